@@ -422,6 +422,7 @@ impl EngineError {
 
     /// Returns the exit code that this error means.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "it is a list of all errors")]
     pub fn exit(&self) -> Exit {
         match self {
             Self::UnknownThread(_)
@@ -457,7 +458,6 @@ impl EngineError {
             | Self::SharedStore(_)
             | Self::NoRoot { .. }
             | Self::ForeignState(_)
-            | Self::Pipeline(_)
             | Self::NoNodes(_) => Exit::Request,
             Self::Bundle(BundleError::Unreadable(_)) | Self::NoThreads(_) => Exit::Store,
             Self::Bundle(_) | Self::Foreign(_) | Self::Io { .. } => Exit::Request,
@@ -476,6 +476,7 @@ impl EngineError {
             Self::Unrouted { source, .. } => source.exit(),
             Self::Child(error) => error.exit(),
             Self::Review(error) => error.exit(),
+            Self::Pipeline(error) => error.exit(),
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted { signal, .. }
             | Self::NotStarted(signal)

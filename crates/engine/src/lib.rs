@@ -71,6 +71,7 @@ pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use pipelines::active::{ActiveRun, active_runs};
 pub use pipelines::error::PipelineError;
 pub use pipelines::origin::{RunOrigin, run_origin};
+pub use pipelines::place::RunOfThread;
 pub use pipelines::resume_error::ResumeError;
 pub use pipelines::views::RunPhase;
 pub use pipelines::views::entry::{
@@ -115,11 +116,12 @@ pub use read::tail_event::{
     OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTask, TailTurn, Working,
 };
 pub use read::thread_item::ThreadItem;
-pub use read::thread_state::{ThreadState, ThreadStatus};
+pub use read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
 pub use read::usage_total::UsageTotal;
 pub use read::verdict::VerdictView;
 pub use read::versions::{VersionAction, WorkflowHistory, WorkflowVersion, workflow_history};
+pub use read::visit_story::{LogStory, VisitPart, VisitStory};
 pub use read::which::{
     NodeState, NodeUse, NodeUses, ReplacedUse, StepUse, ThreadUse, WorkflowUse, which,
 };

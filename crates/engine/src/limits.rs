@@ -2,7 +2,7 @@
 //! limit is reached.
 
 use uwf_cas_fs::Store;
-use uwf_moderator::{Route, RouteError};
+use uwf_moderator::{Performer, Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, RoleName};
@@ -51,9 +51,13 @@ pub(crate) fn reached_on_route(
     config: &Limits,
 ) -> Result<Vec<Reached>, EngineError> {
     let role = match route {
+        // Limits count agents, and not steps of pipelines.
+        Ok(Route::To(assignment)) if assignment.performer == Performer::Engine => {
+            return Ok(Vec::new());
+        }
         Ok(Route::To(assignment)) => &assignment.role,
         Ok(Route::Suspend { role, .. }) => role,
-        Ok(Route::End { .. }) | Err(_) => return Ok(Vec::new()),
+        Ok(Route::Stop { .. } | Route::End { .. }) | Err(_) => return Ok(Vec::new()),
     };
     if limited.workflow.is_empty() && config.is_empty() {
         return Ok(Vec::new());

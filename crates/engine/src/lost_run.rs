@@ -48,6 +48,10 @@ pub(crate) fn record_lost_run(
     if run.outbox.read_pending()?.is_some() {
         return Ok(());
     }
+    if thread.program.as_graph().is_none() {
+        // The lost attempt of a run of a pipeline used up nothing that counts. Its chain names it when the run goes on.
+        return Ok(());
+    }
     if is_recorded(&run.ledger, &record) {
         return run.lease.clear_record();
     }

@@ -6,6 +6,7 @@ pub(crate) mod chain;
 pub(crate) mod error;
 pub(crate) mod folder;
 pub(crate) mod origin;
+pub(crate) mod place;
 pub(crate) mod resume_error;
 pub(crate) mod route;
 pub(crate) mod secrets;

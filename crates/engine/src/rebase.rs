@@ -191,7 +191,7 @@ impl Thread {
             start_hash: self.start_hash,
             start,
             program,
-            run_route: None,
+            store: store.clone(),
             steps,
         })
     }

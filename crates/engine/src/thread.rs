@@ -28,8 +28,8 @@ pub(crate) struct Thread {
     /// Its start, with a parent only if the thread is a child.
     pub(crate) start: StartNode,
     pub(crate) program: Program,
-    /// Where a run of a pipeline stands. It follows from all steps, which are not kept.
-    pub(crate) run_route: Option<Result<Route, RouteError>>,
+    /// Where its nodes are. Where a run of a pipeline stands follows from all its steps, which are read when it is asked.
+    pub(crate) store: Store,
     /// The newest step, or every step where routing looks at all of them; oldest first.
     pub(crate) steps: Vec<StepContext>,
 }
@@ -46,10 +46,6 @@ impl Thread {
         };
         let parent = parent_of(id, &start.node).cloned();
         let program = read_program(store, start.node.workflow)?;
-        let run_route = match program {
-            Program::Pipeline(_) => Some(route_of(store, id, head)?),
-            Program::Graph(_) => None,
-        };
         let need = history_need(&program, last.as_ref().map(|step| &step.node.role));
         let steps = match need {
             HistoryNeed::All => steps_with_outputs(store, head)?,
@@ -65,7 +61,7 @@ impl Thread {
                 ..start.node
             },
             program,
-            run_route,
+            store: store.clone(),
             steps,
         })
     }
@@ -126,13 +122,12 @@ impl Thread {
         &self,
         signals: Option<&Signals>,
     ) -> Result<Result<Route, RouteError>, EngineError> {
-        match (&self.program, &self.run_route) {
-            (Program::Graph(workflow), _) => {
+        match &self.program {
+            Program::Graph(workflow) => {
                 let mut conditions = Conditions::of_one_thread(signals);
                 conditions.route(workflow, &self.start, &self.steps)
             }
-            (Program::Pipeline(_), Some(route)) => Ok(route.clone()),
-            (Program::Pipeline(_), None) => Err(PipelineError::NoRun(self.id).into()),
+            Program::Pipeline(_) => route_of(&self.store, self.id, self.head),
         }
     }
 

@@ -18,6 +18,13 @@ pub enum Route {
         /// What the person is asked.
         message: String,
     },
+    /// A step of a pipeline failed, and that stopped the run. A person may let it go on.
+    Stop {
+        /// The step.
+        role: RoleName,
+        /// Why it failed.
+        message: String,
+    },
     /// The thread is complete.
     End {
         /// What it results in.

@@ -142,6 +142,19 @@ impl RoleName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the key of a step of a pipeline with empty brackets: `Loop[].Inner` for `Loop[2].Inner`. There are no more of
+    /// these than steps in the file.
+    #[must_use]
+    pub fn without_indices(&self) -> Self {
+        let mut parts = self.0.split('[');
+        let mut key = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            key.push('[');
+            key.push_str(part.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+        }
+        Self(key)
+    }
 }
 
 impl FromStr for RoleName {
@@ -270,5 +283,16 @@ mod tests {
         check("--yolo", false);
         check(" ", false);
         check("a\nb", false);
+    }
+
+    #[test]
+    fn keys_of_steps_lose_the_numbers_of_items() {
+        let check = |key: &str, expected: &str| {
+            let key: RoleName = key.parse().unwrap();
+            assert_eq!(key.without_indices().as_str(), expected);
+        };
+        check("A[1].B[22].C7", "A[].B[].C7");
+        check("Loop[3]", "Loop[]");
+        check("Step 1", "Step 1");
     }
 }

@@ -8,6 +8,7 @@ use uwf_util::text::counted;
 
 use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
+use crate::schemas;
 
 /// The root of a thread: which workflow, and what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,6 +207,31 @@ impl Usage {
             usage.output_tokens = usage.output_tokens.filter(|tokens| *tokens > 0);
         }
         usage
+    }
+
+    /// Returns what a step used up, by the type and the payload of its detail. Of the steps of a pipeline, only a provider uses
+    /// up what nobody tells: commands, waits and loops call no model.
+    #[must_use]
+    pub fn of_step(agent: &str, detail_type: CasRef, detail: &Value) -> Self {
+        let is_told = detail.get("usage").is_some_and(|usage| !usage.is_null());
+        if detail_type != schemas::VISIT || is_told {
+            return Self::of_detail(detail);
+        }
+        Self::of_visit(agent)
+    }
+
+    /// Returns what a step of a pipeline used up that tells nothing about it.
+    #[must_use]
+    pub fn of_visit(agent: &str) -> Self {
+        if agent.starts_with("provider:") {
+            return Self::default();
+        }
+        Self {
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            cost_usd: Some(0.0),
+            ..Self::default()
+        }
     }
 }
 

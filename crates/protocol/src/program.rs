@@ -19,6 +19,10 @@ static NO_LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
 
 /// A stored program.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are few programs in memory at once, and most are graphs"
+)]
 pub enum Program {
     /// Roles and a graph that says who comes next.
     Graph(Workflow),

@@ -12,6 +12,32 @@ use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
 use crate::review::{Reviews, Summaries};
 
+/// Where a run of a pipeline stands at a head. It is a cache: the chain tells the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStanding {
+    /// The head that it describes.
+    pub head: CasRef,
+    /// What comes next.
+    pub next: NextOfRun,
+}
+
+/// What comes next in a run of a pipeline. Steps are named by their keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextOfRun {
+    /// This step.
+    Step(RoleName),
+    /// Nothing: a failed step stopped the run.
+    Stopped {
+        /// The step.
+        step: RoleName,
+        /// Why it failed.
+        message: String,
+    },
+    /// Nothing: the run is completed.
+    End,
+}
+
 /// A step that the agent finished: written after the step's nodes, removed when the head has moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,7 +8,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::{StepNode, Usage};
 
-use crate::{ThreadError, read_step, steps};
+use crate::{ThreadError, read_start, read_step, steps};
 
 /// Returns the summary of the chain up to a head. If the recorded summary is of an earlier head of the chain, only the steps
 /// after it are read.
@@ -31,10 +31,18 @@ pub fn summarize(
             summary = recorded.clone();
             break;
         }
-        missing.push((step.hash, step.node.role));
+        missing.push((step.hash, step.node.role, step.node.start));
     }
-    for (hash, role) in missing.iter().rev() {
-        summary.push(*hash, role);
+    let is_run = match missing.last() {
+        Some((.., start)) => read_start(store, *start)?.node.run.is_some(),
+        None => false,
+    };
+    for (hash, role, _) in missing.into_iter().rev() {
+        // There may be a step for each of very many items. Their visits are counted together.
+        match is_run {
+            true => summary.push(hash, &role.without_indices()),
+            false => summary.push(hash, &role),
+        }
     }
     Ok(summary)
 }
@@ -84,7 +92,7 @@ fn add(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), ThreadErro
         used.add_all(&detail.used);
         return Ok(());
     }
-    let usage = Usage::of_detail(&detail.payload);
+    let usage = Usage::of_step(&step.agent, detail.type_hash, &detail.payload);
     used.add(Some(&usage), step.duration_ms());
     Ok(())
 }

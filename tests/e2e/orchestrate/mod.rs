@@ -24,6 +24,8 @@ mod resume;
 mod run_step;
 mod runs;
 mod specification;
+mod threads;
+mod threads_seen;
 mod tutorial;
 mod watch;
 mod workflow_steps;

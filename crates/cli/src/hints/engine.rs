@@ -6,9 +6,10 @@ use uwf_engine::{
 };
 
 use super::thread::{raise_command, use_answer};
-use super::{Given, fix, runs};
+use super::{Given, fix};
 
 /// Returns what to type next, if there is something, after a call that was given this: the next one keeps it.
+#[expect(clippy::too_many_lines, reason = "it is a list of all errors")]
 pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
     match error {
         EngineError::UnknownThread(_)
@@ -55,7 +56,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::WorkflowUse(_)
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
-        EngineError::Pipeline(error) => runs::hint(error),
+        EngineError::Pipeline(error) => super::pipeline::hint(error),
         EngineError::WrongType { .. }
         | EngineError::StartIsNoStep { .. }
         | EngineError::NoThreads(_)

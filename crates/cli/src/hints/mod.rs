@@ -5,6 +5,7 @@ pub(crate) mod config;
 mod engine;
 pub(crate) mod fix;
 pub(crate) mod foreign;
+mod pipeline;
 pub(crate) mod queues;
 pub(crate) mod runs;
 pub(crate) mod storage;

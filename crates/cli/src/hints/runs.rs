@@ -10,9 +10,6 @@ use crate::failure::Failure;
 /// The exit code of a command whose run another process works on.
 pub(crate) const LOCKED: u8 = 75;
 
-/// How many steps a hint names.
-const MOST_STEPS: usize = 20;
-
 /// Returns the failure of a command about runs, with the exit code of `orchestrate`. `run` is the id of the run.
 pub(crate) fn failed(error: EngineError, run: Option<&str>) -> Failure {
     let run = run.unwrap_or("<run>");
@@ -129,24 +126,4 @@ pub(crate) fn not_alone(error: &OnlyError) -> Failure {
         OnlyError::NoLoop(_) => "leave `--item` out".to_owned(),
     };
     Failure::usage(error.to_string()).hint(hint)
-}
-
-/// Returns what to type next, if there is something.
-pub(super) fn hint(error: &PipelineError) -> Option<String> {
-    match error {
-        PipelineError::NoSuchStep { keys, .. } => {
-            let shown = keys[..keys.len().min(MOST_STEPS)].join("`, `");
-            let more = if keys.len() > MOST_STEPS { ", …" } else { "" };
-            Some(format!("its steps are `{shown}`{more}"))
-        }
-        PipelineError::NoRun(_) => {
-            Some("`uwf orchestrate list` shows the runs of this workspace".to_owned())
-        }
-        PipelineError::NoGraph(_)
-        | PipelineError::IsRun(_)
-        | PipelineError::Malformed { .. }
-        | PipelineError::Task(_)
-        | PipelineError::Resume(_)
-        | PipelineError::Refused(_) => None,
-    }
 }

@@ -1,7 +1,7 @@
 //! What to type next about a thread in its present status.
 
 use uwf_engine::{
-    ThreadState, ThreadStatus, ThreadView, WaitingAnswer, agent_option, message_option,
+    HeldBy, ThreadState, ThreadStatus, ThreadView, WaitingAnswer, agent_option, message_option,
 };
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
@@ -30,12 +30,17 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         return Some(format!("a limit is reached: `{command}` goes on"));
     }
     match state.status {
-        ThreadStatus::Suspended if state.held_by_supervisor => Some(format!(
-            "the supervisor suspended the thread: `uwf thread resume {thread}` goes on"
-        )),
-        ThreadStatus::Suspended => Some(format!(
-            "the thread waits for an answer: `uwf thread resume {thread} -p \"…\"` gives it"
-        )),
+        ThreadStatus::Suspended => Some(match state.held_by {
+            Some(HeldBy::Supervisor) => {
+                format!("the supervisor suspended the thread: `uwf thread resume {thread}` goes on")
+            }
+            Some(HeldBy::Failure) => format!(
+                "a step failed, and that stopped the run: `uwf thread resume {thread}` does it again"
+            ),
+            Some(HeldBy::Limit) | None => format!(
+                "the thread waits for an answer: `uwf thread resume {thread} -p \"…\"` gives it"
+            ),
+        }),
         ThreadStatus::Blocked => Some(fix::hint(view.fix.as_ref()?, thread)),
         ThreadStatus::Idle
         | ThreadStatus::Running
@@ -68,10 +73,9 @@ pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
         ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
         ThreadStatus::Suspended => {
             let command = raise_command("resume", thread, &state.reached);
-            Some(if state.held_by_limit || state.held_by_supervisor {
-                command
-            } else {
-                format!("{command} -p \"…\"")
+            Some(match state.held_by {
+                Some(_) => command,
+                None => format!("{command} -p \"…\""),
             })
         }
         ThreadStatus::Paused => Some(format!("uwf thread unpause {thread}")),

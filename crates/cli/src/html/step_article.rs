@@ -1,7 +1,7 @@
 //! One step of a thread as a part of its page.
 
 use serde_json::Value;
-use uwf_engine::{AttemptView, StepStory, ToolUse};
+use uwf_engine::{AttemptView, StepStory, ToolUse, VisitPart, VisitStory};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
@@ -37,12 +37,33 @@ pub(super) fn step_article(story: &StepStory) -> Html {
         section("A person says", "person", story.person.as_deref()),
         tools(&story.tool_calls),
         section("Answer", "answer", story.answer.as_deref()),
-        data(story.output.as_ref()),
+        visit(story),
         identity(story),
     ];
     let body = Html::element("div", &[("class", "body")], parts);
     let details = Html::element("details", &[("open", "")], [heading, body]);
     Html::element("article", &[("id", &id)], [details])
+}
+
+/// Returns how a step of a pipeline went; of other steps, the data.
+fn visit(story: &StepStory) -> Html {
+    let parts = story.visit.as_ref().map(VisitStory::parts);
+    let parts = parts.filter(|parts| !parts.is_empty());
+    let Some(parts) = parts else {
+        return data(story.output.as_ref());
+    };
+    let part = |(name, text): VisitPart| {
+        let (title, class) = match name {
+            "command" => ("Command", "instruction"),
+            "error" => ("Error", "failed"),
+            "output" => ("Output", "answer"),
+            "stdout" => ("Standard output", "answer"),
+            _ => ("Standard error", "answer"),
+        };
+        section(title, class, Some(&text))
+    };
+    let parts: Vec<Html> = parts.into_iter().map(part).collect();
+    Html::element("div", &[], parts)
 }
 
 /// Returns the line of a step in the table of contents.
@@ -102,7 +123,12 @@ fn facts(story: &StepStory) -> Vec<String> {
     let took = story.duration_ms.map(time::format_duration);
     let usage = story.usage.as_ref().and_then(Usage::note);
     let facts = [Some(story.agent.clone()), Some(time), took, usage];
-    facts.into_iter().flatten().collect()
+    let visit = story.visit.iter().flat_map(VisitStory::facts);
+    let visit = visit.map(|(name, fact)| match name {
+        "Status" => fact,
+        name => format!("{} {fact}", name.to_lowercase()),
+    });
+    facts.into_iter().flatten().chain(visit).collect()
 }
 
 /// Returns what went wrong or was done again, what was refused, and how the data was found.
@@ -196,6 +222,11 @@ fn teaser(story: &StepStory) -> String {
     let text = without_front_matter(answer);
     if !text.trim().is_empty() {
         return text.to_owned();
+    }
+    if let Some(visit) = &story.visit {
+        let error = visit.error.as_ref().map(|error| error.message.clone());
+        let text = error.or_else(|| visit.captured.clone());
+        return text.unwrap_or_else(|| visit.status.to_owned());
     }
     let fields = story.output.as_ref().and_then(Value::as_object);
     let texts = fields.into_iter().flat_map(|fields| fields.values());

@@ -1,6 +1,6 @@
 //! A thread as a page: what it is about, where it stands and what it cost, then its steps.
 
-use uwf_engine::{ThreadStatus, ThreadStory, UsageTotal};
+use uwf_engine::{HeldBy, ThreadStatus, ThreadStory, UsageTotal};
 use uwf_util::text::cut_line;
 use uwf_util::time;
 
@@ -99,11 +99,13 @@ fn facts(story: &ThreadStory) -> Vec<(&'static str, String)> {
 fn state(story: &ThreadStory) -> Html {
     let message = story.suspend_message.as_deref();
     let asks = match &story.suspended_role {
-        Some(_) if story.held_by_supervisor => {
-            section("The supervisor suspended it", "failed", message)
-        }
-        Some(role) if !story.held_by_limit => section(&format!("{role} asks"), "question", message),
-        Some(_) | None => Html::default(),
+        Some(role) => match story.held_by {
+            Some(HeldBy::Supervisor) => section("The supervisor suspended it", "failed", message),
+            Some(HeldBy::Failure) => section(&format!("{role} stopped the run"), "failed", message),
+            Some(HeldBy::Limit) => Html::default(),
+            None => section(&format!("{role} asks"), "question", message),
+        },
+        None => Html::default(),
     };
     let summary = story.summary.as_ref().map(|summary| summary.text.as_str());
     let summary = section("Summary", "result", summary);
@@ -113,9 +115,9 @@ fn state(story: &ThreadStory) -> Html {
         "failed",
         story.result_problem.as_deref(),
     );
-    let limit = match (&story.limit, story.held_by_limit) {
-        (_, true) => message.map(str::to_owned),
-        (limit, false) => limit.as_ref().map(ToString::to_string),
+    let limit = match (&story.limit, story.held_by) {
+        (_, Some(HeldBy::Limit)) => message.map(str::to_owned),
+        (limit, _) => limit.as_ref().map(ToString::to_string),
     };
     let limit = section("A limit is reached", "failed", limit.as_deref());
     let blocked = section(

@@ -20,7 +20,7 @@ mod waited;
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_engine::{AttemptView, Branch, Killed, Started, ThreadState, ThreadStatus};
+use uwf_engine::{AttemptView, Branch, HeldBy, Killed, Started, ThreadState, ThreadStatus};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
@@ -143,15 +143,6 @@ impl Show for DetailView {
 /// Says where a thread stands, in one line.
 fn state_line(state: &ThreadState) -> String {
     match (&state.current_role, &state.suspended_role) {
-        (None, Some(role)) if state.held_by_limit => {
-            format!("{} at a limit, next is {role}", state.status.as_str())
-        }
-        (None, Some(role)) if state.held_by_supervisor => {
-            format!(
-                "{} by its supervisor, next is {role}",
-                state.status.as_str()
-            )
-        }
         (Some(role), _) if state.status == ThreadStatus::Running => {
             let then = if state.paused.is_some() {
                 ", then the thread is paused"
@@ -160,11 +151,16 @@ fn state_line(state: &ThreadState) -> String {
             };
             format!("running, {role} is at work{then}")
         }
-        (None, Some(role)) if state.status == ThreadStatus::Paused => {
-            format!("paused, {role} asks")
-        }
         (Some(role), _) => format!("{}, next is {role}", state.status.as_str()),
-        (None, Some(role)) => format!("suspended, {role} asks"),
+        (None, Some(role)) => {
+            let status = state.status.as_str();
+            match state.held_by {
+                Some(HeldBy::Limit) => format!("{status} at a limit, next is {role}"),
+                Some(HeldBy::Supervisor) => format!("{status} by its supervisor, next is {role}"),
+                Some(HeldBy::Failure) => format!("{status}, {role} failed"),
+                None => format!("{status}, {role} asks"),
+            }
+        }
         (None, None) => state.status.as_str().to_owned(),
     }
 }
@@ -202,10 +198,11 @@ fn result_rows(result: Option<&str>, problem: Option<&str>) -> Vec<(&'static str
 /// Returns what a suspended thread waits for: an answer, a higher limit, or both; or why its supervisor suspended it.
 fn why_suspended(state: &ThreadState) -> Vec<(&'static str, String)> {
     let message = state.suspend_message.clone();
-    if state.held_by_limit || state.held_by_supervisor {
-        let cause = match state.held_by_limit {
-            true => "limit",
-            false => "supervisor",
+    if let Some(by) = state.held_by {
+        let cause = match by {
+            HeldBy::Limit => "limit",
+            HeldBy::Supervisor => "supervisor",
+            HeldBy::Failure => "failed",
         };
         return message
             .map(|message| (cause, placed(state, &message)))

@@ -1,11 +1,13 @@
 //! The errors of runs of pipelines.
 
 use uwf_pipeline::Failure;
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_runner::RunError;
 
 use super::resume_error::ResumeError;
 use crate::EngineError;
+use crate::describe::signal_name;
 
 /// Why something could not be done with a run.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +31,31 @@ pub enum PipelineError {
         /// The keys of its steps.
         keys: Vec<String>,
     },
+    /// A failed step has stopped the run: no step is done before a person lets it go on.
+    #[error("the run of thread `{thread}` has failed: {message}")]
+    Stopped {
+        /// The thread.
+        thread: ThreadId,
+        /// Which step failed, and why.
+        message: String,
+    },
+    /// A signal told this process to stop.
+    #[error("the run of thread `{thread}` was interrupted by {}", signal_name(*.signal))]
+    Interrupted {
+        /// The thread.
+        thread: ThreadId,
+        /// The signal.
+        signal: i32,
+    },
+    /// A person said something to a run. None of its steps could be told.
+    #[error("thread `{0}` is a run of a pipeline, and none of its steps takes a message")]
+    NoMessage(ThreadId),
+    /// The newest step of a run was to be done again.
+    #[error("thread `{0}` is a run of a pipeline, and none of its steps is replaced")]
+    NotReplaced(ThreadId),
+    /// A run was to go on under another workflow.
+    #[error("thread `{0}` is a run of a pipeline, and does not go on under another workflow")]
+    NotMigrated(ThreadId),
     /// A node of a run does not have its shape.
     #[error("node `{hash}` is malformed: {problem}")]
     Malformed {
@@ -46,6 +73,27 @@ pub enum PipelineError {
     /// The run cannot go on as a person asked.
     #[error(transparent)]
     Resume(ResumeError),
+}
+
+impl PipelineError {
+    /// Returns the exit code that this error means.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Stopped { .. } => Exit::Suspended,
+            Self::Interrupted { signal, .. } => Exit::Signal(*signal),
+            Self::Malformed { .. } => Exit::Store,
+            Self::NoRun(_)
+            | Self::NoGraph(_)
+            | Self::IsRun(_)
+            | Self::NoMessage(_)
+            | Self::NotReplaced(_)
+            | Self::NotMigrated(_)
+            | Self::NoSuchStep { .. }
+            | Self::Resume(_)
+            | Self::Task(_)
+            | Self::Refused(_) => Exit::Request,
+        }
+    }
 }
 
 impl From<PipelineError> for EngineError {

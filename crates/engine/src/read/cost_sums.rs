@@ -360,7 +360,8 @@ impl Run {
         let mut used = Used::default();
         // What children used up is counted with their own threads.
         if ChildrenDetail::of(detail.type_hash, &detail.payload).is_none() {
-            used.add(Some(&Usage::of_detail(&detail.payload)), node.duration_ms());
+            let usage = Usage::of_step(&node.agent, detail.type_hash, &detail.payload);
+            used.add(Some(&usage), node.duration_ms());
         }
         let detail = detail.payload;
         let model = detail.get("model").and_then(serde_json::Value::as_str);

@@ -5,8 +5,9 @@ use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_storage::Reason;
-use uwf_thread::{Stored, output, read_start, steps};
+use uwf_thread::{Stored, read_start, steps};
 
+use crate::read::visit_story;
 use crate::{EngineError, Site, thread};
 
 /// The whole chain of a thread, active or ended.
@@ -50,7 +51,9 @@ impl History {
     /// Reads the data of each answer.
     pub(crate) fn outputs(&self, store: &Store) -> Result<Vec<Value>, StoreError> {
         let steps = self.steps.iter();
-        steps.map(|step| output(store, &step.node)).collect()
+        steps
+            .map(|step| visit_story::output(store, &step.node))
+            .collect()
     }
 
     /// Returns who answered what.

@@ -16,7 +16,7 @@ use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, 
 use crate::children::{children_by_parent, has_children, parent_of};
 use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
-use crate::pipelines::route::route_of;
+use crate::pipelines::route::recorded_route_of;
 use crate::read::activity;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{Children, ListFilter, Selector};
@@ -342,7 +342,7 @@ impl<'a> Reader<'a> {
         let run = self.site.root.run(id);
         let route = match &*program {
             Program::Graph(workflow) => self.conditions.route(workflow, &start, &steps)?,
-            Program::Pipeline(_) => route_of(store, id, head)?,
+            Program::Pipeline(_) => recorded_route_of(self.site, id, head)?,
         };
         let Standing {
             activity,

@@ -43,6 +43,7 @@ pub(crate) mod thread_story;
 pub(crate) mod usage_total;
 pub(crate) mod verdict;
 pub(crate) mod versions;
+pub(crate) mod visit_story;
 pub(crate) mod which;
 mod work;
 pub(crate) mod workflow_difference;

@@ -117,7 +117,7 @@ impl Outline {
 pub(crate) fn result_of(route: &Result<Route, RouteError>) -> (Option<String>, Option<String>) {
     match route {
         Ok(Route::End { result }) => parts(result.clone()),
-        Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => (None, None),
+        Ok(Route::To(_) | Route::Suspend { .. } | Route::Stop { .. }) | Err(_) => (None, None),
     }
 }
 

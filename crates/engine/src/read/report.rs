@@ -132,6 +132,39 @@ impl StepReport {
         }
     }
 
+    /// Returns the report of a thread in which nothing was done.
+    pub(crate) fn of_nothing(
+        (thread, workflow): (ThreadId, CasRef),
+        head: CasRef,
+        state: ThreadState,
+    ) -> Self {
+        Self {
+            workflow,
+            thread,
+            head,
+            state,
+            step: None,
+            role: None,
+            agent: None,
+            duration_ms: None,
+            adopted: false,
+            blocked_reason: None,
+            result: None,
+            result_problem: None,
+            refused_calls: Vec::new(),
+            child: None,
+            children: Vec::new(),
+            replaced: None,
+            left_running: Vec::new(),
+            kept_running: false,
+        }
+    }
+
+    /// Returns the report with another state.
+    pub(crate) fn in_state(self, state: ThreadState) -> Self {
+        Self { state, ..self }
+    }
+
     /// Returns how many steps this call recorded, with those of children.
     #[must_use]
     pub fn steps_done(&self) -> u64 {
@@ -153,16 +186,12 @@ impl StepReport {
             StepOrigin::Nothing => None,
         };
         let (result, result_problem) = route.map(outline::result_of).unwrap_or_default();
+        let state = route.map_or_else(
+            || ThreadState::plain(ThreadStatus::Idle),
+            ThreadState::of_route,
+        );
+        let at = (thread.id, thread.start.workflow);
         Self {
-            workflow: thread.start.workflow,
-            thread: thread.id,
-            head: thread.head,
-            state: route
-                .map_or_else(
-                    || ThreadState::plain(ThreadStatus::Idle),
-                    ThreadState::of_route,
-                )
-                .at_limits(reached),
             step: step.map(|step| step.hash),
             role: step.map(|step| step.node.role.clone()),
             agent: step.map(|step| step.node.agent.clone()),
@@ -171,12 +200,7 @@ impl StepReport {
             blocked_reason: route.and_then(|route| Some(route.as_ref().err()?.to_string())),
             result,
             result_problem,
-            refused_calls: Vec::new(),
-            child: None,
-            children: Vec::new(),
-            replaced: None,
-            left_running: Vec::new(),
-            kept_running: false,
+            ..Self::of_nothing(at, thread.head, state.at_limits(reached))
         }
     }
 }

@@ -14,6 +14,7 @@ use uwf_thread::{Head, read_program, read_start, summarize};
 use crate::attempt;
 use crate::fix::Fix;
 use crate::limits;
+use crate::pipelines::place::RunOfThread;
 use crate::read::activity::{self, AttemptView, RunningView};
 use crate::read::child_view::{ChildView, SumsWithChildren, child_views, sums_with_children};
 use crate::read::detail_summary::DetailSummary;
@@ -40,6 +41,9 @@ pub struct ThreadView {
     /// Where it came from, if it is a fork and that is on record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkOrigin>,
+    /// The run of a pipeline that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunOfThread>,
     /// Its state.
     #[serde(flatten)]
     pub state: ThreadState,
@@ -163,6 +167,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         thread: id,
         head,
         forked_from: run.origin.read(),
+        run: RunOfThread::of(site, id, &thread.start),
         hint: None,
         state,
         fix,
@@ -190,6 +195,8 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
     let run = site.root.run(record.thread);
     let program = read_program(&site.store, record.workflow).ok();
     let failed = activity::failed_resume(&run.ledger, record);
+    let start = start_of(&site.store, record.head).ok();
+    let start = start.as_ref();
     let outline = Outline {
         usage: outline::summed(site, &run.ledger, record.head).ok(),
         resumable: program.as_ref().is_some_and(outline::can_be_resumed),
@@ -207,9 +214,8 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         resume_failed: failed.is_some(),
         attempts: activity::attempts_at(&run.ledger, record.head),
         steps: count_steps(&site.store, &run.ledger, record.head)?,
-        parent: start_of(&site.store, record.head)
-            .ok()
-            .and_then(|start| ParentView::of(site, record.thread, &start)),
+        run: start.and_then(|start| RunOfThread::of(site, record.thread, start)),
+        parent: start.and_then(|start| ParentView::of(site, record.thread, start)),
         children: Vec::new(),
         with_children: None,
         running: None,
@@ -252,10 +258,14 @@ fn outline_of_ended(site: &Site, record: &HistoryRecord) -> Outline {
         return outline;
     }
     let thread = Thread::load(&site.store, record.thread, record.head);
+    if matches!(&thread, Ok(thread) if thread.program.as_graph().is_none()) {
+        // A run of a pipeline results in files.
+        return outline;
+    }
     match thread.and_then(|thread| thread.route(None)) {
         Ok(Ok(Route::End { result })) => outline.with_result(result),
         // Another program may have completed the thread by other rules.
-        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) => outline,
+        Ok(Ok(Route::To(_) | Route::Suspend { .. } | Route::Stop { .. }) | Err(_)) => outline,
         Err(error) => Outline {
             result_problem: Some(error.to_string()),
             ..outline

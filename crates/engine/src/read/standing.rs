@@ -5,14 +5,16 @@ use uwf_cas_fs::Store;
 use uwf_moderator::{Assignment, Performer, Route, RouteError};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::program::Program;
 use uwf_storage::{Located, RunDir};
 
 use crate::children::used::{Sums, used_in_progress};
 use crate::children::{Child, children_of, has_failed};
 use crate::limits::{self, LimitedThread};
+use crate::pipelines::route::recorded_route_of;
 use crate::read::activity::Activity;
 use crate::read::branch::Branch;
-use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 use crate::read::verdict;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -28,7 +30,10 @@ pub(crate) struct Standing {
 impl Standing {
     /// Finds out where a thread stands.
     pub(crate) fn of(site: &Site, thread: &Thread, config: &Config) -> Result<Self, EngineError> {
-        let route = thread.route(None)?;
+        let route = match thread.program {
+            Program::Graph(_) => thread.route(None)?,
+            Program::Pipeline(_) => recorded_route_of(site, thread.id, thread.head)?,
+        };
         Self::on_route(site, thread, route, config)
     }
 
@@ -50,7 +55,7 @@ impl Standing {
         }
         let own = Self::without_children(&site.store, &run, &limited, route, config)?;
         // A limit of the thread itself comes first, as does its supervisor: no child goes on before a person allows it.
-        if own.state.limit.is_some() || own.state.held_by_supervisor {
+        if own.state.limit.is_some() || own.state.held_by == Some(HeldBy::Supervisor) {
             return Ok(own);
         }
         let state = with_children(site, thread, &assignment, config, own.state)?;

@@ -9,7 +9,7 @@ use uwf_thread::{Head, steps};
 use uwf_util::time;
 
 use crate::read::expand::expand;
-use crate::read::step_detail;
+use crate::read::{step_detail, visit_story};
 use crate::{EngineError, Site};
 
 /// Returns a step as data: its own keys, then the keys of its detail. Everything that the detail refers to is expanded. If
@@ -36,7 +36,7 @@ fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Va
         "thread": thread_of(site, step)?,
         "role": node.role,
         "agent": node.agent,
-        "output": output.map(|node| node.payload),
+        "output": output.map(|node| visit_story::data(node.type_hash, node.payload)),
         "instruction": node.edge_prompt,
         "cwd": node.cwd,
         "start": node.start,

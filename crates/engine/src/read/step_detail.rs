@@ -12,6 +12,7 @@ use uwf_util::text::{counted, one_line};
 
 use crate::read::detail_summary::DetailSummary;
 use crate::read::document::{length, newest_that_fit, tagged};
+use crate::read::visit_story::VisitStory;
 use crate::{EngineError, Site};
 
 /// The separator between the parts of a document.
@@ -84,6 +85,9 @@ pub fn read_step(
     if blocks.is_empty() {
         let raw = uwf_thread::raw(&site.store, &detail)?;
         blocks.extend(raw.map(|raw| format!("## Answer{GAP}{}", content(&raw))));
+    }
+    if let Some(visit) = VisitStory::read(&site.store, &node)? {
+        blocks = visit.sections();
     }
     let refused = RefusedCalls::note(&summary.refused_calls);
     let refused = refused.map_or_else(String::new, |note| {

@@ -23,6 +23,7 @@ use crate::read::activity::AttemptView;
 use crate::read::branch::{ChildOfStep, children_of_step};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::steps::replaced_by;
+use crate::read::visit_story::{self, VisitStory};
 use crate::thread::Thread;
 
 /// How many characters of a tool's arguments are shown.
@@ -84,6 +85,9 @@ pub struct StepStory {
     pub children: Vec<ChildOfStep>,
     /// What the step used up, if anything is known.
     pub usage: Option<Usage>,
+    /// How it went, if it is a step of a pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visit: Option<VisitStory>,
     /// The steps that it replaced, oldest first.
     pub replaces: Vec<CasRef>,
     /// The failed attempts at this step and at replacing it, oldest first.
@@ -153,6 +157,7 @@ impl StoryReader<'_> {
             refused_calls: Vec::new(),
             children: Vec::new(),
             usage: None,
+            visit: None,
             attempts: self.attempts_at(step, &replaces),
             replaces,
             unreadable: None,
@@ -174,7 +179,7 @@ impl StoryReader<'_> {
     fn add_answer(&self, story: &mut StepStory, node: &StepNode) -> Result<(), StoreError> {
         let output = self.site.store.need(node.output);
         if let Ok(node) = &output {
-            story.output = Some(node.payload.clone());
+            story.output = Some(visit_story::data(node.type_hash, node.payload.clone()));
         }
         let detail = self.site.store.need(node.detail)?;
         let summary = DetailSummary::of(detail.type_hash, &detail.payload);
@@ -182,6 +187,7 @@ impl StoryReader<'_> {
         story.refused_calls = summary.refused_calls;
         story.usage = summary.usage;
         story.children = children_of_step(summary.children, story.output.as_ref());
+        story.visit = VisitStory::read(&self.site.store, node)?;
         story.answer = uwf_thread::answer(&self.site.store, &detail.payload)?;
         match read_turns(&self.site.store, &detail.payload) {
             Ok(turns) => story.tool_calls = tool_uses(&turns),
@@ -229,9 +235,10 @@ impl StoryReader<'_> {
                     .or_else(|| question(asked.edge_prompt.clone()?))
             }
             Route::To(assignment) => addition(assignment.prompt),
+            Route::Stop { .. } => None,
             Route::End { .. } => match reenter(&before.program).ok()? {
                 Route::To(assignment) => addition(assignment.prompt),
-                Route::Suspend { .. } | Route::End { .. } => None,
+                Route::Suspend { .. } | Route::Stop { .. } | Route::End { .. } => None,
             },
         }
     }

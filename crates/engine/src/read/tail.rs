@@ -22,6 +22,7 @@ use crate::read::tail_event::{
     Stopped, TailEvent, TailStep, TailTurn, Working, count_turns, newest,
 };
 use crate::read::thread_state::ThreadStatus;
+use crate::read::visit_story::VisitStory;
 use crate::{EngineError, Site, thread};
 
 /// A reader that follows a thread.
@@ -201,6 +202,8 @@ impl<'a> Tail<'a> {
         if turns.is_empty() {
             let answer = uwf_thread::answer(store, &detail.payload)?;
             turns.extend(answer.map(spoken));
+            let visit = VisitStory::read(store, node)?;
+            turns.extend(visit.map(|visit| spoken(visit.in_short())));
         }
         let turns = turns.into_iter().skip(skipped);
         let turns = turns.filter(|turn| !turn.is_empty()).map(|turn| {

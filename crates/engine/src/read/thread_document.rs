@@ -16,6 +16,7 @@ use crate::read::activity::AttemptView;
 use crate::read::branch::ChildOfStep;
 use crate::read::document::{RULE, length, tagged};
 use crate::read::story::{StepStory, ToolUse};
+use crate::read::visit_story::VisitStory;
 
 /// How many characters of a failure's text are shown.
 pub(crate) const ERROR_SHOWN: usize = 300;
@@ -132,9 +133,9 @@ fn heading(story: &StepStory) -> String {
         one_line(&story.agent),
         time::format_utc(story.timestamp)
     );
-    if let Some(duration) = story.duration_ms {
-        line += &format!(" | **Duration:** {}", time::format_duration(duration));
-    }
+    let took = story.duration_ms.map(time::format_duration);
+    line.extend(took.map(|took| format!(" | **Duration:** {took}")));
+    line.extend(story.visit.as_ref().map(VisitStory::note));
     if let Some(note) = story.usage.as_ref().and_then(Usage::note) {
         line += &format!(" | **Usage:** {note}");
     }
@@ -205,6 +206,9 @@ fn lines(story: &StepStory) -> Vec<String> {
 
 /// Returns the instruction, the question, the message of a person and the answer, each between tags.
 fn body(story: &StepStory) -> String {
+    if let Some(body) = story.visit.as_ref().and_then(VisitStory::body) {
+        return body;
+    }
     let asked = [
         ("instruction", story.instruction.as_deref()),
         ("question", story.question.as_deref()),
@@ -318,6 +322,7 @@ mod tests {
             refused_calls: Vec::new(),
             children: Vec::new(),
             usage: None,
+            visit: None,
             replaces: Vec::new(),
             attempts: Vec::new(),
             unreadable: None,

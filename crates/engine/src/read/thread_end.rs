@@ -9,7 +9,7 @@ use crate::read::document::tagged;
 use crate::read::outline::Outline;
 use crate::read::show::ThreadView;
 use crate::read::thread_document::{ERROR_SHOWN, attempt_line};
-use crate::read::thread_state::ThreadStatus;
+use crate::read::thread_state::{HeldBy, ThreadStatus};
 
 /// Returns the section with the summary of a model, if there is one.
 pub(crate) fn summary_section(view: &ThreadView) -> Option<String> {
@@ -112,15 +112,22 @@ fn completed(outline: &Outline) -> String {
 /// its supervisor says so.
 fn suspended(view: &ThreadView, role: &str, message: &str) -> String {
     let short = |text: &str| code(&cut_line(text, ERROR_SHOWN));
-    if view.state.held_by_supervisor {
-        let reason = tagged("reason", message);
-        return format!(
-            "## Suspended\n\n**{role}** is next, but the supervisor suspended the thread:\n\n{reason}"
-        );
-    }
-    if view.state.held_by_limit {
-        let limit = short(message);
-        return format!("## Suspended\n\n**{role}** is next, but a limit is reached: {limit}");
+    match view.state.held_by {
+        Some(HeldBy::Supervisor) => {
+            let reason = tagged("reason", message);
+            return format!(
+                "## Suspended\n\n**{role}** is next, but the supervisor suspended the thread:\n\n{reason}"
+            );
+        }
+        Some(HeldBy::Limit) => {
+            let limit = short(message);
+            return format!("## Suspended\n\n**{role}** is next, but a limit is reached: {limit}");
+        }
+        Some(HeldBy::Failure) => {
+            let failure = short(message);
+            return format!("## Suspended\n\n**{role}** stopped the run: {failure}");
+        }
+        None => {}
     }
     let question = tagged("question", message);
     let asks = format!("## Suspended\n\n**{role}** asks:\n\n{question}");

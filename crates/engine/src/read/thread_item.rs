@@ -12,7 +12,7 @@ use crate::conditions;
 use crate::read::activity::{Activity, RunningView};
 use crate::read::causing_child::CausingChild;
 use crate::read::outline::Outline;
-use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 use crate::waiting_answer::WaitingAnswer;
 
 /// One line of the list.
@@ -183,9 +183,11 @@ fn waits_for(
         (state.status == ThreadStatus::Running).then_some("paused after this step")
     } else if state.limit.is_some() {
         Some("limit")
-    } else if state.held_by_supervisor {
-        Some("supervisor")
     } else {
-        not_evaluated.then_some("not evaluated")
+        match state.held_by {
+            Some(HeldBy::Supervisor) => Some("supervisor"),
+            Some(HeldBy::Failure) => Some("failed step"),
+            Some(HeldBy::Limit) | None => not_evaluated.then_some("not evaluated"),
+        }
     }
 }

@@ -105,12 +105,20 @@ pub struct ThreadState {
     /// Why the last attempt failed, if the thread is failed; why it is blocked, if it is.
     #[serde(skip)]
     pub reason: Option<String>,
-    /// Whether the limits alone suspend it.
+    /// What suspends it, if no role asks.
     #[serde(skip)]
-    pub held_by_limit: bool,
-    /// Whether its supervisor alone suspends it.
-    #[serde(skip)]
-    pub held_by_supervisor: bool,
+    pub held_by: Option<HeldBy>,
+}
+
+/// What suspends a thread in which no role asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Limits.
+    Limit,
+    /// Its supervisor.
+    Supervisor,
+    /// A step of a pipeline that failed.
+    Failure,
 }
 
 impl ThreadState {
@@ -129,14 +137,8 @@ impl ThreadState {
             limit: None,
             reached: Vec::new(),
             reason: None,
-            held_by_limit: false,
-            held_by_supervisor: false,
+            held_by: None,
         }
-    }
-
-    /// Tells whether limits or the supervisor alone suspend it: no role asks.
-    pub(crate) fn is_held(&self) -> bool {
-        self.held_by_limit || self.held_by_supervisor
     }
 
     /// Returns this state with what the supervisor says, if it suspends the thread. It suspends an idle or failed thread; a
@@ -151,7 +153,7 @@ impl ThreadState {
                     suspended_role: self.current_role,
                     current_role: None,
                     suspend_message: Some(reason),
-                    held_by_supervisor: true,
+                    held_by: Some(HeldBy::Supervisor),
                     ..self
                 }
             }
@@ -177,7 +179,7 @@ impl ThreadState {
                 suspended_role: by_limit.current_role,
                 current_role: None,
                 suspend_message: Some(describe_reached(reached)),
-                held_by_limit: true,
+                held_by: Some(HeldBy::Limit),
                 ..by_limit
             },
             ThreadStatus::Suspended => by_limit,
@@ -220,7 +222,9 @@ impl ThreadState {
     pub(crate) fn of_active(route: &Result<Route, RouteError>) -> Self {
         match route {
             Ok(Route::End { .. }) => Self::plain(ThreadStatus::Idle),
-            Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Self::of_route(route),
+            Ok(Route::To(_) | Route::Suspend { .. } | Route::Stop { .. }) | Err(_) => {
+                Self::of_route(route)
+            }
         }
     }
 
@@ -266,7 +270,7 @@ impl ThreadState {
                 caused_by: caused_by(),
                 limit: state.limit.clone(),
                 reached: state.reached.clone(),
-                held_by_limit: state.held_by_limit,
+                held_by: state.held_by.filter(|by| *by != HeldBy::Supervisor),
                 ..by_role
             },
             status @ (ThreadStatus::Blocked | ThreadStatus::Failed | ThreadStatus::Paused) => {
@@ -300,6 +304,12 @@ impl ThreadState {
             Ok(Route::Suspend { role, message }) => Self {
                 suspended_role: Some(role.clone()),
                 suspend_message: Some(message.clone()),
+                ..Self::plain(ThreadStatus::Suspended)
+            },
+            Ok(Route::Stop { role, message }) => Self {
+                suspended_role: Some(role.clone()),
+                suspend_message: Some(message.clone()),
+                held_by: Some(HeldBy::Failure),
                 ..Self::plain(ThreadStatus::Suspended)
             },
             Ok(Route::End { .. }) => Self::plain(ThreadStatus::Completed),

@@ -19,7 +19,7 @@ use crate::read::story::{StepStory, StoryReader};
 use crate::read::summary::SummaryView;
 use crate::read::thread_document::{Block, Frame, start_section};
 use crate::read::thread_end::{failures_section, state_section, summary_section};
-use crate::read::thread_state::ThreadStatus;
+use crate::read::thread_state::{HeldBy, ThreadStatus};
 use crate::{EngineError, Site};
 
 /// Which part of a thread to read.
@@ -75,12 +75,9 @@ pub struct ThreadStory {
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
-    /// Whether limits alone suspend it. Then the message is about them.
+    /// What suspends it, if no role asks. Then the message is about that.
     #[serde(skip)]
-    pub held_by_limit: bool,
-    /// Whether its supervisor alone suspends it. Then the message is what the supervisor says.
-    #[serde(skip)]
-    pub held_by_supervisor: bool,
+    pub held_by: Option<HeldBy>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
     /// What its steps and its failed attempts used up; `None` if a step cannot be read.
@@ -146,8 +143,7 @@ pub fn read_thread(
         suspended_role: state.and_then(|state| state.suspended_role.clone()),
         suspend_message: state.and_then(|state| state.suspend_message.clone()),
         limit: state.and_then(|state| state.limit.clone()),
-        held_by_limit: state.is_some_and(|state| state.held_by_limit),
-        held_by_supervisor: state.is_some_and(|state| state.held_by_supervisor),
+        held_by: state.and_then(|state| state.held_by),
         summary: shown.as_ref().and_then(|view| view.summary.clone()),
         running: shown.as_ref().and_then(|view| view.running.clone()),
         result: shown.as_ref().and_then(|view| view.outline.result.clone()),

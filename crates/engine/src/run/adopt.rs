@@ -169,10 +169,10 @@ fn before_replaced(
 fn expected_role(runner: &Runner, thread: &Thread) -> Result<Option<RoleName>, EngineError> {
     Ok(match thread.route(Some(&runner.signals))? {
         Ok(Route::To(assignment)) => Some(assignment.role),
-        Ok(Route::Suspend { role, .. }) => Some(role),
+        Ok(Route::Suspend { role, .. } | Route::Stop { role, .. }) => Some(role),
         Ok(Route::End { .. }) => match reenter(&thread.program) {
             Ok(Route::To(assignment)) => Some(assignment.role),
-            Ok(Route::Suspend { .. } | Route::End { .. }) | Err(_) => None,
+            Ok(Route::Suspend { .. } | Route::Stop { .. } | Route::End { .. }) | Err(_) => None,
         },
         route if conditions::cost_too_much(&route) => {
             let blocked = |source| EngineError::Blocked {

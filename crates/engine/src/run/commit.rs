@@ -159,7 +159,7 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
             let record = completed(thread, runner.site.env.now_ms());
             state.advance_and_archive(from, &record)?
         }
-        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) | Err(_) => {
+        Ok(Ok(Route::To(_) | Route::Suspend { .. } | Route::Stop { .. }) | Err(_)) | Err(_) => {
             state.advance(thread.id, from, thread.head)?
         }
     })

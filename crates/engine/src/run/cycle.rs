@@ -120,7 +120,7 @@ pub(crate) fn step_untold(
     with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         if is_run(&runner.site.store, head)? {
-            return pipelines::step(runner, run, id);
+            return pipelines::step(runner, run, id, &options.pace);
         }
         let thread = Thread::load(&runner.site.store, id, head)?;
         let thread = match adopt(runner, run, thread)? {
@@ -139,6 +139,11 @@ pub(crate) fn step_untold(
                 role,
                 message,
             }),
+            Ok(Route::Stop { message, .. }) => Err(PipelineError::Stopped {
+                thread: id,
+                message,
+            }
+            .into()),
             Ok(route @ Route::End { .. }) => archive(runner, run, thread, route),
             Ok(Route::To(assignment)) => {
                 let verb = Verb::Step;

@@ -8,6 +8,7 @@ use uwf_thread::summarize;
 
 use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
+use crate::pipelines::error::PipelineError;
 use crate::project;
 use crate::read::activity::Activity;
 use crate::read::verdict;
@@ -24,6 +25,8 @@ pub enum StepPlan {
     Agent(Box<AgentPlan>),
     /// Child threads would do steps for this role.
     Children(RoleName),
+    /// It would do this step of a pipeline.
+    Visit(RoleName),
     /// It would commit a finished step of an earlier call.
     Commit(CasRef),
     /// It would end the thread: the head leads to `$END`.
@@ -75,7 +78,15 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Step
             role,
             message,
         }),
+        Ok(Route::Stop { message, .. }) => Err(PipelineError::Stopped {
+            thread: id,
+            message,
+        }
+        .into()),
         Ok(Route::End { .. }) => Ok(StepPlan::End),
+        Ok(Route::To(assignment)) if assignment.performer == Performer::Engine => {
+            Ok(StepPlan::Visit(assignment.role))
+        }
         Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
             Ok(StepPlan::Children(assignment.role))
         }

@@ -15,6 +15,7 @@ use crate::children::of_step::active;
 use crate::children::redone::{Redone, redone};
 use crate::pipelines::chain::is_run;
 use crate::run::agent_command;
+use crate::run::pipelines::cancel::show_cancelled;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
 
@@ -70,6 +71,11 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         children.extend(killed.children);
     }
     record_lost_run(runner, &run, id, head)?;
+    if let Err(error) = show_cancelled(runner, id) {
+        (runner.notice)(&format!(
+            "the files of the run do not show its end: {error}"
+        ));
+    }
     runner.site.log_line(
         tags::KILLED,
         &format!("agent_ended={agent_ended}"),

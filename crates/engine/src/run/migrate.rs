@@ -16,6 +16,8 @@ use crate::children::moved::refuse_to_leave_behind;
 use crate::children::redone::{Redone, done_again, redone};
 use crate::fork::MovedOn;
 use crate::limits::{self, LimitedThread};
+use crate::pipelines::chain::is_run;
+use crate::pipelines::error::PipelineError;
 use crate::project::config_for;
 use crate::read::thread_state::ThreadState;
 use crate::rebase::{self, Rebase};
@@ -180,6 +182,9 @@ fn move_to(
 
 fn load(runner: &Runner, id: ThreadId) -> Result<Thread, EngineError> {
     let head = thread::active_head(&runner.site, id)?;
+    if is_run(&runner.site.store, head)? {
+        return Err(PipelineError::NotMigrated(id).into());
+    }
     Thread::load(&runner.site.store, id, head)
 }
 

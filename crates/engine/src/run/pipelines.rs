@@ -3,8 +3,11 @@
 //! A run is a thread. `session.rs` is the list of what one process does for it, and `visit.rs` that of one step.
 
 mod archive;
+pub(crate) mod cancel;
 pub(crate) mod clean;
 pub(crate) mod commit;
+mod control;
+mod finish;
 mod glimpse;
 mod journal;
 pub(crate) mod make;
@@ -13,6 +16,7 @@ mod open;
 mod picture;
 mod played;
 mod played_run;
+mod records;
 pub(crate) mod resume;
 mod session;
 mod step;
@@ -29,12 +33,13 @@ use uwf_protocol::ids::ThreadId;
 use uwf_runner::{OutputText, Stream};
 use uwf_storage::RunRoot;
 
+use crate::read::report::StepReport;
 use crate::run::observer::Progress;
 
 pub use played::HeldStep;
 pub(crate) use played_run::put_start;
 pub use step::USUAL_LOG_BYTES;
-pub(crate) use step::{resume_run, step};
+pub(crate) use step::{resume as resume_run, step};
 
 /// How a process does the steps of a run. Nothing of this is stored.
 #[derive(Clone, Copy)]
@@ -132,6 +137,8 @@ pub struct RunReport {
     pub duration: Duration,
     /// The picture of the run.
     pub state_file: PathBuf,
+    /// The report of the newest step that this process did.
+    pub(crate) step: StepReport,
 }
 
 /// How the work of a process on a run ended.
@@ -172,7 +179,7 @@ impl RunReport {
         run_id: &str,
         root: &RunRoot,
         end: RunEnd,
-        duration: Duration,
+        (duration, step): (Duration, StepReport),
     ) -> Self {
         Self {
             thread,
@@ -180,6 +187,7 @@ impl RunReport {
             end,
             duration,
             state_file: root.state_file(),
+            step,
         }
     }
 }

@@ -8,6 +8,8 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::children::refuse_to_leave;
 use crate::person_message::MessageContext;
+use crate::pipelines::chain::is_run;
+use crate::pipelines::error::PipelineError;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
@@ -40,6 +42,9 @@ pub(crate) fn poke_untold(
 ) -> Result<StepReport, EngineError> {
     with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
+        if is_run(&runner.site.store, head)? {
+            return Err(PipelineError::NotReplaced(id).into());
+        }
         let thread = Thread::load(&runner.site.store, id, head)?;
         admission::raise(&runner.site, run, &thread, &options.raises)?;
         let thread = match adopt(runner, run, thread)? {

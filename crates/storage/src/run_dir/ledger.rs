@@ -12,7 +12,7 @@ use uwf_protocol::child::{Misfit, UsedByEnded};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::review::{Reviews, Summaries};
-use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
+use uwf_protocol::run::{Attempt, Pending, RunStanding, ThreadRecord};
 
 use super::checksum::{self, Checksum, with_checksum};
 use super::records::{Records, json};
@@ -21,6 +21,7 @@ use crate::StorageError;
 const ATTEMPTS: &str = "attempts.jsonl";
 const CHAIN: &str = "chain.json";
 const POSITIONS: &str = "positions.json";
+const STANDING: &str = "standing.json";
 const USED: &str = "used.json";
 const CHILDREN: &str = "children.json";
 const MISFIT: &str = "misfit.json";
@@ -228,6 +229,26 @@ impl Ledger {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
         self.records.overwrite_text(CHAIN, &with_checksum(summary))
+    }
+
+    /// Returns where a run of a pipeline stood when a process stopped working on it. The caller must compare the head. A
+    /// record without a matching checksum is not used.
+    #[must_use]
+    pub fn run_standing(&self) -> Option<RunStanding> {
+        let content = uwf_durable::read(&self.records.file(STANDING)).ok()??;
+        match checksum::parse(&content).ok()? {
+            (standing, Checksum::Fits) => Some(standing),
+            (_, Checksum::Absent | Checksum::Differs) => None,
+        }
+    }
+
+    /// Writes where a run of a pipeline stands.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_run_standing(&self, standing: &RunStanding) -> Result<(), StorageError> {
+        self.records
+            .overwrite_text(STANDING, &with_checksum(standing))
     }
 
     /// Returns the steps of the chain by their numbers, as far as they were recorded. A record without a matching checksum

@@ -80,7 +80,7 @@ fn look(context: &Context, (name, path): (&str, &Path), at: &ThreadPlace) -> Fou
     if path.is_symlink() {
         return Found::Kept("it is a link".to_owned());
     }
-    if let Err(failure) = place::of_place(context, at.clone()) {
+    if let Err(failure) = place::of_place(context, at) {
         return Found::Kept(failure.what);
     }
     let site = context.site();

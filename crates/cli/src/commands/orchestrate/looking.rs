@@ -42,7 +42,7 @@ fn read(
     context: &Context,
     at: uwf_storage::ThreadPlace,
 ) -> Result<uwf_engine::RunSummary, Failure> {
-    let thread = place::of_place(context, at)?;
+    let thread = place::of_place(context, &at)?;
     Ok(run_summary(context.site(), thread)?)
 }
 

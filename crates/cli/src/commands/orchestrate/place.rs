@@ -76,7 +76,7 @@ pub(super) fn find_or_newest(
     }
     let folder = state_dir(context, place);
     match newest_first(&folder)?.into_iter().next() {
-        Some((_, place)) => of_place(context, place),
+        Some((_, place)) => of_place(context, &place),
         None => Err(
             Failure::usage(format!("there is no run in `{}`", folder.display())).hint(
                 "`uwf orchestrate run WORKFLOW` makes one; `--workspace` names another folder",
@@ -96,7 +96,7 @@ pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<T
     }
     match &found[..] {
         [run] => match RunRoot::at(folder.join(run)).thread() {
-            Some(place) => of_place(context, place),
+            Some(place) => of_place(context, &place),
             None => Err(unknown(name, &folder)),
         },
         [] => find_thread(context.site(), name).map_err(|_| unknown(name, &folder)),
@@ -127,7 +127,7 @@ pub(super) fn check_workspace(
     Err(Failure::usage(what).hint("leave `--workspace` out: a run goes on where it was made"))
 }
 
-pub(super) fn of_place(context: &Context, place: ThreadPlace) -> Result<ThreadId, Failure> {
+pub(super) fn of_place(context: &Context, place: &ThreadPlace) -> Result<ThreadId, Failure> {
     let here = context.site().root.path();
     let is_here = match (here.canonicalize(), place.root.canonicalize()) {
         (Ok(here), Ok(recorded)) => here == recorded,

@@ -21,6 +21,7 @@ pub(super) fn show(
             PlanView::agent(*plan, prompt)
         }
         StepPlan::Children(role) => PlanView::children(thread, role),
+        StepPlan::Visit(key) => PlanView::visit(thread, key),
         StepPlan::Commit(step) => PlanView::commit(thread, step),
         StepPlan::End => PlanView::end(thread),
     };

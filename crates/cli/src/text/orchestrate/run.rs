@@ -24,6 +24,8 @@ pub(crate) struct RunView {
     state_file: String,
     #[serde(skip)]
     message: Option<String>,
+    #[serde(skip)]
+    is_paused: bool,
 }
 
 impl RunView {
@@ -67,6 +69,7 @@ impl RunView {
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             state_file: report.state_file.display().to_string(),
             message,
+            is_paused: matches!(report.end, RunEnd::Paused),
         }
     }
 
@@ -92,6 +95,9 @@ impl RunView {
 
     /// Returns the command that goes on with the run, if there is one.
     pub(crate) fn next(&self) -> Option<String> {
+        if self.is_paused {
+            return Some(format!("uwf thread unpause {}", self.thread));
+        }
         let goes_on = matches!(self.status, "failed" | "interrupted");
         goes_on.then(|| format!("uwf orchestrate resume {}", self.run_id))
     }

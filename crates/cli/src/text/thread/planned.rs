@@ -13,7 +13,7 @@ use crate::text::table::{Page, fields};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlanView {
     thread: ThreadId,
-    /// `agent`, `children`, `commit` or `end`.
+    /// `agent`, `children`, `visit`, `commit` or `end`.
     action: &'static str,
     #[serde(flatten)]
     agent: Option<AgentPart>,
@@ -22,6 +22,9 @@ pub(crate) struct PlanView {
     /// The role that child threads would do steps for.
     #[serde(rename = "playedRole", skip_serializing_if = "Option::is_none")]
     played: Option<RoleName>,
+    /// The key of the step of a pipeline that would be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<RoleName>,
 }
 
 /// The agent that would be started.
@@ -33,48 +36,53 @@ struct AgentPart {
 }
 
 impl PlanView {
-    /// An agent would be started.
-    pub(crate) fn agent(plan: AgentPlan, prompt: String) -> Self {
+    fn of(thread: ThreadId, action: &'static str) -> Self {
         Self {
-            thread: plan.thread,
-            action: "agent",
-            agent: Some(AgentPart { plan, prompt }),
+            thread,
+            action,
+            agent: None,
             step: None,
             played: None,
+            key: None,
+        }
+    }
+
+    /// An agent would be started.
+    pub(crate) fn agent(plan: AgentPlan, prompt: String) -> Self {
+        let plain = Self::of(plan.thread, "agent");
+        Self {
+            agent: Some(AgentPart { plan, prompt }),
+            ..plain
+        }
+    }
+
+    /// A step of a pipeline would be done.
+    pub(crate) fn visit(thread: ThreadId, key: RoleName) -> Self {
+        Self {
+            key: Some(key),
+            ..Self::of(thread, "visit")
         }
     }
 
     /// Child threads would do steps for a role.
     pub(crate) fn children(thread: ThreadId, role: RoleName) -> Self {
         Self {
-            thread,
-            action: "children",
-            agent: None,
-            step: None,
             played: Some(role),
+            ..Self::of(thread, "children")
         }
     }
 
     /// A finished step would be committed.
     pub(crate) fn commit(thread: ThreadId, step: CasRef) -> Self {
         Self {
-            thread,
-            action: "commit",
-            agent: None,
             step: Some(step),
-            played: None,
+            ..Self::of(thread, "commit")
         }
     }
 
     /// The thread would be completed.
     pub(crate) fn end(thread: ThreadId) -> Self {
-        Self {
-            thread,
-            action: "end",
-            agent: None,
-            step: None,
-            played: None,
-        }
+        Self::of(thread, "end")
     }
 }
 
@@ -82,10 +90,11 @@ impl Show for PlanView {
     fn text(&self, page: Page) -> String {
         let thread = ("thread", self.thread.to_string());
         let Some(AgentPart { plan, prompt }) = &self.agent else {
-            let next = match (self.step, &self.played) {
-                (Some(step), _) => format!("step {step}, which is finished, would be committed"),
-                (None, Some(role)) => format!("child threads would do steps for {role}"),
-                (None, None) => "nothing to run: the thread would be completed".to_owned(),
+            let next = match (self.step, &self.played, &self.key) {
+                (Some(step), ..) => format!("step {step}, which is finished, would be committed"),
+                (None, Some(role), _) => format!("child threads would do steps for {role}"),
+                (None, None, Some(key)) => format!("step {key} of the pipeline would be done"),
+                (None, None, None) => "nothing to run: the thread would be completed".to_owned(),
             };
             return fields(&[thread, ("next", next)], page);
         };

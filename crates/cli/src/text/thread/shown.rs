@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use uwf_engine::{
-    AttemptView, ChildView, Outline, ParentView, SumsWithChildren, ThreadState, ThreadStatus,
-    ThreadView, VerdictView, agent_option,
+    AttemptView, ChildView, HeldBy, Outline, ParentView, SumsWithChildren, ThreadState,
+    ThreadStatus, ThreadView, UsageTotal, VerdictView, agent_option,
 };
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
@@ -48,8 +48,9 @@ impl Show for ShownView {
         rows.extend(refused_row(&view.refused_calls));
         rows.extend(why_suspended(&view.state));
         rows.extend(failed_below(&view.state));
-        let is_new =
-            |verdict: &&VerdictView| !view.state.held_by_supervisor || verdict.head != view.head;
+        let is_new = |verdict: &&VerdictView| {
+            view.state.held_by != Some(HeldBy::Supervisor) || verdict.head != view.head
+        };
         rows.extend(view.verdict.as_ref().filter(is_new).map(verdict_row));
         if let Some(reason) = &view.blocked_reason {
             rows.push(("blocked", placed(&view.state, reason)));
@@ -159,15 +160,23 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
     ]);
     rows.extend(view.state.paused.as_ref().map(paused_row));
     rows.extend(view.forked_from.as_ref().map(origin_row));
+    let run = view.run.as_ref();
+    rows.extend(run.map(|run| ("run", format!("{}, in {}", run.id, run.folder.display()))));
     rows.extend(view.parent.as_ref().map(parent_row));
     rows.extend(outline.started_at_ms.map(|ms| ("started", at(ms))));
     let changed = outline.changed_at_ms;
     let changed = changed.filter(|_| changed != outline.started_at_ms);
     rows.extend(changed.map(|ms| ("changed", at(ms))));
-    let used = outline.usage.as_ref().filter(|used| used.runs > 0);
+    let used = outline.usage.as_ref();
+    let used = used.filter(|used| used.runs > 0 && !is_free_run(view, used));
     rows.extend(used.map(|used| ("used", usage::sentence(used))));
     rows.extend(view.with_children.as_ref().map(sums_row));
     rows
+}
+
+/// Tells whether a thread is a run of a pipeline that called no model.
+fn is_free_run(view: &ThreadView, used: &UsageTotal) -> bool {
+    view.run.is_some() && used.cost_usd == Some(0.0) && used.tokens == Some(0)
 }
 
 /// Returns the row of the sums with children.

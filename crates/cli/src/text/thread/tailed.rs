@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use uwf_engine::{
-    FamilyEvent, OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, ThreadStatus,
-    Working,
+    FamilyEvent, HeldBy, OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn,
+    ThreadStatus, Working,
 };
 use uwf_protocol::nodes::Usage;
 use uwf_util::text::{cut_line, one_line};
@@ -139,13 +139,15 @@ fn why_stopped(stopped: &Stopped) -> String {
     let state = &stopped.state;
     let placed = |text: &str| placed(state, text);
     let why = match (state.status, &state.suspended_role, &state.suspend_message) {
-        (ThreadStatus::Suspended, Some(role), Some(message))
-            if state.held_by_limit || state.held_by_supervisor =>
-        {
-            format!("suspended before {role}: {}", placed(message))
-        }
         (ThreadStatus::Suspended, Some(role), Some(message)) => {
-            format!("suspended, {role} asks: {}", placed(message))
+            let message = placed(message);
+            match state.held_by {
+                Some(HeldBy::Limit | HeldBy::Supervisor) => {
+                    format!("suspended before {role}: {message}")
+                }
+                Some(HeldBy::Failure) => format!("suspended: {message}"),
+                None => format!("suspended, {role} asks: {message}"),
+            }
         }
         (status, ..) => match &stopped.blocked_reason {
             Some(reason) => format!("{}: {}", status.as_str(), placed(reason)),

@@ -1,9 +1,16 @@
 //! The graph of a pipeline in the terms of every graph.
 
-use uwf_pipeline::{On, Pipeline};
-use uwf_protocol::ids::CasRef;
+use std::collections::HashMap;
 
-use super::{GraphEdge, GraphNode, GraphView, NodeKind};
+use uwf_pipeline::{On, Pipeline};
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_storage::Reason;
+
+use super::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
+use crate::read::history::History;
+
+/// The node at which a run ends.
+const END: &str = "_end";
 
 /// Returns the graph of a pipeline. Steps of loops have keys with empty brackets.
 pub(super) fn view(hash: CasRef, pipeline: &Pipeline) -> GraphView {
@@ -42,6 +49,41 @@ pub(super) fn view(hash: CasRef, pipeline: &Pipeline) -> GraphView {
         edges: edges.collect(),
         thread: None,
         hidden: None,
+    }
+}
+
+/// Marks how often a run did each step, and where it stands. Steps of loops are counted for all items together. Which ways it
+/// took is not told.
+pub(super) fn mark(view: &mut GraphView, history: &History, standing: Option<(String, Standing)>) {
+    let mut done: HashMap<RoleName, (u64, CasRef)> = HashMap::new();
+    for step in &history.steps {
+        let visits = done
+            .entry(step.node.role.without_indices())
+            .or_insert((0, step.hash));
+        *visits = (visits.0 + 1, step.hash);
+    }
+    let standing = standing.map(|(place, standing)| (node_of(&place), standing));
+    let is_completed = history.ended == Some(Reason::Completed);
+    for node in &mut view.nodes {
+        let key: Option<RoleName> = node.name.parse().ok();
+        let done = key.and_then(|key| done.get(&key).copied());
+        node.visits = Some(match node.kind {
+            NodeKind::Start => 1,
+            NodeKind::End => u64::from(is_completed),
+            NodeKind::Role | NodeKind::Suspend => done.map_or(0, |(visits, _)| visits),
+        });
+        node.last_step = done.map(|(_, last)| last);
+        let here = standing.as_ref().filter(|(place, _)| *place == node.name);
+        node.standing = here.map(|(_, standing)| *standing);
+    }
+}
+
+/// Returns the node where a run stands.
+fn node_of(place: &str) -> String {
+    match place.parse::<RoleName>() {
+        Ok(key) => key.without_indices().as_str().to_owned(),
+        // Only the end of a thread is no role.
+        Err(_) => END.to_owned(),
     }
 }
 

@@ -8,12 +8,12 @@ use uwf_protocol::workflow::{Destination, reserved};
 use uwf_thread::read_program;
 
 use super::{
-    GraphEdge, GraphThread, GraphView, NodeKind, PathEntry, Standing, edge, graph_of, plain_node,
-    rank,
+    GraphEdge, GraphThread, GraphView, NodeKind, PathEntry, Standing, edge, graph_of, pipeline,
+    plain_node, rank,
 };
 use crate::read::history::History;
 use crate::read::show::show;
-use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 use crate::{EngineError, Site};
 
 /// Returns the graph of the workflow that a thread runs, with the thread's way.
@@ -30,16 +30,23 @@ pub fn thread_graph(site: &Site, id: ThreadId) -> Result<GraphView, EngineError>
     let next = destination(&shown.state, last).filter(|_| shown.head == history.head);
     let passages = passages(&program, &history.answers(&outputs), next.as_ref());
     let mut view = graph_of(&site.store, history.start.workflow, &program);
-    mark_edges(&mut view, &passages);
-    mark_nodes(&mut view, &history, &passages, &shown.state);
+    let is_run = program.as_graph().is_none();
+    if is_run {
+        pipeline::mark(&mut view, &history, standing(&shown.state, &history));
+    } else {
+        mark_edges(&mut view, &passages);
+        mark_nodes(&mut view, &history, &passages, &shown.state);
+    }
     let start = (history.start_hash, reserved::START.to_owned());
     let steps = history.steps.iter();
     let places =
         std::iter::once(start).chain(steps.map(|step| (step.hash, step.node.role.to_string())));
-    let entry = |((hash, role), passage): ((CasRef, String), &Passage)| PathEntry {
+    let entry = |(place, (hash, role)): (usize, (CasRef, String))| PathEntry {
         hash,
         role,
-        edge: passage.edge.as_ref().map(EdgeName::to_key),
+        edge: passages
+            .get(place)
+            .and_then(|passage| Some(passage.edge.as_ref()?.to_key())),
     };
     view.thread = Some(GraphThread {
         thread: id,
@@ -49,7 +56,7 @@ pub fn thread_graph(site: &Site, id: ThreadId) -> Result<GraphView, EngineError>
         suspended_role: shown.state.suspended_role,
         suspend_message: shown.state.suspend_message,
         blocked_reason: shown.blocked_reason,
-        path: places.zip(&passages).map(entry).collect(),
+        path: places.enumerate().map(entry).collect(),
     });
     Ok(view)
 }
@@ -62,7 +69,7 @@ fn destination(state: &ThreadState, last: Option<&RoleName>) -> Option<Destinati
         // The route of an active thread that has no next role is `$END`.
         ThreadStatus::Idle => Some(role(&state.current_role).unwrap_or(Destination::End)),
         ThreadStatus::Failed => role(&state.current_role),
-        ThreadStatus::Suspended | ThreadStatus::Paused if state.is_held() => {
+        ThreadStatus::Suspended | ThreadStatus::Paused if state.held_by.is_some() => {
             role(&state.suspended_role)
         }
         ThreadStatus::Suspended => Some(Destination::Suspend),
@@ -152,6 +159,9 @@ fn standing(state: &ThreadState, history: &History) -> Option<(String, Standing)
         ThreadStatus::Idle => current(Standing::Next).or(end),
         ThreadStatus::Running => current(Standing::Running),
         ThreadStatus::Failed => current(Standing::Failed),
+        ThreadStatus::Suspended if state.held_by == Some(HeldBy::Failure) => {
+            waiting.map(|(role, _)| (role, Standing::Failed))
+        }
         ThreadStatus::Suspended => waiting,
         ThreadStatus::Paused => current(Standing::Next).or(waiting),
         ThreadStatus::Blocked => {

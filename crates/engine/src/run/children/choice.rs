@@ -8,7 +8,7 @@ use crate::child_error::{ChildProblem, failed_in};
 use crate::children::Child;
 use crate::read::branch::Branch;
 use crate::read::standing::state_of_child;
-use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 use crate::{EngineError, limits};
 
 /// How many children are stepped at once, if the workflow does not say.
@@ -116,10 +116,12 @@ impl Round<'_> {
             let branch = branches_to(child, &state);
             let child = state.waiting_child.unwrap_or(child.thread);
             let problem = match state.status {
-                ThreadStatus::Suspended if state.held_by_limit => ChildProblem::Limit {
-                    child,
-                    reached: state.reached,
-                },
+                ThreadStatus::Suspended if state.held_by == Some(HeldBy::Limit) => {
+                    ChildProblem::Limit {
+                        child,
+                        reached: state.reached,
+                    }
+                }
                 ThreadStatus::Suspended => ChildProblem::Waits {
                     child,
                     message: state.suspend_message.unwrap_or_default(),

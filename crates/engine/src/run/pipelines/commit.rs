@@ -102,6 +102,11 @@ impl<'a> Chain<'a> {
         self.newest
     }
 
+    /// Tells whether the head is the newest step.
+    pub(super) fn is_moved(&self) -> bool {
+        self.head == self.newest
+    }
+
     /// Adds a step. From now on no process can lose it, and a full disk did not: the work may have been paid for.
     pub(super) fn add(&mut self, step: &NewStep) -> Result<Added, EngineError> {
         let root = &self.runner.site.root;

@@ -12,12 +12,15 @@ use super::make::{MadeRun, NewRun, make_run, renew_schemas};
 use super::open::{is_completed, need_picture, show};
 use super::picture::Picture;
 use super::session::{Entry, Far, work};
+use super::step::tell_hooks;
 use super::wish::{Decided, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain;
 use crate::pipelines::folder::run_root;
 use crate::pipelines::secrets::masks;
-use crate::run::owned::with_thread;
+use crate::read::report::StepReport;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::run::owned::{with_thread, with_thread_to_step};
 use crate::thread::find;
 use crate::{EngineError, Runner};
 
@@ -39,15 +42,17 @@ pub fn run_pipeline(
         far: Far::ToTheEnd,
         settings,
     };
-    with_thread(runner, run.thread, |owned| {
-        work(runner, owned, run.thread, entry)
-    })
+    let report = with_thread(runner, run.thread, |owned| {
+        work(runner, owned, run.thread, &entry)
+    })?;
+    tell_hooks(runner, &report);
+    Ok(report)
 }
 
 /// Goes on with a run that was interrupted or has failed. Nothing is done for one that is completed.
 ///
 /// # Errors
-/// When another process works on it, it was ended, the wish does not suit it, or this process cannot go on with it.
+/// When another process works on it, a person paused or ended it, the wish does not suit it, or this process cannot go on with it.
 pub fn resume_pipeline(
     runner: &Runner,
     thread: ThreadId,
@@ -63,9 +68,9 @@ pub fn resume_pipeline(
         far: Far::ToTheEnd,
         settings,
     };
-    let worked = with_thread(runner, thread, |owned| {
+    let worked = with_thread_to_step(runner, thread, |owned| {
         renew_schemas(&runner.site)?;
-        work(runner, owned, thread, entry)
+        work(runner, owned, thread, &entry)
     });
     match worked {
         // Another process has just completed it.
@@ -76,7 +81,11 @@ pub fn resume_pipeline(
             Some(head) => completed(runner, (thread, head), wish, settings),
             None => worked,
         },
-        _ => worked,
+        Ok(report) => {
+            tell_hooks(runner, &report);
+            Ok(report)
+        }
+        Err(_) => worked,
     }
 }
 
@@ -98,7 +107,7 @@ fn completed(
     let store = &runner.site.store;
     let opened = chain::open(store, (thread, head))?;
     let begun = opened.begun();
-    let run = begun.run.clone();
+    let (run, begun_workflow) = (begun.run.clone(), begun.start.workflow);
     let run_id = chain::id_of(&run, thread);
     let cwd = begun.start.cwd.clone().unwrap_or_default();
     let root = run_root(Path::new(&cwd), &run.state_dir, &run_id);
@@ -116,13 +125,14 @@ fn completed(
             (settings.tell)(&RunEvent::Note(&made_again(&root, problem)));
         }
     }
-    let took = Duration::ZERO;
+    let at = (thread, begun_workflow);
+    let step = StepReport::of_nothing(at, head, ThreadState::plain(ThreadStatus::Completed));
     Ok(RunReport::new(
         thread,
         &run_id,
         &root,
         RunEnd::NothingToDo,
-        took,
+        (Duration::ZERO, step),
     ))
 }
 

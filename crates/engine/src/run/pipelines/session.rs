@@ -2,15 +2,10 @@
 //! of the run.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-use uwf_pipeline::course::{Archived, Assignment, Outcome, Task, Todo, Visit};
-use uwf_pipeline::nodes::{
-    ARCHIVE_KEY, Accepted, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, RunNode, VisitDebug,
-    VisitNode, pipeline_payload, result_payload,
-};
+use uwf_pipeline::course::{Assignment, Outcome, Task, Todo, Visit};
+use uwf_pipeline::nodes::{LostAttempt, RunNode, VisitNode, result_payload};
 use uwf_pipeline::state::RunStatus;
 use uwf_pipeline::{Course, Event, Route};
 use uwf_process::{keep_inherited_files, process_identity};
@@ -20,23 +15,26 @@ use uwf_protocol::schemas;
 use uwf_runner::{GRACE, Surroundings};
 use uwf_storage::RunRoot;
 
-use super::archive::{ArchivedAt, archive};
 use super::commit::{Added, Chain, Moved, NewStep, adopt};
 use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
     end_lost, lost_picture, need_workspace, open_workspace, our_variables, show, write_origin,
 };
-use super::picture::{Picture, SettledVisit, cancelled, error_of};
+use super::picture::{Picture, SettledVisit};
 use super::played::end_left_behind;
-use super::resume::{made_again, notes_of};
+use super::records::Records;
+use super::resume::made_again;
 use super::visit::{SettledTask, VisitEnd, Visiting};
-use super::wish::{Decided, FileNow, ResumeWish};
+use super::wish::ResumeWish;
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain;
+use crate::pipelines::error::PipelineError;
 use crate::pipelines::folder::run_root;
 use crate::pipelines::route::role;
 use crate::pipelines::secrets::masks;
+use crate::read::report::StepReport;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::owned::OwnedRun;
 use crate::thread::active_head;
 use crate::{EngineError, Runner};
@@ -48,15 +46,17 @@ pub(super) struct Entry<'e> {
     /// How a person wants the run to go on; `None` if nobody resumes it.
     pub(super) resume: Option<&'e ResumeWish>,
     /// How far this process goes.
-    pub(super) far: Far,
+    pub(super) far: Far<'e>,
     pub(super) settings: &'e RunSettings,
 }
 
 /// How far a process goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Far {
+#[derive(Clone, Copy)]
+pub(super) enum Far<'e> {
     ToTheEnd,
     OneStep,
+    /// To the end. The function gets a report of each step.
+    Telling(&'e dyn Fn(&StepReport)),
 }
 
 /// The process that works on a run.
@@ -71,21 +71,24 @@ pub(super) struct Worker<'a> {
     pub(super) journal: Journal<'a>,
     /// How many threads are above the run.
     pub(super) depth: u64,
-    began: Instant,
+    pub(super) began: Instant,
 }
 
 /// A run that a process works on.
-struct Session<'s, 'a> {
-    worker: &'s Worker<'a>,
-    around: &'s Surroundings<'s>,
-    chain: Chain<'s>,
-    picture: Picture<'s>,
-    course: Course,
-    workflow: CasRef,
+pub(super) struct Session<'s, 'a> {
+    pub(super) worker: &'s Worker<'a>,
+    pub(super) around: &'s Surroundings<'s>,
+    pub(super) chain: Chain<'s>,
+    pub(super) picture: Picture<'s>,
+    pub(super) course: Course,
+    pub(super) workflow: CasRef,
     /// The checksum of the workflow file that the run follows.
-    checksum: String,
+    pub(super) checksum: String,
     /// What the run was made with.
     run: &'s RunNode,
+    pub(super) records: Records<'s>,
+    /// The report of the newest step that this process did.
+    pub(super) step: StepReport,
 }
 
 impl Worker<'_> {
@@ -117,7 +120,7 @@ pub(super) fn work(
     runner: &Runner,
     run: &OwnedRun,
     thread: ThreadId,
-    entry: Entry<'_>,
+    entry: &Entry<'_>,
 ) -> Result<RunReport, EngineError> {
     let site = &runner.site;
     let head = active_head(site, thread)?;
@@ -183,9 +186,15 @@ pub(super) fn work(
         workflow: chain.start.workflow,
         checksum,
         run: &run_node,
+        records: Records::at(site, &run.ledger, head)?,
+        step: StepReport::of_nothing(
+            (thread, chain.start.workflow),
+            head,
+            ThreadState::plain(ThreadStatus::Idle),
+        ),
         course: chain.course,
     };
-    session.work(&entry, (lost, lost_picture))
+    session.work(entry, (lost, lost_picture))
 }
 
 impl Session<'_, '_> {
@@ -194,6 +203,13 @@ impl Session<'_, '_> {
         entry: &Entry<'_>,
         (lost, lost_picture): (Option<LostAttempt>, Option<&str>),
     ) -> Result<RunReport, EngineError> {
+        if entry.resume.is_none()
+            && lost.is_none()
+            && let Route::Suspend(stop) = self.course.next()
+        {
+            let (thread, message) = (self.worker.thread, stop.message());
+            return Err(PipelineError::Stopped { thread, message }.into());
+        }
         self.worker.tell(&RunEvent::Begins {
             run_id: &self.worker.run_id,
             entry: entry.name,
@@ -227,7 +243,7 @@ impl Session<'_, '_> {
     }
 
     /// Does steps until there is a reason to stop.
-    fn go_on(&mut self, far: Far) -> Result<RunEnd, EngineError> {
+    fn go_on(&mut self, far: Far<'_>) -> Result<RunEnd, EngineError> {
         let signals = &self.worker.runner.signals;
         signals.watch().map_err(|source| EngineError::Io {
             action: "watch for signals".to_owned(),
@@ -255,8 +271,13 @@ impl Session<'_, '_> {
             if let Some(end) = done {
                 return Ok(end);
             }
-            if far == Far::OneStep && self.is_open() {
-                return Ok(RunEnd::StepDone);
+            match far {
+                Far::OneStep if self.is_open() => return Ok(RunEnd::StepDone),
+                Far::Telling(tell) => {
+                    tell(&self.step);
+                    self.step.step = None;
+                }
+                Far::OneStep | Far::ToTheEnd => {}
             }
         }
     }
@@ -321,15 +342,18 @@ impl Session<'_, '_> {
             duration_ms,
         } = task;
         let key = assignment.key.to_string();
+        let (role, agent) = (self.role(&key)?, assignment.agent.to_string());
         let added = self.chain.add(&NewStep {
-            role: self.role(&key)?,
-            agent: assignment.agent.to_string(),
+            role: role.clone(),
+            agent: agent.clone(),
             output: (schemas::RESULT, result_payload(&result)),
             detail: detail.clone(),
             prompt,
             started_at_ms,
             duration_ms,
         })?;
+        self.records
+            .add(self.chain.newest(), &role, (&agent, duration_ms));
         self.worker.tell(&RunEvent::Settled {
             key: &key,
             result: &result,
@@ -340,20 +364,28 @@ impl Session<'_, '_> {
             result,
             duration_ms,
         };
-        self.settled(visit, &detail, started_at_ms, &added)
+        let end = self.settled(&visit, &detail, started_at_ms, &added)?;
+        self.step = StepReport {
+            step: Some(self.chain.newest()),
+            role: Some(role),
+            agent: Some(agent),
+            duration_ms: Some(duration_ms),
+            ..self.report()
+        };
+        Ok(end)
     }
 
     /// Adds a step of the chain to the course and to the picture.
     fn settled(
         &mut self,
-        visit: Visit,
+        visit: &Visit,
         detail: &VisitNode,
         started_at_ms: i64,
         added: &Added,
     ) -> Result<Option<RunEnd>, EngineError> {
         self.push(Event::Visit(Box::new(visit.clone())))?;
         let settled = SettledVisit {
-            visit: &visit,
+            visit,
             detail,
             started_at_ms,
             completed_at_ms: added.completed_at_ms,
@@ -362,13 +394,17 @@ impl Session<'_, '_> {
         self.picture
             .settled(&settled, self.chain.newest(), &self.course);
         self.picture.write_if_due(&self.course)?;
-        Ok(match self.chain.move_if_due()? {
+        let moved = self.chain.move_if_due()?;
+        if self.chain.is_moved() {
+            self.records.write_if_due();
+        }
+        Ok(match moved {
             Moved::Yes => None,
             Moved::Ended => Some(RunEnd::Cancelled),
         })
     }
 
-    fn push(&mut self, event: Event) -> Result<(), EngineError> {
+    pub(super) fn push(&mut self, event: Event) -> Result<(), EngineError> {
         self.course
             .push(event)
             .map_err(|misfit| EngineError::Blocked {
@@ -377,146 +413,10 @@ impl Session<'_, '_> {
             })
     }
 
-    fn role(&self, key: &str) -> Result<uwf_protocol::ids::RoleName, EngineError> {
+    pub(super) fn role(&self, key: &str) -> Result<uwf_protocol::ids::RoleName, EngineError> {
         role(key).map_err(|source| EngineError::Blocked {
             thread: self.worker.thread,
             source,
         })
-    }
-
-    /// Puts into the chain how the run goes on, if anything of the pipeline is left. The lost attempt is named there.
-    fn resume(
-        &mut self,
-        wish: Option<&ResumeWish>,
-        lost: Option<LostAttempt>,
-    ) -> Result<(), EngineError> {
-        let is_done = matches!(self.course.next(), Route::End(_) | Route::Archive { .. });
-        if is_done || (wish.is_none() && lost.is_none()) {
-            return Ok(self.worker.run.lease.clear_record()?);
-        }
-        let decided = match wish {
-            Some(wish) => wish.decide(&self.course, &self.checksum)?,
-            None => Decided::default(),
-        };
-        for note in notes_of(&decided, lost.as_ref()) {
-            self.worker.tell(&RunEvent::Note(&note))?;
-        }
-        let accepted = decided.accepted.map(|file| self.accept(file)).transpose()?;
-        let node = ResumeNode {
-            lost,
-            from: decided.from,
-            on_error: decided.on_error,
-            accepted,
-        };
-        let pipeline = decided.accepted.map(|file| Arc::new(file.pipeline.clone()));
-        self.push(node.event(pipeline))?;
-        self.add_control(RESUME_KEY, (schemas::RESUME, json!(node)), Instant::now())?;
-        Ok(self.worker.run.lease.clear_record()?)
-    }
-
-    /// Stores the pipeline that the run goes on under.
-    fn accept(&mut self, file: &FileNow) -> Result<Accepted, EngineError> {
-        let site = &self.worker.runner.site;
-        let payload = pipeline_payload(&file.pipeline);
-        let pipeline = site
-            .store
-            .put(schemas::PIPELINE, &payload, site.env.now_ms())?;
-        self.picture.accepted(&file.checksum);
-        Ok(Accepted {
-            pipeline: pipeline.as_str().to_owned(),
-            old_checksum: self.checksum.clone(),
-            new_checksum: file.checksum.clone(),
-        })
-    }
-
-    /// Makes the archive of finished tasks, and puts what came of it into the chain.
-    fn archive(&mut self, destination: Option<&str>) -> Result<Option<RunEnd>, EngineError> {
-        let began = Instant::now();
-        let folder = &self.course.pipeline().queues.processed_dir;
-        let (path, error) = match archive(self.worker, self.around, folder, destination)? {
-            ArchivedAt::Path(path, error) => (path, error),
-            ArchivedAt::Interrupted(stop) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
-        };
-        let event = match error {
-            None => Archived::Made,
-            Some(_) => Archived::Failed,
-        };
-        self.push(Event::Archived(event))?;
-        let node = ArchiveNode {
-            path: path.display().to_string(),
-            error,
-        };
-        self.add_control(ARCHIVE_KEY, (schemas::ARCHIVE, json!(node)), began)?;
-        Ok(None)
-    }
-
-    /// Adds a step that is none of the pipeline.
-    fn add_control(
-        &mut self,
-        key: &str,
-        output: (CasRef, serde_json::Value),
-        began: Instant,
-    ) -> Result<(), EngineError> {
-        let detail = VisitNode {
-            visit: 1,
-            argv: Vec::new(),
-            debug: VisitDebug::default(),
-            attempts: Vec::new(),
-            logs: Vec::new(),
-            writes: Vec::new(),
-            reads: Vec::new(),
-            usage: None,
-            played: None,
-        };
-        self.chain.add(&NewStep {
-            role: self.role(key)?,
-            agent: "engine".to_owned(),
-            output,
-            detail,
-            prompt: None,
-            started_at_ms: self.worker.runner.site.env.now_ms(),
-            duration_ms: super::visit::whole_ms(began.elapsed()),
-        })?;
-        self.picture.moved(self.chain.newest());
-        Ok(())
-    }
-
-    /// Moves the head, and writes the last picture of this process.
-    fn finish(&mut self, end: RunEnd) -> Result<RunReport, EngineError> {
-        let moved = match &end {
-            RunEnd::Completed(_) => self.chain.complete(self.workflow)?,
-            RunEnd::Cancelled => Moved::Ended,
-            _ => self.chain.move_head()?,
-        };
-        let end = match moved {
-            Moved::Yes => end,
-            Moved::Ended => RunEnd::Cancelled,
-        };
-        let (status, error) = match &end {
-            RunEnd::Completed(_) | RunEnd::NothingToDo => (RunStatus::Completed, None),
-            RunEnd::Failed(stop) => (RunStatus::Failed, stop.result.error.clone()),
-            RunEnd::Cancelled => (RunStatus::Failed, Some(cancelled())),
-            RunEnd::Held(held) => (RunStatus::Interrupted, Some(error_of(held.failure()))),
-            RunEnd::Interrupted(_) | RunEnd::Paused | RunEnd::StepDone => {
-                (RunStatus::Interrupted, None)
-            }
-        };
-        // An interrupted attempt stays on record: the next process names it.
-        if !matches!(end, RunEnd::Interrupted(_)) {
-            self.worker.run.lease.clear_record()?;
-        }
-        self.picture.write_durably(&self.course, status, error)?;
-        let worker = self.worker;
-        worker.tell(&RunEvent::Ends {
-            run_id: &worker.run_id,
-            status,
-        })?;
-        Ok(RunReport::new(
-            worker.thread,
-            &worker.run_id,
-            &worker.root,
-            end,
-            worker.began.elapsed(),
-        ))
     }
 }

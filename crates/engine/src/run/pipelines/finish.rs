@@ -1,0 +1,80 @@
+//! What a process does when it stops working on a run.
+
+use uwf_pipeline::state::RunStatus;
+
+use super::commit::Moved;
+use super::picture::{cancelled, error_of};
+use super::session::Session;
+use super::{RunEnd, RunEvent, RunReport};
+use crate::EngineError;
+use crate::pipelines::route::in_general;
+use crate::read::report::StepReport;
+use crate::read::thread_state::ThreadState;
+
+impl Session<'_, '_> {
+    /// Moves the head, and writes the last picture of this process.
+    pub(super) fn finish(&mut self, end: RunEnd) -> Result<RunReport, EngineError> {
+        let moved = match &end {
+            RunEnd::Completed(_) => self.chain.complete(self.workflow)?,
+            RunEnd::Cancelled => Moved::Ended,
+            _ => match self.chain.move_head()? {
+                Moved::Yes => self.is_active()?,
+                Moved::Ended => Moved::Ended,
+            },
+        };
+        let end = match moved {
+            Moved::Yes => end,
+            Moved::Ended => RunEnd::Cancelled,
+        };
+        let (status, error) = match &end {
+            RunEnd::Completed(_) | RunEnd::NothingToDo => (RunStatus::Completed, None),
+            RunEnd::Failed(stop) => (RunStatus::Failed, stop.result.error.clone()),
+            RunEnd::Cancelled => (RunStatus::Failed, Some(cancelled())),
+            RunEnd::Held(held) => (RunStatus::Interrupted, Some(error_of(held.failure()))),
+            RunEnd::Interrupted(_) | RunEnd::Paused | RunEnd::StepDone => {
+                (RunStatus::Interrupted, None)
+            }
+        };
+        // An interrupted attempt stays on record: the next process names it.
+        if !matches!(end, RunEnd::Interrupted(_)) {
+            self.worker.run.lease.clear_record()?;
+        }
+        if moved == Moved::Yes {
+            self.records.write_last(&self.course.next());
+        }
+        self.picture.write_durably(&self.course, status, error)?;
+        let step = StepReport {
+            head: self.chain.newest(),
+            state: self.report().state,
+            ..self.step.clone()
+        };
+        let worker = self.worker;
+        worker.tell(&RunEvent::Ends {
+            run_id: &worker.run_id,
+            status,
+        })?;
+        Ok(RunReport::new(
+            worker.thread,
+            &worker.run_id,
+            &worker.root,
+            end,
+            (worker.began.elapsed(), step),
+        ))
+    }
+
+    /// Tells whether the thread is active, even if nothing moved its head: a person may have ended it.
+    fn is_active(&self) -> Result<Moved, EngineError> {
+        match self.worker.check_active() {
+            Ok(()) => Ok(Moved::Yes),
+            Err(EngineError::Ended { .. }) => Ok(Moved::Ended),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the report of a run as it stands, without a step.
+    pub(super) fn report(&self) -> StepReport {
+        let at = (self.worker.thread, self.workflow);
+        let state = ThreadState::of_active(&in_general(&self.course.next()));
+        StepReport::of_nothing(at, self.chain.newest(), state)
+    }
+}
