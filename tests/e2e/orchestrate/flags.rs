@@ -306,3 +306,30 @@ fn a_wait_for_a_slot_counts_for_the_time_of_a_run() {
     world.write("go", "");
     assert!(first.wait().unwrap().success());
 }
+
+/// The exit code alone does not tell: a step may end with 2, too.
+#[test]
+fn data_of_a_call_that_made_no_run_has_no_run() {
+    let world = flow("steps: [{name: A, command: [sh, -c, 'exit 2']}]");
+    let data = run(&world, &["--json"]).exits(2).json();
+    assert_eq!(
+        (&data["run_id"], &data["failed_step"]),
+        (&json!("r"), &json!("A"))
+    );
+    let check = |args: &[&str], code: i32| {
+        let data = orchestrate(&world, &[args, &["--json"]].concat())
+            .exits(code)
+            .json();
+        assert_eq!(data["run_id"], json!(null), "{args:?}");
+        assert_eq!(data["exit_code"], code, "{args:?}");
+        assert_eq!(data["status"], "failed", "{args:?}");
+    };
+    check(&["run", "none.yaml"], 2);
+    check(&["run", "flow.yaml", "--context", "x"], 2);
+    check(&["run", "flow.yaml", "--run-id", "r"], 2);
+    check(&["run-step", "B", "--workflow", "flow.yaml"], 2);
+    check(&["resume", "none"], 2);
+    check(&["resume", "r", "--from", "B"], 2);
+    world.write("flow.yaml", "steps: 5");
+    check(&["run", "flow.yaml"], 2);
+}

@@ -33,8 +33,9 @@ pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid, svg};
 pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use orchestrate::{
-    CleanedRuns, InvalidPipeline, LogItem, MovedTask, PutTask, RunList, RunRow, RunStatusPage,
-    RunView, StatusView, TaskList, ValidPipeline, log_heading, problem_line, run_report,
+    CleanedRuns, InvalidPipeline, LogItem, MovedTask, NoRunView, PutTask, RunList, RunRow,
+    RunStatusPage, RunView, StatusView, TaskList, ValidPipeline, log_heading, problem_line,
+    run_report,
 };
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};

@@ -14,7 +14,7 @@ use uwf_util::text::counted;
 pub(crate) use looking::{CleanedRuns, LogItem, RunList, RunRow, RunStatusPage, log_heading};
 pub(crate) use queues::{MovedTask, PutTask, TaskList};
 pub(crate) use report::run_report;
-pub(crate) use run::RunView;
+pub(crate) use run::{NoRunView, RunView};
 
 use crate::output::Show;
 use crate::text::Page;

@@ -1,5 +1,7 @@
 //! `uwf orchestrate resume`.
 
+use std::path::PathBuf;
+
 use uwf_engine::{
     Changes, FileNow, LostPicture, NewRun, ResumeWish, RunOrigin, resume_pipeline, run_origin,
     run_pipeline,
@@ -9,7 +11,7 @@ use uwf_pipeline::{MAX_FILE_BYTES, Pipeline, checksum, load};
 use uwf_protocol::exit::Exit;
 
 use super::run::{on_error, only_step};
-use super::work::{finish, settings};
+use super::work::{finish, settings, unfinished};
 use super::{invalid, place};
 use crate::args::ResumeArgs;
 use crate::commands::Context;
@@ -17,6 +19,21 @@ use crate::failure::{Failure, warn};
 use crate::hints::runs::failed;
 
 pub(super) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure> {
+    let mut begun = None;
+    go_on(context, args, &mut begun).map_err(|failure| {
+        // Nothing was done if the call was refused.
+        let is_refused = matches!(failure.exit, Exit::Usage | Exit::Run(_));
+        let begun = begun.as_ref().filter(|_| !is_refused);
+        let begun = begun.map(|(id, file): &(String, PathBuf)| (id.as_str(), file.as_path()));
+        unfinished(&args.work, begun, failure)
+    })
+}
+
+fn go_on(
+    context: &Context,
+    args: &ResumeArgs,
+    begun: &mut Option<(String, PathBuf)>,
+) -> Result<Exit, Failure> {
     refuse_context(args)?;
     let settings = settings(context, &args.work)?;
     let thread = place::find(context, &args.place, &args.run)?;
@@ -26,10 +43,13 @@ pub(super) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure>
     place::check_workspace(context, &args.place, &origin)?;
     if args.force_restart {
         let new = again(&origin, args)?;
-        let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
+        let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
+            *begun = Some((run.run_id.clone(), run.root.state_file()));
+        });
         return finish(context, &args.work, &report.map_err(failed)?);
     }
     let wish = wish(&origin, args)?;
+    *begun = Some((origin.run_id.clone(), origin.root.state_file()));
     let report = resume_pipeline(&context.runner, thread, &wish, &settings);
     finish(context, &args.work, &report.map_err(failed)?)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use uwf_engine::{NewRun, active_runs, run_pipeline};
+use uwf_engine::{MadeRun, NewRun, active_runs, run_pipeline};
 use uwf_pipeline::course::{Archive, OnError, Steering, WhenMode, only};
 use uwf_pipeline::nodes::OnlyNode;
 use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, load, merged_context};
@@ -11,9 +11,9 @@ use uwf_protocol::exit::Exit;
 use uwf_runner::Workspace;
 
 use super::secrets::warn_of_secrets;
-use super::work::{finish, settings};
+use super::work::{finish, settings, unfinished};
 use super::{bytes_of, invalid, place, validate, warn_all};
-use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs};
+use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints::runs::{failed, not_alone, others_at_work};
@@ -24,6 +24,27 @@ const USUAL_DELAY_MS: u64 = 1000;
 const MAX_CONTEXT_BYTES: usize = 4 << 20;
 
 pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Failure> {
+    let mut made = None;
+    let done = make_and_do(context, args, &mut made);
+    match args.dry_run {
+        true => done,
+        false => done.map_err(|failure| unfinished_run(&args.work, made.as_ref(), failure)),
+    }
+}
+
+/// Prints for programs what came of a run that failed for a reason of our own, or was not made.
+pub(super) fn unfinished_run(work: &WorkArgs, made: Option<&MadeRun>, failure: Failure) -> Failure {
+    let file = made.map(|made| made.root.state_file());
+    let run = made.zip(file.as_deref());
+    let run = run.map(|(made, file)| (made.run_id.as_str(), file));
+    unfinished(work, run, failure)
+}
+
+fn make_and_do(
+    context: &Context,
+    args: &RunPipelineArgs,
+    made: &mut Option<MadeRun>,
+) -> Result<Exit, Failure> {
     let file = args.file.as_path();
     let (source, loaded) = loaded(file)?;
     let values = context_of(&loaded, &args.context)?;
@@ -57,7 +78,9 @@ pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Fai
         run_id: args.run_id.clone(),
         only: None,
     };
-    let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
+    let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
+        *made = Some(run.clone())
+    });
     finish(
         context,
         &args.work,

@@ -1,12 +1,12 @@
 //! `uwf orchestrate run-step`.
 
 use serde_json::Value;
-use uwf_engine::{NewRun, run_origin, run_pipeline};
+use uwf_engine::{MadeRun, NewRun, run_origin, run_pipeline};
 use uwf_pipeline::course::Steering;
 use uwf_pipeline::nodes::OnlyNode;
 use uwf_protocol::exit::Exit;
 
-use super::run::{context_of, loaded, on_error, only_step, retries};
+use super::run::{context_of, loaded, on_error, only_step, retries, unfinished_run};
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings};
 use super::{place, warn_all};
@@ -16,6 +16,16 @@ use crate::failure::Failure;
 use crate::hints::runs::failed;
 
 pub(super) fn run(context: &Context, args: &RunStepArgs) -> Result<Exit, Failure> {
+    let mut made = None;
+    make_and_do(context, args, &mut made)
+        .map_err(|failure| unfinished_run(&args.work, made.as_ref(), failure))
+}
+
+fn make_and_do(
+    context: &Context,
+    args: &RunStepArgs,
+    made: &mut Option<MadeRun>,
+) -> Result<Exit, Failure> {
     let (source, loaded) = loaded(&args.workflow)?;
     let only = OnlyNode {
         step: args.step.clone(),
@@ -46,7 +56,9 @@ pub(super) fn run(context: &Context, args: &RunStepArgs) -> Result<Exit, Failure
         run_id: args.run_id.clone(),
         only: Some(only),
     };
-    let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
+    let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
+        *made = Some(run.clone())
+    });
     finish(
         context,
         &args.work,

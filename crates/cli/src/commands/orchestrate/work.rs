@@ -1,6 +1,7 @@
 //! What the commands that do steps of runs have in common: their settings, what they say meanwhile, and how they end.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use uwf_engine::{Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
@@ -13,8 +14,8 @@ use crate::args::{LogLevel, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::hints;
-use crate::output::{Format, print};
-use crate::text::RunView;
+use crate::output::{Format, print, print_line};
+use crate::text::{NoRunView, RunView};
 
 /// Returns how a process does steps.
 pub(super) fn settings(context: &Context, args: &WorkArgs) -> Result<RunSettings, Failure> {
@@ -113,6 +114,17 @@ fn tell_all(event: &RunEvent<'_>) {
         RunEvent::Started { key, attempt } => note(&format!("{key}: begins, attempt {attempt}")),
         event => tell(event),
     }
+}
+
+/// Prints for programs what came of a command that failed before its run had ended. `run` is that run, if it was made or had
+/// begun to go on.
+pub(super) fn unfinished(args: &WorkArgs, run: Option<(&str, &Path)>, failure: Failure) -> Failure {
+    if args.json
+        && let Err(unprinted) = print_line(&NoRunView::new(run, failure.exit.code()))
+    {
+        return unprinted;
+    }
+    failure
 }
 
 /// Prints what came of a run, and returns the exit code.

@@ -1,5 +1,7 @@
 //! What a command did for a run, as data and as text.
 
+use std::path::Path;
+
 use serde::Serialize;
 use uwf_engine::{EngineError, RunEnd, RunReport};
 use uwf_protocol::exit::Exit;
@@ -26,6 +28,33 @@ pub(crate) struct RunView {
     message: Option<String>,
     #[serde(skip)]
     is_paused: bool,
+}
+
+/// What a command has to tell that ended before a run did.
+#[derive(Serialize)]
+pub(crate) struct NoRunView {
+    /// The run, if it was made, or had begun to go on.
+    run_id: Option<String>,
+    status: &'static str,
+    exit_code: u8,
+    failed_step: Option<String>,
+    failed_steps: Vec<String>,
+    duration_ms: u64,
+    state_file: Option<String>,
+}
+
+impl NoRunView {
+    pub(crate) fn new(run: Option<(&str, &Path)>, exit_code: u8) -> Self {
+        Self {
+            run_id: run.map(|(id, _)| id.to_owned()),
+            status: "failed",
+            exit_code,
+            failed_step: None,
+            failed_steps: Vec::new(),
+            duration_ms: 0,
+            state_file: run.map(|(_, file)| file.display().to_string()),
+        }
+    }
 }
 
 impl RunView {

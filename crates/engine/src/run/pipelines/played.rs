@@ -108,7 +108,7 @@ impl Playing<'_> {
                 },
                 Some(Located::Archived(record)) => return self.ended(&child, record, reads),
                 Some(Located::Active(_)) if !child.has_task => {
-                    end(self.worker.runner, child.thread)?
+                    end(self.worker.runner, child.thread)?;
                 }
                 Some(Located::Active(_)) => {
                     if !is_told {

@@ -28,7 +28,7 @@ use super::resume::made_again;
 use super::visit::{SettledTask, VisitEnd, Visiting};
 use super::wish::ResumeWish;
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
-use crate::pipelines::chain;
+use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::error::PipelineError;
 use crate::pipelines::folder::run_root;
 use crate::pipelines::route::role;
@@ -173,28 +173,41 @@ pub(super) fn work(
         signals: &runner.signals,
         grace: GRACE,
     };
-    let mut session = Session {
-        worker: &worker,
-        around: &around,
-        chain: Chain::new(
-            runner,
-            (run, &worker.root),
-            (thread, chain.start_hash, head),
-            cwd,
-        ),
-        picture,
-        workflow: chain.start.workflow,
-        checksum,
-        run: &run_node,
-        records: Records::at(site, &run.ledger, head)?,
-        step: StepReport::of_nothing(
-            (thread, chain.start.workflow),
-            head,
-            ThreadState::plain(ThreadStatus::Idle),
-        ),
-        course: chain.course,
-    };
+    let at = (head, checksum);
+    let mut session = Session::begin(&worker, &around, picture, chain, &run_node, at)?;
     session.work(entry, (lost, lost_picture))
+}
+
+impl<'s, 'a> Session<'s, 'a> {
+    /// Returns a session that is about to go on with a run. `at` is its head, and the checksum of the file that it follows.
+    fn begin(
+        worker: &'s Worker<'a>,
+        around: &'s Surroundings<'s>,
+        picture: Picture<'s>,
+        chain: RunChain,
+        run: &'s RunNode,
+        (head, checksum): (CasRef, String),
+    ) -> Result<Self, EngineError> {
+        let (thread, workflow) = (worker.thread, chain.start.workflow);
+        let idle = ThreadState::plain(ThreadStatus::Idle);
+        Ok(Self {
+            worker,
+            around,
+            chain: Chain::new(
+                worker.runner,
+                (worker.run, &worker.root),
+                (thread, chain.start_hash, head),
+                chain.start.cwd.unwrap_or_default(),
+            ),
+            picture,
+            workflow,
+            checksum,
+            run,
+            records: Records::at(&worker.runner.site, &worker.run.ledger, head)?,
+            step: StepReport::of_nothing((thread, workflow), head, idle),
+            course: chain.course,
+        })
+    }
 }
 
 impl Session<'_, '_> {
@@ -312,9 +325,7 @@ impl Session<'_, '_> {
     /// Does one step, and adds it to the chain. Returns why the process stops, if it does.
     fn visit(&mut self, assignment: &Assignment) -> Result<Option<RunEnd>, EngineError> {
         self.course.started(&assignment.key);
-        if matches!(&assignment.todo, Todo::Task(task) if matches!(**task, Task::Workflow(_)))
-            && self.chain.move_head()? == Moved::Ended
-        {
+        if plays(assignment) && self.chain.move_head()? == Moved::Ended {
             return Ok(Some(RunEnd::Cancelled));
         }
         let visiting = Visiting {
@@ -419,4 +430,9 @@ impl Session<'_, '_> {
             source,
         })
     }
+}
+
+/// Tells whether a child thread does the step. It is told the head of the run.
+fn plays(assignment: &Assignment) -> bool {
+    matches!(&assignment.todo, Todo::Task(task) if matches!(**task, Task::Workflow(_)))
 }

@@ -299,18 +299,24 @@ impl Visiting<'_, '_, '_> {
         Line::new(observer, &record.role, &record.label)
     }
 
-    fn attempt(&mut self, task: &RunTask, record: &LeaseRecord) -> Result<Attempt, EngineError> {
-        let (worker, course) = (self.worker, self.course);
-        let key = self.assignment.key.to_string();
-        let name = log_name(&key, self.assignment.visit);
-        let told: Vec<(OsString, OsString)> = [
+    /// Returns the variables that tell a program about its run.
+    fn told(&self, record: &LeaseRecord) -> Vec<(OsString, OsString)> {
+        let worker = self.worker;
+        [
             ("ORCHESTRATE_RUN_ID", worker.run_id.clone().into()),
-            ("ORCHESTRATE_STEP", key.into()),
+            ("ORCHESTRATE_STEP", self.assignment.key.to_string().into()),
             ("ORCHESTRATE_RUN_ROOT", worker.root.path().into()),
             (ATTEMPT, record.attempt.clone().unwrap_or_default().into()),
         ]
         .map(|(name, value): (&str, OsString)| (name.into(), value))
-        .into();
+        .into()
+    }
+
+    fn attempt(&mut self, task: &RunTask, record: &LeaseRecord) -> Result<Attempt, EngineError> {
+        let (worker, course) = (self.worker, self.course);
+        let key = self.assignment.key.to_string();
+        let name = log_name(&key, self.assignment.visit);
+        let told = self.told(record);
         let settings = worker.settings;
         let spec = AttemptSpec {
             told: &told,
