@@ -140,7 +140,7 @@ impl<'a> Case<'a> {
         now.is_accounted_for(0);
         assert!(now.lost() >= self.lost, "an attempt is forgotten");
         assert_eq!(now.keys(), self.keys);
-        Left::of(world).is_as(&self.undisturbed, has_ended);
+        Left::of(world).assert_same(&self.undisturbed, has_ended);
         drop(at);
         restore(world);
     }

@@ -90,7 +90,7 @@ impl Left {
 
     /// Compares with an undisturbed run. A process that was killed when the run had just ended did not write the last picture.
     #[track_caller]
-    pub(super) fn is_as(mut self, undisturbed: &Self, has_ended: bool) {
+    pub(super) fn assert_same(mut self, undisturbed: &Self, has_ended: bool) {
         if has_ended {
             self.status = undisturbed.status.clone();
             self.steps = undisturbed.steps.clone();

@@ -87,7 +87,7 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
         let now = Done::of(&world);
         now.keeps(&before, &[]);
         now.is_accounted_for(0);
-        Left::of(&world).is_as(&undisturbed, has_ended);
+        Left::of(&world).assert_same(&undisturbed, has_ended);
         let inbox = fs::read_dir(world.project().join("inbox")).unwrap();
         assert_eq!(inbox.count(), 0);
     }

@@ -22,7 +22,7 @@ pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure
     let folder = place::state_dir(context, &args.place);
     let runs = place::newest_first(&folder)?.into_iter();
     // A run that cannot be read does not hide the others.
-    let row = |(name, at)| match read(context, at) {
+    let row = |(name, at)| match read(context, &at) {
         Ok(summary) => RunRow::Run(Box::new(summary)),
         Err(failure) => RunRow::Unreadable {
             run_id: name,
@@ -40,9 +40,9 @@ pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure
 
 fn read(
     context: &Context,
-    at: uwf_storage::ThreadPlace,
+    at: &uwf_storage::ThreadPlace,
 ) -> Result<uwf_engine::RunSummary, Failure> {
-    let thread = place::of_place(context, &at)?;
+    let thread = place::of_place(context, at)?;
     Ok(run_summary(context.site(), thread)?)
 }
 

@@ -79,7 +79,7 @@ fn make_and_do(
         only: None,
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
-        *made = Some(run.clone())
+        *made = Some(run.clone());
     });
     finish(
         context,

@@ -57,7 +57,7 @@ fn make_and_do(
         only: Some(only),
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
-        *made = Some(run.clone())
+        *made = Some(run.clone());
     });
     finish(
         context,
