@@ -262,7 +262,7 @@ fn thread_kill_ends_a_run_and_its_program_even_without_an_engine() {
     check("dead");
     let stat = fs::read_to_string(format!("/proc/{program}/stat")).unwrap_or_default();
     assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
-    world.uwf(&["orchestrate", "resume", "dead"]).exits(1);
+    world.uwf(&["orchestrate", "resume", "dead"]).exits(2);
 }
 
 #[test]

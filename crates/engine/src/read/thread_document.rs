@@ -1,7 +1,6 @@
 //! A thread as a Markdown document: its start, and the newest steps that fit. Its end is in `thread_end`. Pure.
 //!
-//! Texts of roles and agents stand between tags that they cannot close. So a heading in an answer cannot be mistaken for a
-//! heading of the document.
+//! Texts of roles and agents stand between tags that they cannot close, so no heading in an answer is one of the document.
 
 use std::collections::HashSet;
 

@@ -21,6 +21,7 @@ use uwf_storage::{Located, RunDir};
 use crate::child_error::{ChildError, ChildProblem, failed, failed_in};
 use crate::children::Child;
 use crate::pipelines::chain::is_run;
+use crate::pipelines::error::PipelineError;
 use crate::read::branch::Branch;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::read::standing::Standing;
@@ -240,6 +241,14 @@ pub(crate) fn problem_of(
                     problem,
                     ..*inner
                 }))),
+            },
+        },
+        EngineError::Pipeline(inner) => match *inner {
+            PipelineError::Stopped { message, .. } => ChildProblem::Waits { child, message },
+            PipelineError::Interrupted { signal, .. } => ChildProblem::Interrupted(signal),
+            other => ChildProblem::Failed {
+                child,
+                source: Box::new(other.into()),
             },
         },
         source => ChildProblem::Failed {
