@@ -53,7 +53,9 @@ mod tests {
                 .collect();
             assert!(!calls.is_empty(), "{command}");
             for call in calls {
-                let typed = format!("uwf {}", call.split(" < ").next().unwrap());
+                // The shell takes a redirection away before the command sees its arguments.
+                let arguments = call.split(['<', '>']).next().unwrap();
+                let typed = format!("uwf {arguments}");
                 assert!(typed.starts_with(&format!("uwf {command}")), "{typed}");
                 let parsed =
                     Cli::command().try_get_matches_from(shell_words::split(&typed).unwrap());

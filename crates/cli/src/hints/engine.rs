@@ -56,7 +56,6 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::WorkflowUse(_)
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
-        EngineError::Pipeline(error) => super::pipeline::hint(error),
         EngineError::WrongType { .. }
         | EngineError::StartIsNoStep { .. }
         | EngineError::NoThreads(_)
@@ -71,6 +70,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::ConfigFile(_)
         | EngineError::Storage(_)
         | EngineError::Io { .. } => of_store(error),
+        EngineError::Pipeline(error) => super::pipeline::hint(error),
     }
 }
 
