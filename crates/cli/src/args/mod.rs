@@ -41,8 +41,9 @@ pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use orchestrate::{
     CleanRunsArgs, ContextArgs, FinishArgs, ListRunsArgs, LogLevel, OnErrorArg, OrchestrateCommand,
-    PipelineGraphArgs, PlaceArgs, QueueArgs, ReportArgs, ResumeArgs, RunLogsArgs, RunPipelineArgs,
-    RunStatusArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WatchArgs, WorkArgs,
+    PipelineGraphArgs, PlaceArgs, QueueArgs, ReportArgs, ResumeArgs, RetryArgs, RunLogsArgs,
+    RunPipelineArgs, RunStatusArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WatchArgs,
+    WorkArgs,
 };
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{

@@ -13,8 +13,8 @@ use clap::{Args, Subcommand, ValueEnum};
 pub(crate) use looking::{CleanRunsArgs, ListRunsArgs, ReportArgs, RunLogsArgs, RunStatusArgs};
 pub(crate) use queues::{FinishArgs, QueueArgs, TaskCommand};
 pub(crate) use run::{
-    ContextArgs, LogLevel, OnErrorArg, PlaceArgs, ResumeArgs, RunPipelineArgs, RunStepArgs,
-    WorkArgs,
+    ContextArgs, LogLevel, OnErrorArg, PlaceArgs, ResumeArgs, RetryArgs, RunPipelineArgs,
+    RunStepArgs, WorkArgs,
 };
 pub(crate) use watching::WatchArgs;
 

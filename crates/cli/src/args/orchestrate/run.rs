@@ -83,6 +83,17 @@ pub(crate) enum OnErrorArg {
     Continue,
 }
 
+/// How often calls of providers without `retries` are repeated.
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    /// How often a failed call of a provider is repeated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100))]
+    pub(crate) max_retries: Option<u64>,
+    /// The time between two tries, in milliseconds
+    #[arg(long, value_name = "MS", requires = "max_retries")]
+    pub(crate) retry_delay: Option<u64>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunPipelineArgs {
     /// The YAML file
@@ -109,12 +120,8 @@ pub(crate) struct RunPipelineArgs {
     /// What a failure without a handler does
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_error: Option<OnErrorArg>,
-    /// How often a failed call of a provider is repeated
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100))]
-    pub(crate) max_retries: Option<u64>,
-    /// The time between two tries, in milliseconds
-    #[arg(long, value_name = "MS", requires = "max_retries")]
-    pub(crate) retry_delay: Option<u64>,
+    #[command(flatten)]
+    pub(crate) retries: RetryArgs,
     /// How many transitions the run may make
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_transitions: Option<u64>,
@@ -181,12 +188,8 @@ pub(crate) struct RunStepArgs {
     /// What a failure within a loop does
     #[arg(long, value_name = "WHAT")]
     pub(crate) on_error: Option<OnErrorArg>,
-    /// How often a failed call of a provider is repeated
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100))]
-    pub(crate) max_retries: Option<u64>,
-    /// The time between two tries, in milliseconds
-    #[arg(long, value_name = "MS", requires = "max_retries")]
-    pub(crate) retry_delay: Option<u64>,
+    #[command(flatten)]
+    pub(crate) retries: RetryArgs,
     /// The id of the run
     #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<String>,

@@ -13,7 +13,7 @@ use uwf_runner::Workspace;
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings, unfinished};
 use super::{bytes_of, invalid, place, validate, warn_all};
-use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs, WorkArgs};
+use crate::args::{ContextArgs, OnErrorArg, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints::runs::{failed, not_alone, others_at_work};
@@ -131,7 +131,7 @@ pub(super) fn context_of(
 fn steering(args: &RunPipelineArgs) -> Steering {
     Steering {
         on_error: on_error(args.on_error).unwrap_or_default(),
-        retries: retries(args.max_retries, args.retry_delay),
+        retries: retries(&args.retries),
         max_transitions: args.max_transitions,
         archive: args.archive_processed.as_ref().map(|destination| Archive {
             destination: destination.as_ref().map(|path| path.display().to_string()),
@@ -140,10 +140,10 @@ fn steering(args: &RunPipelineArgs) -> Steering {
 }
 
 /// Returns the retries of calls of providers.
-pub(super) fn retries(max: Option<u64>, delay_ms: Option<u64>) -> Option<Retries> {
-    max.map(|max| Retries {
+pub(super) fn retries(args: &RetryArgs) -> Option<Retries> {
+    args.max_retries.map(|max| Retries {
         max,
-        delay_ms: delay_ms.unwrap_or(USUAL_DELAY_MS),
+        delay_ms: args.retry_delay.unwrap_or(USUAL_DELAY_MS),
     })
 }
 

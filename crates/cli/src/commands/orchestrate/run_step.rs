@@ -48,7 +48,7 @@ fn make_and_do(
         context: values,
         steering: Steering {
             on_error: on_error(args.on_error).unwrap_or_default(),
-            retries: retries(args.max_retries, args.retry_delay),
+            retries: retries(&args.retries),
             ..Steering::default()
         },
         workspace: place::workspace(context, &args.place),
