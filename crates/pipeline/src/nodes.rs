@@ -104,6 +104,24 @@ pub struct VisitNode {
     pub played: Option<PlayedNode>,
 }
 
+impl VisitNode {
+    /// Returns the detail of a visit that has done nothing so far.
+    #[must_use]
+    pub fn new(visit: u64) -> Self {
+        Self {
+            visit,
+            argv: Vec::new(),
+            debug: VisitDebug::default(),
+            attempts: Vec::new(),
+            logs: Vec::new(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+            usage: None,
+            played: None,
+        }
+    }
+}
+
 /// The child threads that did a step, and what they used up, as the detail of every step tells it that child threads did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlayedNode {

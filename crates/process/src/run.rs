@@ -146,13 +146,5 @@ impl Tree {
 fn stop_of_both(signals: &Signals, status: ExitStatus) -> Option<Stop> {
     let ends = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
     status.signal().filter(|signal| ends.contains(signal))?;
-    let deadline = Instant::now() + BEHIND;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match signals.wait(left) {
-            Event::Stop(stop) => return Some(stop),
-            Event::Child | Event::Tick if left.is_zero() => return None,
-            Event::Child | Event::Tick => {}
-        }
-    }
+    signals.sleep(BEHIND)
 }

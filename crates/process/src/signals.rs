@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
@@ -127,6 +127,23 @@ impl Signals {
         // A signal may interrupt the call. It is read below.
         let _ = poll(&mut ready, Some(&timeout));
         self.next_event(&mut delivery)
+    }
+
+    /// Waits for this time, or until a signal has told us to stop. The end of a child does not end the wait.
+    pub fn sleep(&self, time: Duration) -> Option<Stop> {
+        let started = Instant::now();
+        loop {
+            if let Some(stop) = self.stop() {
+                return Some(stop);
+            }
+            let left = time.saturating_sub(started.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+            if let Event::Stop(stop) = self.wait(left) {
+                return Some(stop);
+            }
+        }
     }
 
     fn next_event(&self, delivery: &mut Delivery) -> Event {

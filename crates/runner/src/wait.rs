@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use uwf_pipeline::course::WaitTask;
 use uwf_pipeline::{Failure, LimitOf, Waited};
-use uwf_process::{Event, Signals, Stop};
+use uwf_process::{Signals, Stop};
 
 use crate::attempt::{Attempt, AttemptEnd, Report, Surroundings, refused};
 use crate::dependencies::needs;
@@ -100,9 +100,8 @@ fn sleep(signals: &Signals, until: Instant, tick: &mut dyn FnMut()) -> Option<St
         if left.is_zero() {
             return None;
         }
-        match signals.wait(left.min(TICK)) {
-            Event::Stop(stop) => return Some(stop),
-            Event::Child | Event::Tick => {}
+        if let Some(stop) = signals.sleep(left.min(TICK)) {
+            return Some(stop);
         }
     }
 }

@@ -336,3 +336,15 @@ steps:
     let loops = "- Each: at item 2 of 3, 0 failed so far; failed steps: Each[1].In\n";
     assert!(page.contains(loops), "{page}");
 }
+
+#[test]
+fn a_wait_lies_within_the_time_that_the_report_gives() {
+    let world = World::new();
+    let waits = "steps:\n- {name: W, wait_for: {glob: none, timeout_sec: 1}, on: {failure: {goto: _end}}}\n";
+    super::runs::run(&world, waits, &["--run-id", "r1"]).exits(0);
+    let report = orchestrate(&world, &["report", "r1", "--format", "json"]);
+    let step = &report.exits(0).json()["entries"][0];
+    let attempt = &step["attempts"][0];
+    assert_eq!(attempt["started_at"], step["started_at"], "{step}");
+    assert!(attempt["duration_ms"].as_u64().unwrap() >= 1000, "{step}");
+}

@@ -10,7 +10,7 @@ use uwf_engine::run_writes;
 use uwf_pipeline::{
     ActiveRun, OwnFiles, Rerun, Sight, Sights, Todo, load, path_problem, run_id, timestamp_utc,
 };
-use uwf_process::{EndRequest, Event, NextExit, Stop, Tree};
+use uwf_process::{EndRequest, NextExit, Stop, Tree};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_runner::{GRACE, Workspace};
@@ -162,30 +162,22 @@ impl Watch<'_> {
     fn wait(&mut self) -> Option<Stop> {
         let signals = &self.context.runner.signals;
         let most = self.rerun.wait_ms(self.now_ms(), self.args.interval);
-        let until = Instant::now() + Duration::from_millis(most);
-        loop {
-            if let Some(stop) = signals.stop() {
-                return Some(stop);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
+        let most = Duration::from_millis(most);
+        let started = Instant::now();
+        while started.elapsed() < most {
             let Some(call) = &mut self.call else {
-                if let Event::Stop(stop) = signals.wait(left) {
-                    return Some(stop);
-                }
-                continue;
+                return signals.sleep(most);
             };
             match call.tree.next_exit_soon(signals) {
                 None => {}
                 Some(NextExit::Stopped(stop)) => return Some(stop),
                 Some(NextExit::Exited { .. } | NextExit::NoneLeft) => {
                     self.ended();
-                    return None;
+                    break;
                 }
             }
         }
+        signals.stop()
     }
 
     /// Ends the call that is active, if one is.

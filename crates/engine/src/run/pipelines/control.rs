@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::json;
 use uwf_pipeline::course::Archived;
 use uwf_pipeline::nodes::{
-    ARCHIVE_KEY, Accepted, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, VisitDebug, VisitNode,
+    ARCHIVE_KEY, Accepted, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, VisitNode,
     pipeline_payload,
 };
 use uwf_pipeline::{Event, Route};
@@ -98,17 +98,7 @@ impl Session<'_, '_> {
         output: (CasRef, serde_json::Value),
         began: Instant,
     ) -> Result<(), EngineError> {
-        let detail = VisitNode {
-            visit: 1,
-            argv: Vec::new(),
-            debug: VisitDebug::default(),
-            attempts: Vec::new(),
-            logs: Vec::new(),
-            writes: Vec::new(),
-            reads: Vec::new(),
-            usage: None,
-            played: None,
-        };
+        let detail = VisitNode::new(1);
         let (role, duration_ms) = (self.role(key)?, super::visit::whole_ms(began.elapsed()));
         self.chain.add(&NewStep {
             role: role.clone(),

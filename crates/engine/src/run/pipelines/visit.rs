@@ -7,7 +7,7 @@ use uwf_pipeline::course::{Agent, Assignment, Course, RunTask, Task, Todo, Workf
 use uwf_pipeline::nodes::{AttemptRecord, LogRecord, VisitDebug, VisitNode};
 use uwf_pipeline::state::CurrentStep;
 use uwf_pipeline::{Ended, ErrorKind, StepResult, log_name, retry_after};
-use uwf_process::{Event, Stop, process_identity};
+use uwf_process::{Stop, process_identity};
 use uwf_protocol::agent::engine_mark;
 use uwf_protocol::agent::env::ATTEMPT;
 use uwf_protocol::ids::RoleName;
@@ -77,17 +77,7 @@ impl Visiting<'_, '_, '_> {
     /// Does what the step says.
     pub(super) fn visit(mut self) -> Result<VisitEnd, EngineError> {
         let progress = Progress {
-            detail: VisitNode {
-                visit: self.assignment.visit,
-                argv: Vec::new(),
-                debug: VisitDebug::default(),
-                attempts: Vec::new(),
-                logs: Vec::new(),
-                writes: Vec::new(),
-                reads: Vec::new(),
-                usage: None,
-                played: None,
-            },
+            detail: VisitNode::new(self.assignment.visit),
             prompt: None,
             began: Instant::now(),
             started_at_ms: self.now_ms(),
@@ -109,7 +99,7 @@ impl Visiting<'_, '_, '_> {
                     let doing = doing(self.course, &self.assignment.key);
                     let attempt =
                         wait(self.around, task, left, &mut || line.look(|| doing.clone()))?;
-                    self.end(attempt, progress)
+                    Ok(end_of(attempt, progress))
                 }
                 Task::Workflow(task) => self.play(task, progress),
                 Task::Move(task) => {
@@ -122,17 +112,6 @@ impl Visiting<'_, '_, '_> {
 
     fn now_ms(&self) -> i64 {
         self.worker.runner.site.env.now_ms()
-    }
-
-    /// Returns what came of a task that is not repeated.
-    fn end(&self, attempt: Attempt, mut progress: Progress) -> Result<VisitEnd, EngineError> {
-        match attempt.end {
-            AttemptEnd::Interrupted(stop) => Ok(VisitEnd::Interrupted(stop)),
-            AttemptEnd::Settled(result) => {
-                progress.add(&result, &attempt.report, self.now_ms());
-                Ok(progress.settled(*result))
-            }
-        }
     }
 
     /// Steps the child thread of a step that starts a workflow.
@@ -416,20 +395,7 @@ impl Visiting<'_, '_, '_> {
             .worker
             .time_left()
             .map_or(delay, |left| left.min(delay));
-        let until = Instant::now() + delay;
-        let signals = &self.worker.runner.signals;
-        loop {
-            if let Some(stop) = signals.stop() {
-                return Some(stop);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            if let Event::Stop(stop) = signals.wait(left) {
-                return Some(stop);
-            }
-        }
+        self.worker.runner.signals.sleep(delay)
     }
 }
 
@@ -466,6 +432,18 @@ impl Progress {
             started_at_ms: self.started_at_ms,
             duration_ms: whole_ms(self.began.elapsed()),
         }))
+    }
+}
+
+/// Returns what came of a task that is not repeated.
+fn end_of(attempt: Attempt, mut progress: Progress) -> VisitEnd {
+    match attempt.end {
+        AttemptEnd::Interrupted(stop) => VisitEnd::Interrupted(stop),
+        AttemptEnd::Settled(result) => {
+            let started_at_ms = progress.started_at_ms;
+            progress.add(&result, &attempt.report, started_at_ms);
+            progress.settled(*result)
+        }
     }
 }
 
