@@ -1,7 +1,7 @@
 //! Moving a file of the workspace into a folder of it, so that a crash loses nothing and no file is overwritten.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader, Read};
 
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use crate::Workspace;
 use crate::draft::{Draft, Name, rename_new, sync};
 use crate::workspace::{Entry, WalkError, names};
 
+const KIND: ErrorKind = ErrorKind::PathError;
 /// How many names are tried for a file whose name is taken.
 const MOST_NAMES: u32 = 10_000;
 
@@ -46,26 +47,51 @@ impl Workspace {
     /// # Errors
     /// When a path leads out of the workspace or to no regular file, or the system refuses.
     pub fn move_into(&self, from: &str, folder: &str) -> Result<String, Failure> {
-        let kind = ErrorKind::PathError;
-        let failure = |error: WalkError| error.failure(from, kind);
+        let gone = || WalkError::System(Errno::NOENT).failure(from, KIND);
+        self.take_into(from, folder)?.ok_or_else(gone)
+    }
+
+    /// Does the same with a file that others may want, too. `None` if it is not there any more, or another process moves it.
+    ///
+    /// # Errors
+    /// See [`move_into`](Self::move_into).
+    pub(crate) fn take_into(&self, from: &str, folder: &str) -> Result<Option<String>, Failure> {
+        let failure = |error: WalkError| error.failure(from, KIND);
         let parts = names(from).map_err(failure)?;
         let Some((name, parents)) = parts.split_last() else {
             return Err(not_a_file(from, "a directory"));
         };
-        let source = self.folder_of(parents).map_err(failure)?;
-        let file = Entry::at(source.descriptor(), *name);
-        let file = file.map_err(|error| failure(error.into()))?;
+        let source = match self.folder_of(parents) {
+            Err(WalkError::System(Errno::NOENT)) => return Ok(None),
+            source => source.map_err(failure)?,
+        };
+        let file = match Entry::at(source.descriptor(), *name) {
+            Err(Errno::NOENT) => return Ok(None),
+            file => file.map_err(|error| failure(error.into()))?,
+        };
         if let Some(what) = file.irregular_name() {
             return Err(not_a_file(from, what));
         }
-        let parts = names(folder).map_err(|error| error.failure(folder, kind))?;
+        let parts = names(folder).map_err(|error| error.failure(folder, KIND))?;
         let target = self.folder_to_write(&parts);
-        let target = target.map_err(|error| error.failure(folder, kind))?;
-        let name = put(&file, (&source, name), &target).map_err(|error| {
+        let target = target.map_err(|error| error.failure(folder, KIND))?;
+        let put = put(&file, (&source, name), &target).map_err(|error| {
             let message = format!("cannot move `{from}` to `{folder}`: {error}");
-            Failure::new(kind, message).fact("path", from)
+            Failure::new(KIND, message).fact("path", from)
         })?;
-        Ok([parts.as_slice(), &[&*name]].concat().join("/"))
+        let Some(name) = put else {
+            return Ok(None);
+        };
+        let path = [parts.as_slice(), &[&*name]].concat().join("/");
+        // The new name comes first: after a power cut the file has both names or one, but never none.
+        sync(&target)
+            .and_then(|()| sync(&source))
+            .map_err(|error| {
+                let message =
+                    format!("`{from}` is now `{path}`, and the disk did not confirm it: {error}");
+                Failure::new(KIND, message).fact("path", from)
+            })?;
+        Ok(Some(path))
     }
 
     /// Finds a folder whose files may be moved away.
@@ -81,36 +107,79 @@ fn not_a_file(path: &str, what: &str) -> Failure {
     Failure::new(ErrorKind::PathError, message).fact("path", path)
 }
 
-/// Moves a file into a folder, durably, and returns its name there.
-fn put(file: &Entry, from: (&Entry, &str), target: &Entry) -> io::Result<String> {
+/// Moves a file into a folder, and returns its name there; `None` if another process has moved it, or does so.
+fn put(file: &Entry, from: (&Entry, &str), target: &Entry) -> io::Result<Option<String>> {
     for count in 0..MOST_NAMES {
         let name = match count {
             0 => from.1.to_owned(),
             count => format!("{}.{count}", from.1),
         };
-        match rename_new(from, (target, &name)) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => continue,
-            Err(Errno::XDEV) => match copy(file, target, &name) {
-                Ok(()) => unlinkat(from.0.descriptor(), from.1, AtFlags::empty())?,
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(error),
-            },
-            Err(error) => return Err(error.into()),
+        let moved = match rename_new(from, (target, &name)) {
+            Err(Errno::XDEV) => move_over(file, from, (target, &name)),
+            renamed => renamed.map_err(io::Error::from),
+        };
+        match moved {
+            Ok(()) => return Ok(Some(name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(_) if !is_there(file, from)? => return Ok(None),
+            Err(error) => return Err(error),
         }
-        // The new name comes first: after a power cut the file has both names or one, but never none.
-        sync(target)?;
-        sync(from.0)?;
-        return Ok(name);
     }
     Err(Errno::EXIST.into())
 }
 
-/// Copies a file to another file system, durably.
-fn copy(file: &Entry, target: &Entry, name: &str) -> io::Result<()> {
+/// Moves a file to another file system: it is copied, then removed. A lock on the file keeps others from copying it, too.
+fn move_over(file: &Entry, from: (&Entry, &str), to: (&Entry, &str)) -> io::Result<()> {
+    let content = File::open(file.own_path())?;
+    // The lock ends with this process.
+    content.try_lock()?;
+    if !is_there(file, from)? {
+        return Err(Errno::NOENT.into());
+    }
+    match Entry::at(to.0.descriptor(), to.1) {
+        // A process that was killed has copied it.
+        Ok(there) if is_copy(file, &there)? => {}
+        Ok(_) => return Err(Errno::EXIST.into()),
+        Err(_) => copy(file, &content, to)?,
+    }
+    Ok(unlinkat(from.0.descriptor(), from.1, AtFlags::empty())?)
+}
+
+/// Tells whether a file still has its name.
+fn is_there(file: &Entry, (folder, name): (&Entry, &str)) -> io::Result<bool> {
+    match Entry::at(folder.descriptor(), name) {
+        Ok(entry) => Ok(entry.is_same_as(file)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Copies a file to another file system, durably. The copy has the times of the file.
+fn copy(file: &Entry, mut content: &File, (target, name): (&Entry, &str)) -> io::Result<()> {
     let draft = Draft::create(target.again()?, Name::Hidden, Some(file.permissions()))?;
-    io::copy(&mut File::open(file.own_path())?, &mut draft.file())?;
+    io::copy(&mut content, &mut draft.file())?;
+    draft.file().set_modified(content.metadata()?.modified()?)?;
     draft.place(name)
+}
+
+/// Tells whether a file is a copy of another one.
+fn is_copy(file: &Entry, other: &Entry) -> io::Result<bool> {
+    if other.irregular_name().is_some() {
+        return Ok(false);
+    }
+    let (file, other) = (File::open(file.own_path())?, File::open(other.own_path())?);
+    let (old, new) = (file.metadata()?, other.metadata()?);
+    if old.len() != new.len() || old.modified()? != new.modified()? {
+        return Ok(false);
+    }
+    let mut old = BufReader::new(file).bytes();
+    for byte in BufReader::new(other).bytes() {
+        if old.next().transpose()? != Some(byte?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -129,12 +198,42 @@ mod tests {
         fs::set_permissions(path("a"), PermissionsExt::from_mode(0o750)).unwrap();
         let workspace = Workspace::open(temp.path(), &[]).unwrap();
         let find = |path: &str| workspace.find(path).unwrap();
-        copy(&find("a"), &find("to"), "b").unwrap();
+        let copy = || {
+            let file = File::open(path("a")).unwrap();
+            copy(&find("a"), &file, (&find("to"), "b"))
+        };
+        copy().unwrap();
         assert_eq!(fs::read_to_string(path("to/b")).unwrap(), "content");
         let mode = path("to/b").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o750);
-        let error = copy(&find("a"), &find("to"), "b").unwrap_err();
+        let error = copy().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_dir(path("to")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_copy_that_a_killed_process_has_made_is_known_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = |name: &str| temp.path().join(name);
+        fs::create_dir(path("to")).unwrap();
+        fs::write(path("a"), "content").unwrap();
+        let workspace = Workspace::open(temp.path(), &[]).unwrap();
+        let (file, folder) = (workspace.find("a").unwrap(), workspace.find(".").unwrap());
+        let (content, target) = (
+            File::open(path("a")).unwrap(),
+            workspace.find("to").unwrap(),
+        );
+        let knows = || is_copy(&file, &workspace.find("to/a").unwrap()).unwrap();
+        copy(&file, &content, (&target, "a")).unwrap();
+        assert!(knows());
+        move_over(&file, (&folder, "a"), (&target, "a")).unwrap();
+        assert!(!path("a").exists() && knows());
+        let modified = content.metadata().unwrap().modified().unwrap();
+        fs::write(path("to/a"), "CONTENT").unwrap();
+        File::open(path("to/a"))
+            .unwrap()
+            .set_modified(modified)
+            .unwrap();
+        assert!(!knows());
     }
 }

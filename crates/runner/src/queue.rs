@@ -1,5 +1,5 @@
-//! Queues of tasks: files in folders. A task is written under another name and renamed, so that nobody sees a part of it,
-//! and who renames it away has it alone.
+//! Queues of tasks: files in folders. A task is written under another name and renamed, so that nobody sees a part of it.
+//! The process that renames it away owns it.
 
 use std::io::{self, Read};
 
@@ -70,11 +70,8 @@ impl Workspace {
         let own = format!("{}/", own.join("/"));
         let tasks = self.tasks(folder, extension)?.into_iter();
         for task in tasks.filter(|task| !task.starts_with(&own)) {
-            match self.move_into(&task, claimed) {
-                Ok(path) => return Ok(Some((task, path))),
-                // Somebody else has it.
-                Err(_) if self.find(&task).is_err() => {}
-                Err(failure) => return Err(failure),
+            if let Some(path) = self.take_into(&task, claimed)? {
+                return Ok(Some((task, path)));
             }
         }
         Ok(None)

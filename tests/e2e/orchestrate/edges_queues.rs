@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 
 use super::runs::run;
 use super::zip::names_in;
+use crate::full_disk::on_a_small_disk;
 use crate::world::World;
 
 /// A pipeline that does nothing.
@@ -95,4 +96,33 @@ fn an_archive_of_a_completed_run_waits_for_nothing_that_is_skipped_or_ended() {
     let ran = run(&world, pipeline, &["--archive-processed"]).exits(0);
     let archive = ran.root().join("processed.zip");
     assert_eq!(names_in(&archive), ["processed/1.task"]);
+}
+
+/// Three claim the tasks of an inbox at once, into folders on another disk.
+const CLAIMS: &str = r#"
+mkdir -p inbox/.claimed && mount -t tmpfs -o size=8m tmpfs inbox/.claimed || exit 1
+for task in $(seq 100 139); do
+  { echo "$task"; head -c 100000 /dev/zero; } > inbox/$task.task
+done
+program=$2
+claims() {
+  while file=$("$program" orchestrate task claim --run-id "$1"); do
+    head -n 1 "$file"
+  done > claimed.$1
+}
+for run in a b c; do claims $run & done
+wait
+sort claimed.a claimed.b claimed.c
+ls inbox
+"#;
+
+#[test]
+fn each_task_goes_to_one_that_claims_it_also_to_another_file_system() {
+    let world = World::new();
+    fs::create_dir(world.root()).unwrap();
+    let Some(claimed) = on_a_small_disk(&world, CLAIMS, &[]) else {
+        return;
+    };
+    let expected: Vec<String> = (100..140).map(|task| task.to_string()).collect();
+    assert_eq!(claimed.lines().collect::<Vec<_>>(), expected);
 }

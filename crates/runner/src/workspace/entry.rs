@@ -51,6 +51,11 @@ impl Entry {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
+    /// Tells whether another entry is the same file.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        (self.stat.st_dev, self.stat.st_ino) == (other.stat.st_dev, other.stat.st_ino)
+    }
+
     /// Returns the permissions.
     pub(crate) fn permissions(&self) -> Mode {
         Mode::from_raw_mode(self.stat.st_mode & 0o777)
