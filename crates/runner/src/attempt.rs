@@ -176,7 +176,16 @@ fn placed(around: &Surroundings<'_>, mut attempt: Attempt, output: OutputFile<'_
                 ..StepResult::refused(masked(&failure, around.masks))
             };
         }
-        (Err(_), _) => {}
+        (Err(failure), AttemptEnd::Settled(result)) => {
+            let lost = masked(&failure, around.masks).message;
+            let error = result.error.iter_mut();
+            error.for_each(|error| {
+                error
+                    .context
+                    .insert("output_file".to_owned(), lost.clone().into());
+            });
+        }
+        (Err(_), AttemptEnd::Interrupted(_)) => {}
     }
     attempt
 }

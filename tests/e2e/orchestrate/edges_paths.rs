@@ -242,3 +242,14 @@ fn a_workspace_may_have_any_name_and_depth() {
         .exits(2)
         .says("nowhere");
 }
+
+#[test]
+fn an_output_file_that_a_failed_step_lost_is_named_in_its_error() {
+    let world = World::new();
+    let away = "steps:\n- {name: A, command: [sh, -c, 'echo x; mv out ../gone; exit 3'], output_file: out/a}\n";
+    let ran = run(&world, away, &[]).exits(3);
+    assert_eq!(ran.failure("A"), (3, "command_failed"));
+    let lost = ran.step("A")["error"]["context"]["output_file"].as_str();
+    assert!(lost.unwrap().contains("out/a"), "{}", ran.step("A"));
+    assert!(!world.project().join("out").exists());
+}
