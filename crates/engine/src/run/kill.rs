@@ -15,7 +15,7 @@ use crate::children::of_step::active;
 use crate::children::redone::{Redone, redone};
 use crate::pipelines::chain::is_run;
 use crate::run::agent_command;
-use crate::run::pipelines::cancel::show_cancelled;
+use crate::run::pipelines::ended::show_cancelled;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
 

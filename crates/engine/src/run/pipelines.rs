@@ -3,10 +3,10 @@
 //! A run is a thread. `session.rs` is the list of what one process does for it, and `visit.rs` that of one step.
 
 mod archive;
-pub(crate) mod cancel;
 pub(crate) mod clean;
 pub(crate) mod commit;
 mod control;
+pub(crate) mod ended;
 mod finish;
 mod glimpse;
 mod journal;

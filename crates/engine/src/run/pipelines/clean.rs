@@ -1,10 +1,13 @@
 //! Removing the folders of runs. The chain of a run stays, and a run that could go on is ended.
 
+use std::io;
 use std::path::PathBuf;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Archived, HistoryRecord, Located, Reason, RunRoot, State};
+use uwf_thread::Head;
 
+use super::commit::adopt;
 use super::open::end_lost;
 use crate::pipelines::chain::{self, is_run};
 use crate::pipelines::folder::root_of;
@@ -44,11 +47,12 @@ pub fn clean_run(
     let Some(lock) = run.lease.acquire_if_free()? else {
         return Ok(Cleaned::InUse);
     };
-    // Whoever had the lock may have moved the head.
-    let place = find(site, thread)?;
-    let cleaned = match place {
+    // The process that had the lock may have moved the head.
+    let cleaned = match find(site, thread)? {
         Located::Archived(_) => Cleaned::Removed,
         Located::Active(head) => {
+            let start = Head::read(&site.store, head)?.start();
+            let head = adopt(runner, &run, (thread, start, head))?;
             end_lost(runner, &run, (thread, head))?;
             run.lease.clear_record()?;
             end(runner, thread, head)?;
@@ -73,10 +77,17 @@ fn original(
     }
     let opened = chain::begun_at(store, (thread, head))?;
     let own = root_of(opened.start.cwd.as_deref(), &opened.run, thread);
-    let (Ok(own), Ok(here)) = (own.path().canonicalize(), folder.path().canonicalize()) else {
-        return Ok(None);
+    let failed = |source| EngineError::Io {
+        action: format!("look at `{}`", own.path().display()),
+        source,
     };
-    Ok((own != here).then_some(own))
+    let real = match own.path().canonicalize() {
+        // The workspace was moved, and its runs with it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        real => real.map_err(failed)?,
+    };
+    let here = folder.path().canonicalize().map_err(failed)?;
+    Ok((real != here).then_some(real))
 }
 
 /// Archives a thread as cancelled.

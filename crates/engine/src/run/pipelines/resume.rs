@@ -1,6 +1,5 @@
 //! The commands that work on a run: it is made and done, or it goes on.
 
-use std::path::Path;
 use std::time::Duration;
 
 use uwf_pipeline::nodes::LostAttempt;
@@ -8,16 +7,13 @@ use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Located, Reason, RunRoot};
 
+use super::ended::EndedRun;
 use super::make::{MadeRun, NewRun, make_run, renew_schemas};
-use super::open::{is_completed, need_picture, show};
-use super::picture::Picture;
+use super::open::{is_completed, need_picture};
 use super::session::{Entry, Far, work};
 use super::step::tell_hooks;
 use super::wish::{Decided, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
-use crate::pipelines::chain;
-use crate::pipelines::folder::run_root;
-use crate::pipelines::secrets::masks;
 use crate::read::report::StepReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::owned::{with_thread, with_thread_to_step};
@@ -104,29 +100,20 @@ fn completed(
     wish: &ResumeWish,
     settings: &RunSettings,
 ) -> Result<RunReport, EngineError> {
-    let store = &runner.site.store;
-    let opened = chain::open(store, (thread, head))?;
-    let begun = opened.begun();
-    let (run, begun_workflow) = (begun.run.clone(), begun.start.workflow);
-    let run_id = chain::id_of(&run, thread);
-    let cwd = begun.start.cwd.clone().unwrap_or_default();
-    let root = run_root(Path::new(&cwd), &run.state_dir, &run_id);
+    let run = EndedRun::open(runner, thread, head)?;
+    let (workflow, run_id, root) = (run.workflow(), run.run_id.clone(), run.root.clone());
     if root.path().is_dir() {
         let lost = need_picture(&root, wish.picture)?;
-        if lost.is_some() || !is_completed(&root, head) {
-            let env = &runner.site.env;
-            let masks = masks(&opened, None, env.variables());
-            let of_run = (thread, run_id.as_str(), &run);
-            let mut picture = Picture::new(env, &root, &masks, of_run, &opened.checksum(), head);
-            let chain = opened.fold(store, thread, &mut |seen| show(store, &mut picture, seen))?;
-            picture.write_durably(&chain.course, RunStatus::Completed, None)?;
-        }
-        if let Some(problem) = lost {
+        let is_due = lost.is_some() || !is_completed(&root, head);
+        if is_due
+            && run.show(RunStatus::Completed, None)?
+            && let Some(problem) = lost
+        {
             (settings.tell)(&RunEvent::Note(&made_again(&root, problem)));
         }
     }
-    let at = (thread, begun_workflow);
-    let step = StepReport::of_nothing(at, head, ThreadState::plain(ThreadStatus::Completed));
+    let state = ThreadState::plain(ThreadStatus::Completed);
+    let step = StepReport::of_nothing((thread, workflow), head, state);
     Ok(RunReport::new(
         thread,
         &run_id,

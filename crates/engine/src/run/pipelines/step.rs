@@ -74,6 +74,7 @@ pub(crate) fn resume(
         far: Far::ToTheEnd,
         settings: &RunSettings::default(),
     };
+    renew_schemas(&runner.site)?;
     report_of(run, work(runner, run, id, &entry)?)
 }
 

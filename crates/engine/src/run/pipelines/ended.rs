@@ -1,0 +1,90 @@
+//! The picture of a run that has ended, where the process that worked on the run did not write it.
+
+use std::path::Path;
+
+use uwf_pipeline::StepError;
+use uwf_pipeline::state::RunStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Located, RunRoot};
+
+use super::open::show;
+use super::picture::{Picture, cancelled};
+use crate::pipelines::chain;
+use crate::pipelines::folder::run_root;
+use crate::pipelines::secrets::masks;
+use crate::thread::find;
+use crate::{EngineError, Runner};
+
+/// A run that has ended.
+pub(super) struct EndedRun<'a> {
+    runner: &'a Runner,
+    thread: ThreadId,
+    head: CasRef,
+    opened: chain::Opened,
+    pub(super) run_id: String,
+    pub(super) root: RunRoot,
+}
+
+impl<'a> EndedRun<'a> {
+    /// Reads where the chain of a run begins.
+    pub(super) fn open(
+        runner: &'a Runner,
+        thread: ThreadId,
+        head: CasRef,
+    ) -> Result<Self, EngineError> {
+        let opened = chain::open(&runner.site.store, (thread, head))?;
+        let begun = opened.begun();
+        let run_id = chain::id_of(&begun.run, thread);
+        let cwd = begun.start.cwd.clone().unwrap_or_default();
+        Ok(Self {
+            root: run_root(Path::new(&cwd), &begun.run.state_dir, &run_id),
+            runner,
+            thread,
+            head,
+            opened,
+            run_id,
+        })
+    }
+
+    /// Returns the program that the run began with.
+    pub(super) fn workflow(&self) -> CasRef {
+        self.opened.begun().start.workflow
+    }
+
+    /// Writes the picture again from the chain, unless a process works on the run or removes its folder. Tells whether it did.
+    pub(super) fn show(
+        self,
+        status: RunStatus,
+        error: Option<StepError>,
+    ) -> Result<bool, EngineError> {
+        let site = &self.runner.site;
+        let Some(_lock) = site.root.run(self.thread).lease.acquire_if_free()? else {
+            return Ok(false);
+        };
+        if !self.root.path().is_dir() {
+            return Ok(false);
+        }
+        let masks = masks(&self.opened, None, site.env.variables());
+        let run = self.opened.begun().run.clone();
+        let of_run = (self.thread, self.run_id.as_str(), &run);
+        let checksum = self.opened.checksum();
+        let mut picture = Picture::new(&site.env, &self.root, &masks, of_run, &checksum, self.head);
+        let chain = self.opened.fold(&site.store, self.thread, &mut |seen| {
+            show(&site.store, &mut picture, seen)
+        })?;
+        picture.write_durably(&chain.course, status, error)?;
+        Ok(true)
+    }
+}
+
+/// Shows that a person ended the run, unless the thread is no run, or the process that worked on it has shown it.
+pub(crate) fn show_cancelled(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
+    let Located::Archived(record) = find(&runner.site, id)? else {
+        return Ok(());
+    };
+    if chain::is_run(&runner.site.store, record.head)? {
+        let run = EndedRun::open(runner, id, record.head)?;
+        run.show(RunStatus::Failed, Some(cancelled()))?;
+    }
+    Ok(())
+}
