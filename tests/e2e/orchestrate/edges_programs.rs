@@ -5,9 +5,9 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::runs::{resume, root_of_only_run, run, start, state_in, text_of, wait_for_file};
+use super::runs::{ran, resume, root_of_only_run, run, start, state_in, text_of, wait_for_file};
 use crate::processes::that_were_started_with;
-use crate::world::{World, wait_until};
+use crate::world::{World, binary, wait_until};
 
 #[test]
 fn exit_codes_are_those_of_a_shell_and_no_such_failure_is_retried() {
@@ -254,4 +254,20 @@ fn files_that_a_step_depends_on_are_checked_just_before_it() {
     assert!(!world.project().join("used").exists());
     step("{optional: ['missing/*']}").exits(0);
     step("{required: ['made/*.md']}").exits(0);
+}
+
+#[test]
+fn a_file_that_the_caller_has_open_stays_with_the_caller() {
+    let world = World::new();
+    let looks = "steps:\n- name: Look\n  command: [sh, -c, 'ls -l /proc/$$$$/fd']\n";
+    world.write("flow.yaml", looks);
+    // As in a script that holds a lock while it runs the pipeline.
+    let script = "exec 9>held; \"$0\" orchestrate run flow.yaml --json && test -e /proc/$$/fd/9";
+    let mut shell = world.command_of("sh");
+    let ran = ran(shell.arg("-c").arg(script).arg(binary())).exits(0);
+    let files = ran.output("Look");
+    assert!(
+        files.contains(" 0 -> ") && !files.contains("held"),
+        "{files}"
+    );
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Child;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -285,6 +286,8 @@ fn another_program_with_the_number_of_a_lost_one_lives() {
     kill(engine);
     let mut lease = lease();
     let program = lease["agent"]["pid"].to_string();
+    // The system counts start times in ticks of 10 ms: the other program begins in a later one.
+    std::thread::sleep(Duration::from_millis(20));
     let other = world.command_of("sleep").arg("1000").spawn().unwrap();
     lease["agent"]["pid"] = other.id().into();
     fs::write(&record, lease.to_string()).unwrap();
