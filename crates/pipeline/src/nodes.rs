@@ -164,7 +164,7 @@ pub struct VisitDebug {
 }
 
 /// One attempt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptRecord {
     /// How it ended.
     pub ended: Ended,

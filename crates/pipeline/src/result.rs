@@ -199,7 +199,7 @@ pub enum ItemResult {
 }
 
 /// Why a step failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepError {
     /// The kind, which scripts match on.
     #[serde(rename = "type")]

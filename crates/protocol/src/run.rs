@@ -4,6 +4,7 @@
 mod absorb;
 
 use serde::{Deserialize, Serialize};
+use uwf_pipeline::nodes::AttemptRecord;
 
 use crate::chain::ChainUsage;
 use crate::failure::{self, FailureClass};
@@ -149,6 +150,9 @@ pub struct LeaseRecord {
     /// The number of the attempt at the step, in a run of a pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
+    /// The attempts at the step that failed before this one, in a run of a pipeline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<AttemptRecord>,
     /// How the agent was chosen, once that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<ChosenAgent>,

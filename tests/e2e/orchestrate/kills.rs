@@ -320,3 +320,27 @@ fn few_open_files_are_enough() {
         String::from_utf8_lossy(&ran.stderr)
     );
 }
+
+#[test]
+fn an_attempt_that_failed_is_not_repeated_after_a_kill() {
+    let world = world(
+        "  - {name: A, command: [sh, -c, 'echo A >> ran; exit 1'], retries: {max: 4, delay_ms: 150}}\n",
+    );
+    let mut engine = spawn_until(&world, RUN, "A A");
+    // The second attempt has ended, or ends meanwhile: then the kill costs one attempt.
+    std::thread::sleep(Duration::from_millis(60));
+    kill(engine);
+    let (thread_id, _) = thread(&world);
+    let resume = ["orchestrate", "resume", &thread_id, "--json"];
+    engine = spawn_until(&world, &resume, "A A A");
+    std::thread::sleep(Duration::from_millis(60));
+    kill(engine);
+    let ran_before = ran(&world).split(' ').count();
+    let run = world.uwf(&resume).exits(1);
+    let attempts = ran(&world).split(' ').count();
+    assert!((5..=7).contains(&attempts), "{attempts}, {ran_before}");
+    let state: Value =
+        serde_json::from_slice(&fs::read(folder(&world).unwrap().join("state.json")).unwrap())
+            .unwrap();
+    assert_eq!(state["steps"]["A"]["attempts"], 5, "{}", run.stderr);
+}

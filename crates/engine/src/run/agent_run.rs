@@ -253,6 +253,7 @@ fn launch(
         waiting: false,
         words: attempted.verb.message().map(ToOwned::to_owned),
         number: None,
+        failed: Vec::new(),
         chosen: Some(attempted.chosen.clone()),
     };
     run.lease.write_record(&record).map_err(EngineError::from)?;

@@ -16,6 +16,8 @@ mod open;
 mod picture;
 mod played;
 mod played_run;
+mod program;
+mod progress;
 mod records;
 pub(crate) mod resume;
 mod session;

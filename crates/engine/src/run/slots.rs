@@ -234,6 +234,7 @@ impl Wait<'_> {
                 waiting: true,
                 words: None,
                 number: None,
+                failed: Vec::new(),
                 chosen: None,
             })?;
         }

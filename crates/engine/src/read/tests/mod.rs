@@ -165,6 +165,7 @@ impl World {
             waiting: false,
             words: None,
             number: None,
+            failed: Vec::new(),
             chosen: None,
         };
         let run = self.site.root.run(thread);

@@ -99,7 +99,7 @@ impl Session<'_, '_> {
         began: Instant,
     ) -> Result<(), EngineError> {
         let detail = VisitNode::new(1);
-        let (role, duration_ms) = (self.role(key)?, super::visit::whole_ms(began.elapsed()));
+        let (role, duration_ms) = (self.role(key)?, super::progress::whole_ms(began.elapsed()));
         self.chain.add(&NewStep {
             role: role.clone(),
             agent: "engine".to_owned(),

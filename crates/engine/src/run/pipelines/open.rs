@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use uwf_pipeline::nodes::LostAttempt;
+use uwf_pipeline::nodes::{AttemptRecord, LostAttempt};
 use uwf_pipeline::state::SCHEMA_VERSION;
 use uwf_pipeline::{Event, Masks};
 use uwf_process::end_for_another;
@@ -20,13 +20,20 @@ use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
 use crate::{EngineError, Runner};
 
+/// An attempt that was lost.
+pub(super) struct Lost {
+    pub(super) attempt: LostAttempt,
+    /// The attempts of the same visit that had failed before it.
+    pub(super) failed: Vec<AttemptRecord>,
+}
+
 /// Ends the processes of an attempt whose engine died, and returns the attempt. It stays on record until a step of the chain
 /// names it. A step that settled after it has no lost attempt, and what its program left running goes on.
 pub(super) fn end_lost(
     runner: &Runner,
     run: &RunDir,
     (thread, head): (ThreadId, CasRef),
-) -> Result<Option<LostAttempt>, EngineError> {
+) -> Result<Option<Lost>, EngineError> {
     let lost = run.lease.read_record();
     let Some(record) = lost.filter(|record| record.head == Some(head)) else {
         return Ok(None);
@@ -41,9 +48,12 @@ pub(super) fn end_lost(
             });
         }
     }
-    Ok(Some(LostAttempt {
-        key: record.role.as_str().to_owned(),
-        attempt: record.number.unwrap_or(1),
+    Ok(Some(Lost {
+        attempt: LostAttempt {
+            key: record.role.as_str().to_owned(),
+            attempt: record.number.unwrap_or(1),
+        },
+        failed: record.failed,
     }))
 }
 

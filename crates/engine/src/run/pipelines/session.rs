@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use uwf_pipeline::course::{Assignment, Outcome, Task, Todo, Visit};
-use uwf_pipeline::nodes::{LostAttempt, RunNode, VisitNode, result_payload};
+use uwf_pipeline::nodes::{AttemptRecord, RunNode, VisitNode, result_payload};
 use uwf_pipeline::state::RunStatus;
 use uwf_pipeline::{Course, Event, Route};
 use uwf_process::{keep_inherited_files, process_identity};
@@ -19,13 +19,14 @@ use super::commit::{Added, Chain, Moved, NewStep, adopt};
 use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
-    end_lost, lost_picture, need_workspace, open_workspace, our_variables, show, write_origin,
+    Lost, end_lost, lost_picture, need_workspace, open_workspace, our_variables, show, write_origin,
 };
 use super::picture::{Picture, SettledVisit};
 use super::played::end_left_behind;
+use super::progress::SettledTask;
 use super::records::Records;
 use super::resume::made_again;
-use super::visit::{SettledTask, VisitEnd, Visiting};
+use super::visit::{VisitEnd, Visiting};
 use super::wish::ResumeWish;
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain::{self, RunChain};
@@ -89,6 +90,8 @@ pub(super) struct Session<'s, 'a> {
     pub(super) records: Records<'s>,
     /// The report of the newest step that this process did.
     pub(super) step: StepReport,
+    /// The key of the attempt that was lost, and the attempts that had failed before it.
+    failed: Option<(String, Vec<AttemptRecord>)>,
 }
 
 impl Worker<'_> {
@@ -206,6 +209,7 @@ impl<'s, 'a> Session<'s, 'a> {
             records: Records::at(&worker.runner.site, &worker.run.ledger, head)?,
             step: StepReport::of_nothing((thread, workflow), head, idle),
             course: chain.course,
+            failed: None,
         })
     }
 }
@@ -214,7 +218,7 @@ impl Session<'_, '_> {
     fn work(
         &mut self,
         entry: &Entry<'_>,
-        (lost, lost_picture): (Option<LostAttempt>, Option<&str>),
+        (lost, lost_picture): (Option<Lost>, Option<&str>),
     ) -> Result<RunReport, EngineError> {
         if entry.resume.is_none()
             && lost.is_none()
@@ -236,6 +240,10 @@ impl Session<'_, '_> {
             self.picture.write_if_missing(&self.course)?;
         }
         let goes_on = entry.resume.is_some() || lost.is_some();
+        let lost = lost.map(|lost| {
+            self.failed = Some((lost.attempt.key.clone(), lost.failed));
+            lost.attempt
+        });
         self.resume(entry.resume, lost)?;
         if goes_on {
             end_left_behind(self.worker, self.chain.newest(), &self.course.next())?;
@@ -335,6 +343,10 @@ impl Session<'_, '_> {
             picture: &mut self.picture,
             course: &self.course,
             assignment,
+            failed: match self.failed.take() {
+                Some(lost) if lost.0 == assignment.key.to_string() => lost.1,
+                _ => Vec::new(),
+            },
         };
         let task = match visiting.visit() {
             Ok(VisitEnd::Settled(task)) => *task,
