@@ -88,13 +88,17 @@ impl Masks {
                 }
             }
             Value::Array(items) => items.iter().map(|item| self.json(item)).collect(),
-            Value::Object(members) => {
-                let members = members.iter();
-                let members = members.map(|(key, value)| (self.text(key), self.json(value)));
-                Value::Object(members.collect::<Map<_, _>>())
-            }
+            Value::Object(members) => Value::Object(self.members(members)),
             Value::Null | Value::Bool(_) => value.clone(),
         }
+    }
+
+    /// Returns the members of an object without secrets.
+    #[must_use]
+    pub fn members(&self, members: &Map<String, Value>) -> Map<String, Value> {
+        let members = members.iter();
+        let members = members.map(|(key, value)| (self.text(key), self.json(value)));
+        members.collect()
     }
 
     /// Starts the masking of a stream.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::mask::Masks;
+
 /// The result of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
@@ -256,6 +258,14 @@ pub enum ErrorKind {
 /// The exit code of a step that cannot be done as it is written.
 pub(crate) const INVALID: i64 = 2;
 
+impl StepError {
+    /// Takes secrets out of what happened, and out of the facts about it. The ends of the output have none.
+    pub fn mask(&mut self, masks: &Masks) {
+        self.message = masks.text(&self.message);
+        self.context = masks.members(&self.context);
+    }
+}
+
 impl StepResult {
     /// Returns a result without any data.
     #[must_use]
@@ -338,6 +348,16 @@ impl Failure {
             kind,
             message: message.into(),
             context: Map::new(),
+        }
+    }
+
+    /// Returns the failure without secrets.
+    #[must_use]
+    pub fn masked(&self, masks: &Masks) -> Self {
+        Self {
+            kind: self.kind,
+            message: masks.text(&self.message),
+            context: masks.members(&self.context),
         }
     }
 

@@ -149,19 +149,9 @@ pub fn attempt(
 
 /// Returns the attempt of a step that cannot be done.
 pub(crate) fn refused(around: &Surroundings<'_>, failure: &Failure, report: Report) -> Attempt {
-    let result = StepResult::refused(masked(failure, around.masks));
+    let result = StepResult::refused(failure.masked(around.masks));
     let end = AttemptEnd::Settled(Box::new(result));
     Attempt { end, report }
-}
-
-pub(crate) fn masked(failure: &Failure, masks: &Masks) -> Failure {
-    let context = failure.context.iter();
-    let context = context.map(|(name, value)| (name.clone(), masks.json(value)));
-    Failure {
-        kind: failure.kind,
-        message: masks.text(&failure.message),
-        context: context.collect(),
-    }
 }
 
 /// Gives the output file its name, also after a failure. A step that succeeded fails if that is not possible.
@@ -173,11 +163,11 @@ fn placed(around: &Surroundings<'_>, mut attempt: Attempt, output: OutputFile<'_
         (Err(failure), AttemptEnd::Settled(result)) if result.error.is_none() => {
             **result = StepResult {
                 captured: result.captured.take(),
-                ..StepResult::refused(masked(&failure, around.masks))
+                ..StepResult::refused(failure.masked(around.masks))
             };
         }
         (Err(failure), AttemptEnd::Settled(result)) => {
-            let lost = masked(&failure, around.masks).message;
+            let lost = failure.masked(around.masks).message;
             let error = result.error.iter_mut();
             error.for_each(|error| {
                 error

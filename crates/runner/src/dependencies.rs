@@ -4,7 +4,7 @@ use uwf_pipeline::course::Dependencies;
 use uwf_pipeline::{Failure, Inject};
 
 use crate::Workspace;
-use crate::attempt::{Surroundings, masked};
+use crate::attempt::Surroundings;
 use crate::environment::need_secrets;
 
 /// How much is said about the files in a prompt, in bytes.
@@ -21,7 +21,7 @@ pub fn needs(
 ) -> Result<Vec<String>, Failure> {
     let found =
         need_secrets(secrets, around.ours).and_then(|()| find(around.workspace, depends_on));
-    found.map_err(|failure| masked(&failure, around.masks))
+    found.map_err(|failure| failure.masked(around.masks))
 }
 
 /// Finds the files that a step depends on, sorted and each once.

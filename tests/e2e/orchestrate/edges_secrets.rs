@@ -260,3 +260,37 @@ steps:
     assert_eq!(ran.step("Json")["json"], json!(["***"]));
     assert_eq!(ran.log("Lines.stdout"), b"before\n***\nafter\n");
 }
+
+#[test]
+fn a_secret_that_is_filled_in_is_not_in_the_error_of_a_step_that_cannot_be_done() {
+    let world = World::new();
+    let pipeline = r#"
+secrets: [TOK]
+strict_flow: false
+steps:
+- {name: Undefined, command: [x, "${context.t}", "${steps.Later.output}"]}
+- {name: Path, command: ['true'], output_file: "${context.up}"}
+- {name: When, command: ['true'], when: {exists: "${context.up}"}}
+- {name: Flow, workflow: {name: "./${context.t}.yaml", task: "${context.t}"}}
+- {name: Later, command: ['true']}
+"#;
+    let (context, up) = (format!("t={PLAIN}"), format!("up=../{PLAIN}"));
+    let args = [
+        "--context",
+        &context,
+        "--context",
+        &up,
+        "--log-level",
+        "debug",
+    ];
+    let mut command = command(&world, pipeline, &args);
+    let ran = ran(command.env("TOK", PLAIN)).exits(0);
+    for step in ["Undefined", "Path", "When", "Flow"] {
+        assert_eq!(ran.step(step)["exit_code"], 2, "{step}");
+    }
+    assert!(assert_masked(ran.root(), &[PLAIN]) > 3);
+    assert!(ran.run.stderr.contains("***"), "{}", ran.run.stderr);
+    for said in [&ran.run.stdout, &ran.run.stderr] {
+        assert!(!said.contains(PLAIN), "{said}");
+    }
+}

@@ -333,3 +333,19 @@ fn data_of_a_call_that_made_no_run_has_no_run() {
     world.write("flow.yaml", "steps: 5");
     check(&["run", "flow.yaml"], 2);
 }
+
+#[test]
+fn a_time_or_a_context_that_is_too_large_is_refused_before_anything_is_made() {
+    let world = flow("steps: [{name: A, command: ['true']}]\n");
+    for time in ["1e19", "1e308", "2678401"] {
+        let refused = run(&world, &["--timeout", time]).exits(2);
+        refused.says("is no time that a run may take");
+    }
+    world.write(
+        "big.json",
+        &format!("{{\"a\": \"{}\"}}", "x".repeat(4 << 20)),
+    );
+    let refused = run(&world, &["--context-file", "big.json"]).exits(2);
+    refused.says("it is larger than 4 MiB");
+    assert!(!world.project().join(".orchestrate").exists());
+}

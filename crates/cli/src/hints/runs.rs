@@ -87,6 +87,9 @@ fn of_resume(refusal: &ResumeError, run: &str) -> (Exit, Option<String>) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`--from` takes a step of the pipeline, and none of a loop".to_owned(),
         },
+        ResumeError::AllDone { .. } => {
+            format!("`{resume}` completes it; `uwf orchestrate run` makes a new run")
+        }
         ResumeError::NoPicture { .. } => {
             let hint = format!("`{resume} --repair` makes it again from the thread and goes on");
             return (Exit::Request, Some(hint));

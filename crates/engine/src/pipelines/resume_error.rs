@@ -24,6 +24,12 @@ pub enum ResumeError {
         /// The nearest name that there is.
         near: Option<String>,
     },
+    /// Every step is done, and only the end of the run is left.
+    #[error("every step of the run is done, so it does not go back to step `{step}`")]
+    AllDone {
+        /// The step that it was to go back to.
+        step: String,
+    },
     /// The picture of the run is lost.
     #[error("`{path}` {problem}")]
     NoPicture {

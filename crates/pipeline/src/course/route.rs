@@ -59,6 +59,21 @@ pub enum Todo {
     Settled(Box<StepResult>),
 }
 
+impl Route {
+    /// Returns the route of a step that cannot be done after all, because of something that only the disk knows.
+    #[must_use]
+    pub fn refused(self, failure: Failure) -> Self {
+        match self {
+            Self::To(assignment) => Self::To(Box::new(Assignment {
+                agent: Agent::Engine,
+                todo: Todo::Settled(Box::new(StepResult::refused(failure))),
+                ..*assignment
+            })),
+            other => other,
+        }
+    }
+}
+
 impl Course {
     /// Decides what comes next.
     #[must_use]
@@ -191,18 +206,6 @@ impl Course {
 
     fn settled(&self, stack: &[&Frame], agent: Agent, result: StepResult) -> Route {
         self.to(stack, agent, Todo::Settled(Box::new(result)))
-    }
-
-    /// Returns the route of a step that cannot be done, because of something that only the disk knows.
-    #[must_use]
-    pub fn refused_at(&self, key: &StepKey, failure: Failure) -> Route {
-        let visit = self.stack().last().map_or(1, |frame| frame.visit_number());
-        Route::To(Box::new(Assignment {
-            key: key.clone(),
-            visit,
-            agent: Agent::Engine,
-            todo: Todo::Settled(Box::new(StepResult::refused(failure))),
-        }))
     }
 
     fn refused(&self, stack: &[&Frame], failure: Failure) -> Route {

@@ -1,6 +1,6 @@
 //! How the file stays small: output gives way to references, the largest first.
 
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use super::record::Record;
 use super::tree::Members;
@@ -11,17 +11,17 @@ const MAX_WITH_ITEMS: usize = 1 << 20;
 /// The size up to which steps of the pipeline keep theirs.
 const MAX_BYTES: usize = 64 << 20;
 
-/// The sizes of records, and which of them can shrink.
+/// The sizes of records, and which of them can shrink. A step that is done again and again is in it once.
 #[derive(Debug, Default)]
 pub(super) struct Shrink {
     /// The bytes of all records together.
     bytes: usize,
     /// Records of open items.
-    open: Vec<StepKey>,
+    open: HashSet<StepKey>,
     /// Records of finished items, with what they can lose.
     finished: BinaryHeap<(usize, String)>,
     /// Records of steps of the pipeline, with what they can lose.
-    top: BinaryHeap<(usize, String)>,
+    top: HashMap<StepKey, usize>,
 }
 
 impl Shrink {
@@ -33,9 +33,9 @@ impl Shrink {
             return;
         }
         if key.depth() == 0 {
-            self.top.push((spare, key.to_string()));
+            self.top.insert(key.clone(), spare);
         } else {
-            self.open.push(key.clone());
+            self.open.insert(key.clone());
         }
     }
 
@@ -47,23 +47,32 @@ impl Shrink {
     /// Lets output give way as long as the file is too large.
     pub(super) fn keep_small(&mut self, steps: &mut Members, course: &Course) {
         self.close_items(steps, course);
-        let (finished, top) = (&mut self.finished, &mut self.top);
-        for (heap, limit) in [(finished, MAX_WITH_ITEMS), (top, MAX_BYTES)] {
-            while self.bytes > limit
-                && let Some((spare, key)) = heap.pop()
-            {
-                let key = key.parse::<StepKey>().ok();
-                let record = key.as_ref().and_then(|key| steps.record(key));
-                // A record may have been replaced since.
-                if let Some(record) = record.filter(|record| record.spare() == spare) {
-                    record.shrink();
-                    self.bytes -= spare;
-                }
+        while self.bytes > MAX_WITH_ITEMS
+            && let Some((spare, key)) = self.finished.pop()
+        {
+            if let Ok(key) = key.parse() {
+                self.shrink(steps, &key, spare);
             }
+        }
+        while self.bytes > MAX_BYTES
+            && let Some(largest) = self.top.iter().max_by_key(|(_, spare)| **spare)
+        {
+            let (key, spare) = (largest.0.clone(), *largest.1);
+            self.top.remove(&key);
+            self.shrink(steps, &key, spare);
         }
         if self.bytes > MAX_WITH_ITEMS {
             // No finished item has anything left that it could lose.
             steps.freeze(&course.open_items());
+        }
+    }
+
+    /// Takes from a record what it can lose, unless it was replaced since.
+    fn shrink(&mut self, steps: &mut Members, key: &StepKey, spare: usize) {
+        let record = steps.record(key);
+        if let Some(record) = record.filter(|record| record.spare() == spare) {
+            record.shrink();
+            self.bytes -= spare;
         }
     }
 
@@ -73,7 +82,7 @@ impl Shrink {
         let keys = std::mem::take(&mut self.open);
         for key in keys {
             if path.starts_with(key.items()) {
-                self.open.push(key);
+                self.open.insert(key);
             } else if let Some(record) = steps.record(&key) {
                 self.finished.push((record.spare(), key.to_string()));
             }

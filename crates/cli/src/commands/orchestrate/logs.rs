@@ -93,11 +93,13 @@ fn print_from(out: &mut Raw, log: &RunLog, from: u64) -> Result<Reader, Failure>
 fn text_of(log: &RunLog) -> Result<Option<(String, bool)>, Failure> {
     Ok(match &log.content {
         LogContent::File(file) => {
-            let read = uwf_durable::read_start(file, MOST_OF_ITEM);
+            // One byte more tells whether there is more.
+            let read = uwf_durable::read_start(file, MOST_OF_ITEM + 1);
             let read = read.map_err(|error| Failure::request("cannot read a log").cause(&error))?;
             read.map(|bytes| {
-                let is_cut = bytes.len() == MOST_OF_ITEM;
-                (String::from_utf8_lossy(&bytes).into_owned(), is_cut)
+                let shown = &bytes[..bytes.len().min(MOST_OF_ITEM)];
+                let is_cut = bytes.len() > MOST_OF_ITEM;
+                (String::from_utf8_lossy(shown).into_owned(), is_cut)
             })
         }
         LogContent::Text(text) => Some((text.clone(), false)),

@@ -114,9 +114,13 @@ pub(super) fn context_of(
         None => Map::new(),
         Some(file) => {
             let unfit = || Failure::usage(format!("`{}` gives no context", file.display()));
-            let bytes = uwf_durable::read_start(file, MAX_CONTEXT_BYTES)
+            let bytes = uwf_durable::read_start(file, MAX_CONTEXT_BYTES + 1)
                 .map_err(|error| unfit().cause(&error))?
                 .ok_or_else(|| unfit().cause(&"there is no such file"))?;
+            if bytes.len() > MAX_CONTEXT_BYTES {
+                let most = MAX_CONTEXT_BYTES >> 20;
+                return Err(unfit().cause(&format!("it is larger than {most} MiB")));
+            }
             let text = String::from_utf8(bytes.to_vec()).map_err(|error| unfit().cause(&error))?;
             context_file(&text).map_err(|error| unfit().cause(&error))?
         }

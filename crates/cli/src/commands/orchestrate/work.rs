@@ -17,15 +17,19 @@ use crate::hints;
 use crate::output::{Format, print, print_line};
 use crate::text::{NoRunView, RunView};
 
+/// How long a process may work on a run, as `timeout_sec` of a step.
+const MAX_TIMEOUT: Duration = Duration::from_secs(31 * 24 * 3600);
+
 /// Returns how a process does steps.
 pub(super) fn settings(context: &Context, args: &WorkArgs) -> Result<RunSettings, Failure> {
     let timeout = match args.timeout {
         None => None,
         Some(seconds) => match Duration::try_from_secs_f64(seconds) {
-            Ok(timeout) if !timeout.is_zero() => Some(timeout),
+            Ok(timeout) if !timeout.is_zero() && timeout <= MAX_TIMEOUT => Some(timeout),
             _ => {
-                let what = format!("`--timeout {seconds}` is no time");
-                return Err(Failure::usage(what).hint("give a number of seconds above 0"));
+                let what = format!("`--timeout {seconds}` is no time that a run may take");
+                let hint = "give a number of seconds above 0, and at most 31 days";
+                return Err(Failure::usage(what).hint(hint));
             }
         },
     };

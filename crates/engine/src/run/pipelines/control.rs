@@ -20,6 +20,7 @@ use super::session::Session;
 use super::wish::{Decided, FileNow, ResumeWish};
 use super::{RunEnd, RunEvent};
 use crate::EngineError;
+use crate::pipelines::resume_error::ResumeError;
 
 impl Session<'_, '_> {
     /// Puts into the chain how the run goes on, if anything of the pipeline is left. The lost attempt is named there.
@@ -29,6 +30,9 @@ impl Session<'_, '_> {
         lost: Option<LostAttempt>,
     ) -> Result<(), EngineError> {
         let is_done = matches!(self.course.next(), Route::End(_) | Route::Archive { .. });
+        if is_done && let Some(step) = wish.and_then(|wish| wish.from.clone()) {
+            return Err(ResumeError::AllDone { step }.into());
+        }
         if is_done || (wish.is_none() && lost.is_none()) {
             return Ok(self.worker.run.lease.clear_record()?);
         }
@@ -100,13 +104,15 @@ impl Session<'_, '_> {
     ) -> Result<(), EngineError> {
         let detail = VisitNode::new(1);
         let (role, duration_ms) = (self.role(key)?, super::progress::whole_ms(began.elapsed()));
+        let duration = i64::try_from(duration_ms).unwrap_or(i64::MAX);
+        let now_ms = self.worker.runner.site.env.now_ms();
         self.chain.add(&NewStep {
             role: role.clone(),
             agent: "engine".to_owned(),
             output,
             detail,
             prompt: None,
-            started_at_ms: self.worker.runner.site.env.now_ms(),
+            started_at_ms: now_ms.saturating_sub(duration),
             duration_ms,
         })?;
         self.records

@@ -74,14 +74,6 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
     };
     let state_dir = state_dir(&workspace, new.state_dir.as_deref());
     let root = RunRoot::at(state_dir.join(&run_id));
-    if root.create_new()?.is_none() {
-        return Err(taken(&run_id, &root));
-    }
-    let place = ThreadPlace {
-        thread,
-        root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
-    };
-    root.write_origin(&place, shown_source(site, new).as_bytes())?;
     let of_workspace = state_dir.strip_prefix(&workspace).unwrap_or(&state_dir);
     let node = RunNode {
         thread: thread.as_str().to_owned(),
@@ -95,8 +87,15 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         steering: new.steering.clone(),
         only: new.only.clone(),
     };
+    if root.create_new()?.is_none() {
+        return Err(taken(&run_id, &root));
+    }
     let _hold = site.store.hold()?;
-    let head = put(site, new, (cwd, node), now_ms)?;
+    let put = put_run(site, new, &root, (thread, cwd, node), now_ms);
+    let head = put.inspect_err(|_| {
+        // Without it, another try may take the same id.
+        let _ = root.remove();
+    })?;
     State::new(&site.root).insert(thread, head)?;
     site.note_use(thread);
     let message = format!("run made head={head} run={run_id}");
@@ -106,6 +105,22 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         run_id,
         root,
     })
+}
+
+/// Writes the folder of a new run, and the nodes that it begins with. Returns its start.
+fn put_run(
+    site: &Site,
+    new: &NewRun,
+    root: &RunRoot,
+    (thread, cwd, node): (ThreadId, String, RunNode),
+    now_ms: i64,
+) -> Result<CasRef, EngineError> {
+    let place = ThreadPlace {
+        thread,
+        root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
+    };
+    root.write_origin(&place, shown_source(site, new).as_bytes())?;
+    put(site, new, (cwd, node), now_ms)
 }
 
 /// Puts the schemas of the nodes that a run may get. Nothing refers to some of them before, so a collector may have removed

@@ -104,7 +104,10 @@ impl Playing<'_> {
             match &child.place {
                 None => match self.make(&child, &prompt)? {
                     Ok(files) => reads = files,
-                    Err(failure) => return Ok(settled(StepResult::refused(failure), None, reads)),
+                    Err(failure) => {
+                        let result = StepResult::refused(failure.masked(self.around.masks));
+                        return Ok(settled(result, None, reads));
+                    }
                 },
                 Some(Located::Archived(record)) => return self.ended(&child, record, reads),
                 Some(Located::Active(_)) if !child.has_task => {
@@ -112,10 +115,14 @@ impl Playing<'_> {
                 }
                 Some(Located::Active(_)) => {
                     if !is_told {
-                        self.tell(child.thread);
+                        // The child may be that of an earlier process.
+                        if reads.is_empty() {
+                            reads = self.files().unwrap_or_default();
+                        }
+                        self.tell(child.thread)?;
                         is_told = true;
                     }
-                    if let Some(end) = self.advance(&child)? {
+                    if let Some(end) = self.advance(&child, reads.clone())? {
                         return Ok(end);
                     }
                 }
@@ -123,15 +130,19 @@ impl Playing<'_> {
         }
     }
 
-    fn tell(&self, child: ThreadId) {
-        (self.worker.settings.tell)(&RunEvent::Played {
+    fn tell(&self, child: ThreadId) -> Result<(), EngineError> {
+        self.worker.tell(&RunEvent::Played {
             key: self.key.as_str(),
             thread: child,
-        });
+        })
     }
 
     /// Does one cycle of the child. Returns why the step does not go on, if it does not.
-    fn advance(&self, child: &StepChild) -> Result<Option<PlayEnd>, EngineError> {
+    fn advance(
+        &self,
+        child: &StepChild,
+        reads: Vec<String>,
+    ) -> Result<Option<PlayEnd>, EngineError> {
         let (worker, thread) = (self.worker, child.thread);
         let signals = &worker.runner.signals;
         // The signal may come from `thread kill`: then the error is that the run has ended.
@@ -144,7 +155,7 @@ impl Playing<'_> {
         }
         let is_over = || worker.time_left().is_some_and(|left| left.is_zero());
         if is_over() {
-            return self.timed_out(child).map(Some);
+            return self.timed_out(child, reads).map(Some);
         }
         let options = StepOptions {
             pace: Pace::ToTheEnd(Rc::new(|_| {})),
@@ -160,7 +171,7 @@ impl Playing<'_> {
                     worker.check_active()?;
                     Ok(Some(PlayEnd::Interrupted(stop)))
                 }
-                None if is_over() => self.timed_out(child).map(Some),
+                None if is_over() => self.timed_out(child, reads).map(Some),
                 None => Ok(Some(PlayEnd::Held(Box::new(HeldStep {
                     key: self.key.to_string(),
                     child: thread,
@@ -171,18 +182,22 @@ impl Playing<'_> {
     }
 
     /// Ends the child because the time of the run is over.
-    fn timed_out(&self, child: &StepChild) -> Result<PlayEnd, EngineError> {
+    fn timed_out(&self, child: &StepChild, reads: Vec<String>) -> Result<PlayEnd, EngineError> {
         end(self.worker.runner, child.thread)?;
-        let end = WorkflowEnd::RunTimedOut {
-            thread: child.thread.to_string(),
-        };
         let site = &self.worker.runner.site;
         let place = State::new(&site.root).find(child.thread)?;
         let played = match &place {
+            // Another process has completed it meanwhile.
+            Some(Located::Archived(record)) if record.reason == Reason::Completed => {
+                return self.ended(child, record, reads);
+            }
             Some(place) => Some(self.played(child.thread, place.head(), CANCELLED)?),
             None => None,
         };
-        Ok(settled(self.task.ended(end), played, Vec::new()))
+        let end = WorkflowEnd::RunTimedOut {
+            thread: child.thread.to_string(),
+        };
+        Ok(settled(self.task.ended(end), played, reads))
     }
 
     /// Returns the result of a step whose child has ended.
@@ -235,14 +250,18 @@ impl Playing<'_> {
         })
     }
 
+    /// Returns the files that the step needs.
+    fn files(&self) -> Result<Vec<String>, Failure> {
+        uwf_runner::needs(self.around, &self.task.secrets, &self.task.depends_on)
+    }
+
     /// Makes the child, and returns the files that the step needs. Nobody else makes it: this process has the lock of the run.
     fn make(
         &self,
         child: &StepChild,
         prompt: &str,
     ) -> Result<Result<Vec<String>, Failure>, EngineError> {
-        let needs = uwf_runner::needs(self.around, &self.task.secrets, &self.task.depends_on);
-        let files = match needs {
+        let files = match self.files() {
             Ok(files) => files,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -278,20 +297,20 @@ impl Playing<'_> {
         let site = &self.worker.runner.site;
         let name = self.task.name.as_str();
         let invalid = |problem: String| {
-            let problem = self.around.masks.text(&problem);
             Failure::new(ErrorKind::WorkflowInvalid, problem).fact("workflow", name)
         };
         let workspace: &Path = self.around.workspace.path();
-        let found = match Finder::in_folder(site, workspace).find(name) {
-            Ok(found) => found,
-            Err(problem) => return Ok(Err(invalid(problem))),
-        };
-        // A file may be a link that leads out of the workspace.
+        // A file may be a link that leads out of the workspace. What is there must not be in a message.
         if looks_like_path(name)
+            && workspace.join(name).exists()
             && let Err(failure) = self.around.workspace.read(name, 0)
         {
             return Ok(Err(failure));
         }
+        let found = match Finder::in_folder(site, workspace).find(name) {
+            Ok(found) => found,
+            Err(problem) => return Ok(Err(invalid(problem))),
+        };
         let most = u64::from(config_for_views(site).depth_limit());
         let deepest = depth + found.levels;
         if deepest > most {

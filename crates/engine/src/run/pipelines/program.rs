@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use uwf_pipeline::course::{Agent, RunTask};
 use uwf_pipeline::nodes::LogRecord;
@@ -78,7 +78,7 @@ impl Visiting<'_, '_, '_> {
             role: &role,
             agent: &label,
         };
-        let until = worker.time_left().map(|left| Instant::now() + left);
+        let until = worker.deadline();
         let take = |choice| take_for_run(worker.runner, worker.run, who, (choice, until));
         let mut taken = take(NoSlot::GiveUp);
         if let Err(EngineError::NoSlot { .. }) = &taken {

@@ -257,6 +257,8 @@ impl Session<'_, '_> {
                 // What is done is done: the head follows it as far as it can.
                 let _ = self.chain.move_head();
                 let _ = (self.worker.journal).add(&RunEvent::Warning(&error.to_string()));
+                let picture = &mut self.picture;
+                let _ = picture.write_durably(&self.course, RunStatus::Interrupted, None);
                 return Err(error);
             }
         };
@@ -313,14 +315,11 @@ impl Session<'_, '_> {
             route = match route {
                 Route::To(assignment) => return Ok(Ok(assignment)),
                 Route::Look {
-                    key,
-                    test,
-                    holds,
-                    fails,
+                    test, holds, fails, ..
                 } => match self.around.workspace.holds(&test) {
                     Ok(true) => *holds,
                     Ok(false) => *fails,
-                    Err(failure) => self.course.refused_at(&key, failure),
+                    Err(failure) => fails.refused(failure),
                 },
                 Route::Suspend(stop) => return Ok(Err(RunEnd::Failed(stop))),
                 Route::End(outcome) => return Ok(Err(RunEnd::Completed(outcome))),

@@ -59,7 +59,13 @@ impl Visiting<'_, '_, '_> {
                 .back_up(&log_name(&key, self.assignment.visit), self.course)?;
         }
         match &self.assignment.todo {
-            Todo::Settled(result) => Ok(progress.settled((**result).clone())),
+            Todo::Settled(result) => {
+                let mut result = (**result).clone();
+                // What was filled in may be a secret.
+                let error = result.error.iter_mut();
+                error.for_each(|error| error.mask(self.around.masks));
+                Ok(progress.settled(result))
+            }
             Todo::Task(task) => match &**task {
                 Task::Run(task) => self.run(task, progress),
                 Task::Wait(task) => {
@@ -114,7 +120,8 @@ impl Visiting<'_, '_, '_> {
         let started_at_ms = progress.started_at_ms;
         progress.add(&settled.result, &report, started_at_ms);
         progress.detail.played = settled.played;
-        progress.prompt = Some(task.prompt()).filter(|prompt| prompt.len() <= MAX_PROMPT);
+        let prompt = self.around.masks.text(&task.prompt());
+        progress.prompt = Some(prompt).filter(|prompt| prompt.len() <= MAX_PROMPT);
         Ok(progress.settled(settled.result))
     }
 
