@@ -259,7 +259,7 @@ pub enum ErrorKind {
 pub(crate) const INVALID: i64 = 2;
 
 impl StepError {
-    /// Takes secrets out of what happened, and out of the facts about it. The ends of the output have none.
+    /// Takes secrets out of what happened, and out of the facts about it.
     pub fn mask(&mut self, masks: &Masks) {
         self.message = masks.text(&self.message);
         self.context = masks.members(&self.context);
@@ -267,6 +267,18 @@ impl StepError {
 }
 
 impl StepResult {
+    /// Takes secrets out of what was filled in: paths, and what an error tells. What a program printed has none.
+    pub fn mask(&mut self, masks: &Masks) {
+        if let Some(error) = &mut self.error {
+            error.mask(masks);
+        }
+        if let Some(moved) = &mut self.lifecycle {
+            moved.from = masks.text(&moved.from);
+            moved.to = masks.text(&moved.to);
+            moved.error = moved.error.as_ref().map(|error| masks.text(error));
+        }
+    }
+
     /// Returns a result without any data.
     #[must_use]
     pub fn of(status: StepStatus, exit_code: i64) -> Self {

@@ -79,6 +79,10 @@ impl Signals {
                 register_conditional_default(*signal, Arc::clone(idle))?;
             }
         }
+        // Beyond the limit of a file, a write is an error then. Otherwise the signal ends this process.
+        if !is_ignored_here(Signal::XFSZ) {
+            signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::default())?;
+        }
         let (read, write) = UnixStream::pair()?;
         let signals = stops.into_iter().chain([SIGCHLD]);
         let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), signals)?;

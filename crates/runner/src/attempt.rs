@@ -13,9 +13,8 @@ use uwf_pipeline::{
 use uwf_process::{Signals, Stop, Tree};
 
 use crate::environment::Variables;
-use crate::error::RunError;
+use crate::error::{NotDone, RunError};
 use crate::log::{Log, LogWriter};
-use crate::output_file::cannot_write;
 use crate::prepare::{Prepared, prepare};
 use crate::program::{self, Ending, Ran, TimeLimits, Unstarted, Watcher};
 use crate::streams::{OutputText, Show, SinkError, Stderr, Stdout, Stream};
@@ -126,7 +125,8 @@ pub fn attempt(
     let output = output.map(|path| OutputFile::create(around.workspace, path));
     let output = match output.transpose() {
         Ok(output) => output,
-        Err(failure) => return Ok(refused(around, &failure, report)),
+        Err(NotDone::Failure(failure)) => return Ok(refused(around, &failure, report)),
+        Err(NotDone::Disk(error)) => return Err(error),
     };
     let one = One { around, task, spec };
     let streams = one.streams(output.as_ref())?;
@@ -135,16 +135,16 @@ pub fn attempt(
         Err(unstarted) => return one.unstarted(unstarted, report),
     };
     let started = Instant::now();
-    let ran = program::run(tree, streams, one.limits(), around.signals, watcher);
+    let ran = program::run(tree, streams, one.limits(), around.signals, watcher)?;
     let report = Report {
         duration: started.elapsed(),
         ..report
     };
     let attempt = one.end(ran, report)?;
-    Ok(match output {
+    match output {
         Some(output) if attempt.report.ended.is_some() => placed(around, attempt, output),
-        _ => attempt,
-    })
+        _ => Ok(attempt),
+    }
 }
 
 /// Returns the attempt of a step that cannot be done.
@@ -155,29 +155,35 @@ pub(crate) fn refused(around: &Surroundings<'_>, failure: &Failure, report: Repo
 }
 
 /// Gives the output file its name, also after a failure. A step that succeeded fails if that is not possible.
-fn placed(around: &Surroundings<'_>, mut attempt: Attempt, output: OutputFile<'_>) -> Attempt {
+fn placed(
+    around: &Surroundings<'_>,
+    mut attempt: Attempt,
+    output: OutputFile<'_>,
+) -> Result<Attempt, RunError> {
     let path = output.path().to_owned();
-    let placed = output.finish();
-    match (placed, &mut attempt.end) {
-        (Ok(()), _) => attempt.report.writes = Some(path),
-        (Err(failure), AttemptEnd::Settled(result)) if result.error.is_none() => {
-            **result = StepResult {
-                captured: result.captured.take(),
-                ..StepResult::refused(failure.masked(around.masks))
-            };
+    let failure = match output.finish() {
+        Ok(()) => {
+            attempt.report.writes = Some(path);
+            return Ok(attempt);
         }
-        (Err(failure), AttemptEnd::Settled(result)) => {
-            let lost = failure.masked(around.masks).message;
-            let error = result.error.iter_mut();
-            error.for_each(|error| {
-                error
-                    .context
-                    .insert("output_file".to_owned(), lost.clone().into());
-            });
+        Err(NotDone::Disk(error)) => return Err(error),
+        Err(NotDone::Failure(failure)) => failure.masked(around.masks),
+    };
+    if let AttemptEnd::Settled(result) = &mut attempt.end {
+        match &mut result.error {
+            None => {
+                **result = StepResult {
+                    captured: result.captured.take(),
+                    ..StepResult::refused(failure)
+                };
+            }
+            Some(error) => {
+                let lost = failure.message.into();
+                error.context.insert("output_file".to_owned(), lost);
+            }
         }
-        (Err(_), AttemptEnd::Interrupted(_)) => {}
     }
-    attempt
+    Ok(attempt)
 }
 
 impl Report {
@@ -339,7 +345,10 @@ impl One<'_> {
             SinkError::Log(error) => Err(error.into()),
             SinkError::Output(error) => {
                 let path = self.task.output_file.as_deref().unwrap_or_default();
-                Ok(refused(self.around, &cannot_write(path, &error), report))
+                match NotDone::of("write", path, error) {
+                    NotDone::Failure(failure) => Ok(refused(self.around, &failure, report)),
+                    NotDone::Disk(error) => Err(error),
+                }
             }
         }
     }

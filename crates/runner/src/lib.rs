@@ -31,7 +31,7 @@ pub use archive::ArchiveEnd;
 pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, Surroundings, attempt};
 pub use dependencies::needs;
 pub use environment::Variables;
-pub use error::{NotWanted, RunError};
+pub use error::{NotDone, NotWanted, RunError};
 pub use log::Log;
 pub use output_file::OutputFile;
 pub use program::Watcher;

@@ -10,6 +10,7 @@ use uwf_pipeline::{ErrorKind, Failure, Masks, StepResult};
 
 use crate::Workspace;
 use crate::draft::{Draft, Name, rename_new, sync};
+use crate::error::{NotDone, RunError};
 use crate::workspace::{Entry, WalkError, names};
 
 const KIND: ErrorKind = ErrorKind::PathError;
@@ -17,19 +18,19 @@ const KIND: ErrorKind = ErrorKind::PathError;
 const MOST_NAMES: u32 = 10_000;
 
 impl Workspace {
-    /// Moves the file of an item, and returns the result of that. A file that is already there was moved by an earlier try.
-    #[must_use]
-    pub fn move_item(&self, task: &MoveTask, masks: &Masks) -> StepResult {
-        let moved = self.move_into(&task.from, &task.to);
-        let failure = match moved {
-            Ok(_) => None,
-            Err(failure) if self.has_been_moved(task) => {
-                drop(failure);
-                None
-            }
-            Err(failure) => Some(masks.text(&failure.message)),
+    /// Moves the file of an item, and returns the result of that. A file that is already there was moved by an earlier attempt.
+    ///
+    /// # Errors
+    /// When the disk takes no more.
+    pub fn move_item(&self, task: &MoveTask, masks: &Masks) -> Result<StepResult, RunError> {
+        let failure = match self.take_into(&task.from, &task.to) {
+            Ok(Some(_)) => None,
+            Ok(None) if self.has_been_moved(task) => None,
+            Ok(None) => Some(gone(&task.from)),
+            Err(NotDone::Disk(error)) => return Err(error),
+            Err(NotDone::Failure(failure)) => Some(failure),
         };
-        task.done(failure)
+        Ok(task.done(failure.map(|failure| masks.text(&failure.message))))
     }
 
     /// Tells whether the file of an item is gone, and one of its name is in the folder.
@@ -47,19 +48,19 @@ impl Workspace {
     /// # Errors
     /// When a path leads out of the workspace or to no regular file, or the system refuses.
     pub fn move_into(&self, from: &str, folder: &str) -> Result<String, Failure> {
-        let gone = || WalkError::System(Errno::NOENT).failure(from, KIND);
-        self.take_into(from, folder)?.ok_or_else(gone)
+        let taken = self.take_into(from, folder).map_err(NotDone::failure)?;
+        taken.ok_or_else(|| gone(from))
     }
 
     /// Does the same with a file that others may want, too. `None` if it is not there any more, or another process moves it.
     ///
     /// # Errors
     /// See [`move_into`](Self::move_into).
-    pub(crate) fn take_into(&self, from: &str, folder: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn take_into(&self, from: &str, folder: &str) -> Result<Option<String>, NotDone> {
         let failure = |error: WalkError| error.failure(from, KIND);
         let parts = names(from).map_err(failure)?;
         let Some((name, parents)) = parts.split_last() else {
-            return Err(not_a_file(from, "a directory"));
+            return Err(not_a_file(from, "a directory").into());
         };
         let source = match self.folder_of(parents) {
             Err(WalkError::System(Errno::NOENT)) => return Ok(None),
@@ -70,15 +71,13 @@ impl Workspace {
             file => file.map_err(|error| failure(error.into()))?,
         };
         if let Some(what) = file.irregular_name() {
-            return Err(not_a_file(from, what));
+            return Err(not_a_file(from, what).into());
         }
         let parts = names(folder).map_err(|error| error.failure(folder, KIND))?;
         let target = self.folder_to_write(&parts);
-        let target = target.map_err(|error| error.failure(folder, KIND))?;
-        let put = put(&file, (&source, name), &target).map_err(|error| {
-            let message = format!("cannot move `{from}` to `{folder}`: {error}");
-            Failure::new(KIND, message).fact("path", from)
-        })?;
+        let target = target.map_err(|error| NotDone::of_walk(folder, error))?;
+        let put = put(&file, (&source, name), &target);
+        let put = put.map_err(|error| NotDone::of("move", from, error))?;
         let Some(name) = put else {
             return Ok(None);
         };
@@ -86,11 +85,7 @@ impl Workspace {
         // The new name comes first: after a power cut the file has both names or one, but never none.
         sync(&target)
             .and_then(|()| sync(&source))
-            .map_err(|error| {
-                let message =
-                    format!("`{from}` is now `{path}`, and the disk did not confirm it: {error}");
-                Failure::new(KIND, message).fact("path", from)
-            })?;
+            .map_err(|error| NotDone::of("confirm the move of", from, error))?;
         Ok(Some(path))
     }
 
@@ -100,6 +95,10 @@ impl Workspace {
         self.keep_closed(&folder)?;
         Ok(folder)
     }
+}
+
+fn gone(path: &str) -> Failure {
+    WalkError::System(Errno::NOENT).failure(path, KIND)
 }
 
 fn not_a_file(path: &str, what: &str) -> Failure {

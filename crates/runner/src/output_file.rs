@@ -1,7 +1,6 @@
 //! The file that gets the whole output of a step: written beside under a name that nobody reads, and renamed at the end.
 
 use std::fs::File;
-use std::io;
 
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
@@ -9,6 +8,7 @@ use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
 use crate::draft::{Draft, Name};
+use crate::error::NotDone;
 use crate::workspace::{Entry, WalkError, names};
 
 /// The file while it is written. Dropping it leaves everything as it was.
@@ -35,18 +35,19 @@ impl<'w> OutputFile<'w> {
     ///
     /// # Errors
     /// When the path leads out of the workspace or to something else than a regular file, or the system refuses.
-    pub fn create(workspace: &'w Workspace, path: &str) -> Result<Self, Failure> {
+    pub fn create(workspace: &'w Workspace, path: &str) -> Result<Self, NotDone> {
         let failure = |error: WalkError| error.failure(path, ErrorKind::PathError);
         let names = names(path).map_err(failure)?;
         let place = place(workspace, &names)
-            .map_err(failure)?
+            .map_err(|error| NotDone::of_walk(path, error))?
             .map_err(|what| irregular(path, what))?;
         let draft = Draft::create(place.folder, Name::Hidden, place.mode);
+        let draft = draft.map_err(|error| NotDone::of("write", path, error.into()))?;
         Ok(Self {
             workspace,
             path: path.to_owned(),
             name: place.name,
-            draft: draft.map_err(|error| failure(error.into()))?,
+            draft,
         })
     }
 
@@ -66,20 +67,14 @@ impl<'w> OutputFile<'w> {
     ///
     /// # Errors
     /// When the folder is gone or has left the workspace meanwhile, or the system refuses.
-    pub fn finish(self) -> Result<(), Failure> {
+    pub fn finish(self) -> Result<(), NotDone> {
         let failure = |error: WalkError| error.failure(&self.path, ErrorKind::PathError);
         self.workspace
             .keep_closed(self.draft.folder())
             .map_err(failure)?;
         let placed = self.draft.replace(&self.name);
-        placed.map_err(|error| cannot_write(&self.path, &error))
+        placed.map_err(|error| NotDone::of("write", &self.path, error))
     }
-}
-
-/// Returns the failure of a file that cannot be written.
-pub(crate) fn cannot_write(path: &str, error: &io::Error) -> Failure {
-    let message = format!("cannot write `{path}`: {error}");
-    Failure::new(ErrorKind::PathError, message).fact("path", path)
 }
 
 fn irregular(path: &str, what: &str) -> Failure {

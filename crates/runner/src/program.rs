@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::thread::{ScopedJoinHandle, scope};
+use std::thread::{Builder, ScopedJoinHandle, scope};
 use std::time::Duration;
 
 use rustix::fs::{Access, MemfdFlags, access, memfd_create};
@@ -16,7 +16,7 @@ use uwf_pipeline::Ended;
 use uwf_process::{EndRequest, Limits, OutputSeen, Process, Signals, Stop, Target, Tree, WaitEnd};
 
 use crate::drain::drain;
-use crate::error::NotWanted;
+use crate::error::{NotWanted, RunError};
 use crate::streams::{SinkError, Stderr, Stdout};
 
 /// How long to wait for the end of the output of a program that has ended.
@@ -160,25 +160,34 @@ pub(crate) fn run<'a>(
     limits: TimeLimits,
     signals: &Signals,
     watcher: &mut Watcher<'_>,
-) -> Ran<'a> {
+) -> Result<Ran<'a>, RunError> {
     let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
     let (out, err) = (tree.take_stdout(), tree.take_stderr());
     let (reading, all_read) = channel::<()>();
     let also_reading = reading.clone();
     scope(|scope| {
         let (stop, failed) = (&stop, &failed);
-        let out = scope.spawn(move || {
+        let out = Builder::new().spawn_scoped(scope, move || {
             let taken = out.map_or(Ok(()), |pipe| drain(pipe, stop, |it| stdout.take(it)));
             failed.fetch_or(taken.is_err(), Ordering::Relaxed);
             drop(reading);
             (stdout, taken)
         });
-        let err = scope.spawn(move || {
+        let err = Builder::new().spawn_scoped(scope, move || {
             let taken = err.map_or(Ok(()), |pipe| drain(pipe, stop, |it| stderr.take(it)));
             failed.fetch_or(taken.is_err(), Ordering::Relaxed);
             drop(also_reading);
             (stderr, taken)
         });
+        let (out, err) = match (out, err) {
+            (Ok(out), Ok(err)) => (out, err),
+            // Nobody would read what the program prints.
+            (Err(error), _) | (_, Err(error)) => {
+                terminate(&mut tree, limits, signals);
+                stop.store(true, Ordering::Relaxed);
+                return Err(RunError::Start(error));
+            }
+        };
         let wanted = (watcher.started)(tree.leader());
         let ending = match wanted {
             Ok(()) => watch(&mut tree, limits, signals, watcher, failed),
@@ -188,13 +197,13 @@ pub(crate) fn run<'a>(
         leaked.extend(finish_output(&mut tree, &all_read, signals));
         stop.store(true, Ordering::Relaxed);
         let ((stdout, kept_out), (stderr, kept_err)) = (join(out), join(err));
-        Ran {
+        Ok(Ran {
             ending,
             stdout,
             stderr,
             unkept: kept_out.and(kept_err).err(),
             leaked,
-        }
+        })
     })
 }
 

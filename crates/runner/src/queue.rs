@@ -9,7 +9,7 @@ use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
 use crate::draft::{Draft, Name};
-use crate::output_file::cannot_write;
+use crate::error::NotDone;
 use crate::workspace::{Entry, WalkError, names};
 
 impl Workspace {
@@ -33,7 +33,7 @@ impl Workspace {
         let copied = io::copy(content, &mut draft.file());
         match copied.and_then(|_| draft.place(name)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(path)),
-            placed => placed.map_err(|error| cannot_write(path, &error)),
+            placed => placed.map_err(|error| NotDone::of("write", path, error).failure()),
         }
     }
 
@@ -70,7 +70,8 @@ impl Workspace {
         let own = format!("{}/", own.join("/"));
         let tasks = self.tasks(folder, extension)?.into_iter();
         for task in tasks.filter(|task| !task.starts_with(&own)) {
-            if let Some(path) = self.take_into(&task, claimed)? {
+            let taken = self.take_into(&task, claimed);
+            if let Some(path) = taken.map_err(NotDone::failure)? {
                 return Ok(Some((task, path)));
             }
         }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use uwf_durable::{Draft, Durability};
+use uwf_durable::{Draft, Durability, FileLock};
 use uwf_protocol::ids::ThreadId;
 
 use crate::StorageError;
@@ -14,6 +14,8 @@ const STATE: &str = "state.json";
 const THREAD: &str = "thread";
 const WORKFLOW: &str = "workflow.yaml";
 const LOGS: &str = "logs";
+/// Is there and locked while a process makes the run.
+const MAKING: &str = ".making";
 
 /// How much of the picture is written at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -41,6 +43,14 @@ impl RunRoot {
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         Self { path }
+    }
+
+    /// Returns the names in the folder of all runs; none if it is not there.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn names(folder: &Path) -> Result<Vec<String>, StorageError> {
+        Ok(uwf_durable::names(folder)?)
     }
 
     /// Returns the folder. Callers show it to people.
@@ -116,15 +126,60 @@ impl RunRoot {
         Ok(uwf_durable::create_dir(&logs)?)
     }
 
-    /// Makes the folder like [`create`](Self::create), for this caller alone; `None` if something is in its place already.
+    /// Makes the folder like [`create`](Self::create), for this caller alone, until the lock is dropped; `None` if something
+    /// is in its place already, or another process makes it. What a process left that died before it had made the thread
+    /// is taken over: `is_made` tells whether there is a thread.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create), and those of `is_made`.
+    pub fn create_new(
+        &self,
+        is_made: &dyn Fn(&ThreadPlace) -> Result<bool, StorageError>,
+    ) -> Result<Option<FileLock>, StorageError> {
+        let is_new = uwf_durable::create_new_dir(&self.path)?.is_some();
+        if !is_new && !self.is_unfinished(is_made)? {
+            return Ok(None);
+        }
+        let Some(lock) = FileLock::try_acquire(&self.path.join(MAKING))? else {
+            return Ok(None);
+        };
+        // Another process may have made it meanwhile.
+        if !self.is_unfinished(is_made)? {
+            return Ok(None);
+        }
+        self.create()?;
+        Ok(Some(lock))
+    }
+
+    /// Tells whether the folder has nothing but what a process makes before it makes the thread.
+    fn is_unfinished(
+        &self,
+        is_made: &dyn Fn(&ThreadPlace) -> Result<bool, StorageError>,
+    ) -> Result<bool, StorageError> {
+        let ours = [MAKING, LOGS, WORKFLOW, THREAD];
+        let is_ours =
+            |name: &String| ours.contains(&name.as_str()) || uwf_durable::is_temporary(name);
+        if self.path.is_symlink()
+            || !self.path.is_dir()
+            || !uwf_durable::names(&self.path)?.iter().all(is_ours)
+            || !uwf_durable::names(&self.path.join(LOGS))?.is_empty()
+        {
+            return Ok(false);
+        }
+        Ok(match self.thread() {
+            Some(place) => !is_made(&place)?,
+            None => true,
+        })
+    }
+
+    /// Ends the making of the folder: its thread is there.
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn create_new(&self) -> Result<Option<()>, StorageError> {
-        if uwf_durable::create_new_dir(&self.path)?.is_none() {
-            return Ok(None);
-        }
-        self.create().map(Some)
+    pub fn finish_making(&self, lock: FileLock) -> Result<(), StorageError> {
+        uwf_durable::remove(&self.path.join(MAKING))?;
+        drop(lock);
+        Ok(())
     }
 
     /// Removes the drafts of a process that died. The caller is the only one that works on the run.
@@ -134,7 +189,7 @@ impl RunRoot {
     pub fn remove_drafts(&self) -> Result<(), StorageError> {
         for folder in [&self.path, &self.path.join(LOGS)] {
             for name in uwf_durable::names(folder)? {
-                if uwf_durable::is_temporary(&name) {
+                if uwf_durable::is_temporary(&name) || name == MAKING {
                     uwf_durable::remove(&folder.join(name))?;
                 }
             }
@@ -142,11 +197,20 @@ impl RunRoot {
         Ok(())
     }
 
-    /// Removes the folder with everything in it. No link is followed.
+    /// Removes the folder with everything in it. No link is followed. The record of its thread is the last to go: a folder
+    /// that a killed process has removed in part is still that of a run.
     ///
     /// # Errors
     /// See [`create`](Self::create).
     pub fn remove(&self) -> Result<(), StorageError> {
+        for name in uwf_durable::names(&self.path)? {
+            let path = self.path.join(&name);
+            match name.as_str() {
+                THREAD => {}
+                _ if path.is_dir() && !path.is_symlink() => uwf_durable::remove_tree(&path)?,
+                _ => uwf_durable::remove(&path)?,
+            }
+        }
         Ok(uwf_durable::remove_tree(&self.path)?)
     }
 

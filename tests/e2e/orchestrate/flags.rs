@@ -349,3 +349,73 @@ fn a_time_or_a_context_that_is_too_large_is_refused_before_anything_is_made() {
     refused.says("it is larger than 4 MiB");
     assert!(!world.project().join(".orchestrate").exists());
 }
+
+#[test]
+fn a_folder_that_a_killed_process_left_before_its_run_was_made_does_not_take_the_id() {
+    let world = flow("steps: [{name: A, command: ['true']}]\n");
+    let folder = world.project().join(".orchestrate/runs/r");
+    fs::create_dir_all(folder.join("logs")).unwrap();
+    fs::write(folder.join("notes"), "mine").unwrap();
+    run(&world, &[]).exits(2).says("there is a run `r` already");
+    fs::remove_file(folder.join("notes")).unwrap();
+    let lost = json!({"thread": "01M84CY8AGVR2ASBGJFSVM7TDB", "root": world.root()});
+    fs::write(folder.join("thread"), lost.to_string()).unwrap();
+    fs::write(folder.join("workflow.yaml"), "steps: []").unwrap();
+    run(&world, &[]).exits(0);
+    let text = fs::read_to_string(folder.join("workflow.yaml")).unwrap();
+    assert!(text.contains("name: A") && !folder.join(".making").exists());
+    run(&world, &[]).exits(2).says("there is a run `r` already");
+}
+
+#[test]
+fn a_run_of_another_root_that_works_in_the_workspace_keeps_finished_tasks_where_they_are() {
+    let world = flow(
+        "steps: [{name: A, command: [sh, -c, 'touch begun; while [ ! -e end ]; do sleep 0.02; done']}]\n",
+    );
+    world.write("processed/1.task", "");
+    let other = world.dir().join("other");
+    let mut command = world.command(&["orchestrate", "run", "flow.yaml", "--run-id", "o"]);
+    let mut first = command.env("UWF_STORAGE_ROOT", other).spawn().unwrap();
+    wait_until("the step has begun", || {
+        world.project().join("begun").exists()
+    });
+    let refused = run(&world, &["--clean-processed"]).exits(75);
+    refused.says("run `o`");
+    assert!(world.project().join("processed/1.task").exists());
+    world.write("end", "");
+    assert!(first.wait().unwrap().success());
+}
+
+#[test]
+fn output_that_a_terminal_would_obey_is_spelled_out_on_one() {
+    let world = flow("steps: [{name: A, command: [printf, '\\033]0;pwn\\007shown\\n']}]\n");
+    let args = ["orchestrate", "run", "flow.yaml", "--stream-output"];
+    let mut terminal = Terminal::start(&world, &args, &[]);
+    terminal
+        .shows("\\u{1b}]0;pwn\\u{7}shown")
+        .shows("completed");
+    let mut raw = world.command(&args);
+    let said = raw.output().unwrap().stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("\u{1b}]0;pwn\u{7}shown\n"), "{said}");
+}
+
+#[test]
+fn what_is_not_all_that_it_seems_is_a_warning_also_in_a_quiet_run() {
+    let world = flow(
+        "steps:
+- {name: Lines, command: [seq, '10001'], output_capture: lines}
+- {name: Leaves, command: [sh, -c, 'sleep 44 & exit 0']}
+- name: Each
+  for_each:
+    items: [in/a]
+    steps: [{name: Do, command: ['true']}]
+    on_item_complete: {success: {move_to: '${context.away}'}}
+",
+    );
+    world.write("in/a", "");
+    let run = run(&world, &["--quiet", "--context", "away=../out"]).exits(0);
+    let said = run.says("warning: Lines: only the first 10000 lines are kept");
+    let said = said.says("warning: Leaves: the program left processes");
+    said.says("warning: Each[0]: the file of the item stays where it is: ");
+}

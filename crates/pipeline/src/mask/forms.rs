@@ -36,52 +36,73 @@ fn base64_forms(secret: &[u8]) -> impl Iterator<Item = String> {
     })
 }
 
+/// The characters beside letters and digits that encoders leave as they are, from those of RFC 3986 to those of whole
+/// addresses.
+const LEFT: [&[u8]; 5] = [
+    b"-_.~",
+    b"-_.~/",
+    b"*-._",
+    b"-_.~!*'()",
+    b"-_.~!*'();,/?:@&=+$#",
+];
+
 /// Returns the percent-encoded forms: with large and small digits, and with `+` for a blank.
 fn url_forms(secret: &[u8]) -> impl Iterator<Item = String> {
-    let encode = |digits: &[u8; 16], blank: &str| {
-        let mut encoded = String::new();
-        for byte in secret {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                    encoded.push(char::from(*byte));
-                }
-                b' ' => encoded.push_str(blank),
-                byte => {
-                    let (high, low) = (usize::from(byte >> 4), usize::from(byte & 15));
-                    encoded.extend(['%', char::from(digits[high]), char::from(digits[low])]);
-                }
-            }
-        }
-        encoded
-    };
-    [
-        encode(b"0123456789ABCDEF", "%20"),
-        encode(b"0123456789abcdef", "%20"),
-        encode(b"0123456789ABCDEF", "+"),
-    ]
-    .into_iter()
+    LEFT.into_iter().flat_map(move |left| {
+        [
+            url_form(secret, left, "0123456789ABCDEF", "%20"),
+            url_form(secret, left, "0123456789abcdef", "%20"),
+            url_form(secret, left, "0123456789ABCDEF", "+"),
+            url_form(secret, left, "0123456789abcdef", "+"),
+        ]
+    })
 }
 
-/// Returns the forms within a string of JSON: with and without escaped slashes, and as ASCII only.
+fn url_form(secret: &[u8], left: &[u8], digits: &str, blank: &str) -> String {
+    let digit = |digit: u8| char::from(digits.as_bytes()[usize::from(digit)]);
+    let mut encoded = String::new();
+    for byte in secret {
+        match byte {
+            b' ' => encoded.push_str(blank),
+            byte if byte.is_ascii_alphanumeric() || left.contains(byte) => {
+                encoded.push(char::from(*byte));
+            }
+            byte => encoded.extend(['%', digit(byte >> 4), digit(byte & 15)]),
+        }
+    }
+    encoded
+}
+
+/// Returns the forms within a string of JSON: with and without escaped slashes, with the characters of HTML escaped, and as
+/// ASCII only.
 fn json_forms(secret: &str) -> impl Iterator<Item = String> {
     let quoted = Value::from(secret).to_string();
     let escaped = quoted[1..quoted.len() - 1].to_owned();
     let slashes = escaped.replace('/', "\\/");
-    let ascii = ascii(&escaped);
-    [escaped, slashes, ascii].into_iter()
+    [escaped, slashes].into_iter().flat_map(|form| {
+        let no_html = |c: char| matches!(c, '<' | '>' | '&');
+        let html = units(&form, no_html, false);
+        let ascii = [false, true].map(|large| units(&form, |c| !c.is_ascii(), large));
+        let both = [false, true].map(|large| units(&form, |c| no_html(c) || !c.is_ascii(), large));
+        [form, html].into_iter().chain(ascii).chain(both)
+    })
 }
 
-fn ascii(text: &str) -> String {
-    let mut ascii = String::new();
+/// Returns a text with some characters as the units of UTF-16 that JSON writes, with large or small digits.
+fn units(text: &str, is_escaped: impl Fn(char) -> bool, large: bool) -> String {
+    let mut escaped = String::new();
     let mut units = [0; 2];
     for c in text.chars() {
-        if c.is_ascii() {
-            ascii.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut units) {
-                ascii.push_str(&format!("\\u{unit:04x}"));
-            }
+        if !is_escaped(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut units) {
+            escaped.push_str(&match large {
+                false => format!("\\u{unit:04x}"),
+                true => format!("\\u{unit:04X}"),
+            });
         }
     }
-    ascii
+    escaped
 }

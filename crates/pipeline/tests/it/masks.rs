@@ -73,3 +73,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn encoders_that_leave_or_escape_other_characters_do_not_give_a_secret_away() {
+    let secret = "pa/ss+wo'rd=1<é&b c";
+    let masks = Masks::of([secret.as_bytes()]);
+    for form in [
+        // As `quote` of Python, `encodeURI` and `encodeURIComponent` of JavaScript, and forms of HTML write it.
+        "pa/ss%2Bwo%27rd%3D1%3C%C3%A9%26b%20c",
+        "pa/ss+wo'rd=1%3C%C3%A9&b%20c",
+        "pa%2Fss%2Bwo'rd%3D1%3C%C3%A9%26b%20c",
+        "pa%2fss%2bwo%27rd%3d1%3c%c3%a9%26b+c",
+        // As JSON of PHP, Go and Python has it.
+        "pa\\/ss+wo'rd=1<\\u00e9&b c",
+        "pa/ss+wo'rd=1\\u003cé\\u0026b c",
+        "pa/ss+wo'rd=1<\\u00E9&b c",
+    ] {
+        assert_eq!(masks.text(form), "***", "{form}");
+    }
+}

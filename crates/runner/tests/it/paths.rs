@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use uwf_pipeline::{ErrorKind, Failure, Matches, PathTest};
-use uwf_runner::OutputFile;
+use uwf_runner::{NotDone, OutputFile};
 
 use crate::world::World;
 
@@ -22,9 +22,9 @@ fn refusal<T: std::fmt::Debug>(refused: Result<T, Failure>) -> (ErrorKind, Strin
 
 /// Writes an output file from start to end.
 fn write(world: &World, path: &str, content: &str) -> Result<(), Failure> {
-    let file = OutputFile::create(&world.workspace, path)?;
+    let file = OutputFile::create(&world.workspace, path).map_err(NotDone::failure)?;
     file.file().write_all(content.as_bytes()).unwrap();
-    file.finish()
+    file.finish().map_err(NotDone::failure)
 }
 
 /// Makes everything that a path must not lead to, or may lead to through a link.
@@ -172,14 +172,14 @@ fn a_folder_that_leaves_the_workspace_while_a_file_is_written_gets_no_file() {
     let file = OutputFile::create(&world.workspace, "out/file").unwrap();
     fs::rename(world.inside("out"), world.outside("out")).unwrap();
     world.link("out", world.outside(""));
-    let (kind, _) = refusal(file.finish());
+    let (kind, _) = refusal(file.finish().map_err(NotDone::failure));
     assert_eq!(kind, ErrorKind::PathViolation);
     assert_eq!(world.names_outside(), ["out"]);
     assert_eq!(fs::read_dir(world.outside("out")).unwrap().count(), 0);
 
     let file = OutputFile::create(&world.workspace, "gone/file").unwrap();
     fs::remove_dir_all(world.inside("gone")).unwrap();
-    let (kind, _) = refusal(file.finish());
+    let (kind, _) = refusal(file.finish().map_err(NotDone::failure));
     assert_eq!(kind, ErrorKind::PathError);
 }
 

@@ -182,7 +182,10 @@ fn the_file_of_an_item_is_moved_once_however_often_it_is_tried() {
         to: "failed/t".to_owned(),
     };
     let done = |from: &str| -> Lifecycle {
-        let result = world.workspace.move_item(&task(from), &Masks::of([]));
+        let result = world
+            .workspace
+            .move_item(&task(from), &Masks::of([]))
+            .unwrap();
         assert_eq!(result.exit_code, 0);
         result.lifecycle.unwrap()
     };

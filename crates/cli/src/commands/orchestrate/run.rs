@@ -63,7 +63,7 @@ fn make_and_do(
     check_archive(&workspace, &loaded, &steering)?;
     if args.clean_processed {
         if !args.force {
-            refuse_others(context, &workspace)?;
+            refuse_others(context, &workspace, &place::state_dir(context, &args.place))?;
         }
         clean(&workspace, &loaded)?;
     }
@@ -182,10 +182,10 @@ fn check_archive(workspace: &Path, loaded: &Loaded, steering: &Steering) -> Resu
 }
 
 /// Fails while another run works in the workspace: it may need what would be removed.
-fn refuse_others(context: &Context, workspace: &Path) -> Result<(), Failure> {
+fn refuse_others(context: &Context, workspace: &Path, runs: &Path) -> Result<(), Failure> {
     let workspace = open(workspace)?;
-    let active =
-        active_runs(context.site(), workspace.path()).map_err(|error| failed(error, None))?;
+    let active = active_runs(context.site(), workspace.path(), runs);
+    let active = active.map_err(|error| failed(error, None))?;
     match active.is_empty() {
         true => Ok(()),
         false => Err(others_at_work(&active)),

@@ -1,6 +1,6 @@
 //! What the commands that do steps of runs have in common: their settings, what they say meanwhile, and how they end.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use uwf_engine::{Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USU
 use uwf_pipeline::StepStatus;
 use uwf_protocol::exit::Exit;
 use uwf_runner::{OutputText, Stream};
+use uwf_util::printable::printable;
 use uwf_util::time::format_duration;
 
 use crate::args::{LogLevel, WorkArgs};
@@ -77,9 +78,16 @@ fn level(context: &Context, args: &WorkArgs) -> LogLevel {
     }
 }
 
-/// Prints the output of a program. Results of ours alone go to stdout.
+/// Prints the output of a program. Results of ours alone go to stdout. A terminal shows what it would obey.
 fn show(_: Stream, bytes: &[u8]) {
-    let _ = std::io::stderr().write_all(bytes);
+    let mut stderr = std::io::stderr();
+    let _ = match stderr.is_terminal() {
+        true => {
+            let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+            stderr.write_all(printable(&text).as_bytes())
+        }
+        false => stderr.write_all(bytes),
+    };
 }
 
 fn tell_warnings(event: &RunEvent<'_>) {

@@ -87,9 +87,13 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         steering: new.steering.clone(),
         only: new.only.clone(),
     };
-    if root.create_new()?.is_none() {
+    let is_made = |place: &ThreadPlace| match place.root == own_root(site) {
+        true => Ok(State::new(&site.root).find(place.thread)?.is_some()),
+        false => Ok(true),
+    };
+    let Some(making) = root.create_new(&is_made)? else {
         return Err(taken(&run_id, &root));
-    }
+    };
     let _hold = site.store.hold()?;
     let put = put_run(site, new, &root, (thread, cwd, node), now_ms);
     let head = put.inspect_err(|_| {
@@ -97,6 +101,7 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         let _ = root.remove();
     })?;
     State::new(&site.root).insert(thread, head)?;
+    root.finish_making(making)?;
     site.note_use(thread);
     let message = format!("run made head={head} run={run_id}");
     site.log_line(tags::THREAD_CREATED, &message, Some(thread), None);
@@ -117,10 +122,16 @@ fn put_run(
 ) -> Result<CasRef, EngineError> {
     let place = ThreadPlace {
         thread,
-        root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
+        root: own_root(site),
     };
     root.write_origin(&place, shown_source(site, new).as_bytes())?;
     put(site, new, (cwd, node), now_ms)
+}
+
+/// Returns the storage root as the folders of runs name it.
+pub(super) fn own_root(site: &Site) -> PathBuf {
+    let root = site.root.path();
+    std::path::absolute(root).unwrap_or_else(|_| root.to_owned())
 }
 
 /// Puts the schemas of the nodes that a run may get. Nothing refers to some of them before, so a collector may have removed

@@ -12,6 +12,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_runner::{GRACE, Workspace};
 use uwf_storage::{Env, RunDir, RunRoot, ThreadPlace};
 
+use super::make::own_root;
 use super::picture::{Picture, SettledVisit};
 use super::session::Worker;
 use super::wish::{LostPicture, ResumeWish};
@@ -182,7 +183,7 @@ pub(super) fn write_origin(
         .and_then(|node| Some(node.payload.as_str()?.to_owned()));
     let place = ThreadPlace {
         thread: worker.thread,
-        root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
+        root: own_root(site),
     };
     let shown = masks.text(&source.unwrap_or_default());
     Ok(worker.root.write_origin(&place, shown.as_bytes())?)

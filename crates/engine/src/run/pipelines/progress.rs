@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use uwf_pipeline::nodes::{AttemptRecord, VisitDebug, VisitNode};
-use uwf_pipeline::{Ended, ErrorKind, StepResult};
+use uwf_pipeline::{Captured, Ended, ErrorKind, Masks, StepResult};
 use uwf_runner::Report;
 
 use super::visit::VisitEnd;
@@ -15,6 +15,50 @@ pub(super) struct SettledTask {
     pub(super) prompt: Option<String>,
     pub(super) started_at_ms: i64,
     pub(super) duration_ms: u64,
+}
+
+impl SettledTask {
+    /// Returns what people should know of a step that may count as done, and is not all that it seems to be.
+    pub(super) fn warnings(&self, key: &str) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(Captured::Lines { lines, truncated }) = &self.result.captured
+            && *truncated
+        {
+            let kept = lines.len();
+            warnings.push(format!(
+                "{key}: only the first {kept} lines are kept; `output_file` has all of them"
+            ));
+        }
+        let moved = self.result.lifecycle.as_ref();
+        if let Some(error) = moved.and_then(|moved| moved.error.as_ref()) {
+            warnings.push(format!(
+                "{key}: the file of the item stays where it is: {error}"
+            ));
+        }
+        let exited = self.detail.attempts.last().map(|attempt| attempt.ended);
+        if self.detail.debug.leaked_processes && matches!(exited, Some(Ended::Exit(_))) {
+            warnings.push(format!(
+                "{key}: the program left processes that kept its output open, and they were ended"
+            ));
+        }
+        warnings
+    }
+
+    /// Takes secrets out of paths and errors.
+    pub(super) fn mask(&mut self, masks: &Masks) {
+        self.result.mask(masks);
+        let detail = &mut self.detail;
+        for path in detail.reads.iter_mut().chain(&mut detail.writes) {
+            *path = masks.text(path);
+        }
+        for error in detail
+            .attempts
+            .iter_mut()
+            .filter_map(|it| it.error.as_mut())
+        {
+            error.mask(masks);
+        }
+    }
 }
 
 /// What is known of a visit after each of its attempts.

@@ -356,6 +356,8 @@ impl Session<'_, '_> {
             Err(EngineError::Paused { .. }) => return Ok(Some(RunEnd::Paused)),
             Err(error) => return Err(error),
         };
+        let key = assignment.key.to_string();
+        let warnings = task.warnings(&key);
         let SettledTask {
             result,
             detail,
@@ -363,7 +365,6 @@ impl Session<'_, '_> {
             started_at_ms,
             duration_ms,
         } = task;
-        let key = assignment.key.to_string();
         let (role, agent) = (self.role(&key)?, assignment.agent.to_string());
         let added = self.chain.add(&NewStep {
             role: role.clone(),
@@ -381,6 +382,9 @@ impl Session<'_, '_> {
             result: &result,
             duration_ms,
         })?;
+        for warning in &warnings {
+            self.worker.tell(&RunEvent::Warning(warning))?;
+        }
         let visit = Visit {
             key: assignment.key.clone(),
             result,

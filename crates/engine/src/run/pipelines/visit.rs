@@ -49,7 +49,7 @@ pub(super) struct Visiting<'v, 'c, 'p> {
 }
 
 impl Visiting<'_, '_, '_> {
-    /// Does what the step says.
+    /// Does what the step says. What comes of it has no secrets.
     pub(super) fn visit(mut self) -> Result<VisitEnd, EngineError> {
         let failed = std::mem::take(&mut self.failed);
         let progress = Progress::begin(self.assignment.visit, failed, self.now_ms());
@@ -58,14 +58,17 @@ impl Visiting<'_, '_, '_> {
             self.picture
                 .back_up(&log_name(&key, self.assignment.visit), self.course)?;
         }
+        let masks = self.around.masks;
+        let mut end = self.end_of(progress)?;
+        if let VisitEnd::Settled(task) = &mut end {
+            task.mask(masks);
+        }
+        Ok(end)
+    }
+
+    fn end_of(&mut self, progress: Progress) -> Result<VisitEnd, EngineError> {
         match &self.assignment.todo {
-            Todo::Settled(result) => {
-                let mut result = (**result).clone();
-                // What was filled in may be a secret.
-                let error = result.error.iter_mut();
-                error.for_each(|error| error.mask(self.around.masks));
-                Ok(progress.settled(result))
-            }
+            Todo::Settled(result) => Ok(progress.settled((**result).clone())),
             Todo::Task(task) => match &**task {
                 Task::Run(task) => self.run(task, progress),
                 Task::Wait(task) => {
@@ -76,11 +79,11 @@ impl Visiting<'_, '_, '_> {
                     let doing = doing(self.course, &self.assignment.key);
                     let attempt =
                         wait(self.around, task, left, &mut || line.look(|| doing.clone()))?;
-                    Ok(end_of(attempt, progress))
+                    Ok(end_of_one(attempt, progress))
                 }
                 Task::Workflow(task) => self.play(task, progress),
                 Task::Move(task) => {
-                    let result = self.around.workspace.move_item(task, self.around.masks);
+                    let result = self.around.workspace.move_item(task, self.around.masks)?;
                     Ok(progress.settled(result))
                 }
             },
@@ -197,7 +200,7 @@ impl Visiting<'_, '_, '_> {
 }
 
 /// Returns what came of a task that is not repeated.
-fn end_of(attempt: Attempt, mut progress: Progress) -> VisitEnd {
+fn end_of_one(attempt: Attempt, mut progress: Progress) -> VisitEnd {
     match attempt.end {
         AttemptEnd::Interrupted(stop) => VisitEnd::Interrupted(stop),
         AttemptEnd::Settled(result) => {
