@@ -83,6 +83,7 @@ fn records_are_read_back_until_they_are_cleared() {
         waiting: false,
         words: Some("use B".to_owned()),
         number: Some(2),
+        failed: Vec::new(),
         chosen: Some(ChosenAgent {
             option: Some("tool".to_owned()),
             command: vec!["uwf-command".to_owned(), "--".to_owned(), "t".to_owned()],

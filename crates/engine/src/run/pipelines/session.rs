@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use uwf_pipeline::course::{Assignment, Outcome, Task, Todo, Visit};
 use uwf_pipeline::nodes::{AttemptRecord, RunNode, VisitNode, result_payload};
 use uwf_pipeline::state::RunStatus;
-use uwf_pipeline::{Course, Event, Route};
+use uwf_pipeline::{Course, Event, Route, StepResult};
 use uwf_process::{keep_inherited_files, process_identity};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
@@ -335,6 +335,8 @@ impl Session<'_, '_> {
         if plays(assignment) && self.chain.move_head()? == Moved::Ended {
             return Ok(Some(RunEnd::Cancelled));
         }
+        let key = assignment.key.to_string();
+        let failed = self.failed_before(&key);
         let visiting = Visiting {
             worker: self.worker,
             around: self.around,
@@ -342,10 +344,7 @@ impl Session<'_, '_> {
             picture: &mut self.picture,
             course: &self.course,
             assignment,
-            failed: match self.failed.take() {
-                Some(lost) if lost.0 == assignment.key.to_string() => lost.1,
-                _ => Vec::new(),
-            },
+            failed,
         };
         let task = match visiting.visit() {
             Ok(VisitEnd::Settled(task)) => *task,
@@ -356,7 +355,6 @@ impl Session<'_, '_> {
             Err(EngineError::Paused { .. }) => return Ok(Some(RunEnd::Paused)),
             Err(error) => return Err(error),
         };
-        let key = assignment.key.to_string();
         let warnings = task.warnings(&key);
         let SettledTask {
             result,
@@ -377,14 +375,7 @@ impl Session<'_, '_> {
         })?;
         self.records
             .add(self.chain.newest(), &role, (&agent, duration_ms));
-        self.worker.tell(&RunEvent::Settled {
-            key: &key,
-            result: &result,
-            duration_ms,
-        })?;
-        for warning in &warnings {
-            self.worker.tell(&RunEvent::Warning(warning))?;
-        }
+        self.tell_settled(&key, &result, (duration_ms, &warnings))?;
         let visit = Visit {
             key: assignment.key.clone(),
             result,
@@ -399,6 +390,31 @@ impl Session<'_, '_> {
             ..self.report()
         };
         Ok(end)
+    }
+
+    /// Returns the attempts at a step that had failed before a process was killed.
+    fn failed_before(&mut self, key: &str) -> Vec<AttemptRecord> {
+        match self.failed.take() {
+            Some((lost, failed)) if lost == key => failed,
+            _ => Vec::new(),
+        }
+    }
+
+    fn tell_settled(
+        &self,
+        key: &str,
+        result: &StepResult,
+        (duration_ms, warnings): (u64, &[String]),
+    ) -> Result<(), EngineError> {
+        self.worker.tell(&RunEvent::Settled {
+            key,
+            result,
+            duration_ms,
+        })?;
+        for warning in warnings {
+            self.worker.tell(&RunEvent::Warning(warning))?;
+        }
+        Ok(())
     }
 
     /// Adds a step of the chain to the course and to the picture.
