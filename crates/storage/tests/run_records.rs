@@ -69,7 +69,6 @@ fn records_are_read_back_until_they_are_cleared() {
     assert_eq!(run.outbox.read_pending().unwrap(), Some(pending));
     run.outbox.clear_pending().unwrap();
     assert_eq!(run.outbox.read_pending().unwrap(), None);
-
     let record = LeaseRecord {
         engine: process_identity(std::process::id()).unwrap(),
         agent: None,
