@@ -225,6 +225,44 @@ fn branches_whose_engine_was_killed_finish_and_are_not_done_twice() {
 }
 
 #[test]
+fn who_waits_for_a_thread_also_waits_for_its_branches_that_another_process_holds() {
+    let (world, thread) = world("max: 3", 2);
+    for nth in 0..2 {
+        world.write(&format!("wait-f{nth}"), "");
+    }
+    let call = world.spawn(&["thread", "step", &thread]);
+    wait_until("all work", || ran(&world).len() == 2);
+    signal("INT", call.id());
+    Run::from(call.wait_with_output().unwrap()).exits(130);
+    for nth in 0..2 {
+        std::fs::remove_file(world.project().join(format!("wait-f{nth}"))).unwrap();
+    }
+    let children = world.show(&thread)["children"].clone();
+    let held = |child: &Value| {
+        let run = world
+            .root()
+            .join("runs")
+            .join(child["thread"].as_str().unwrap());
+        let owner = std::fs::File::open(run.join("owner")).unwrap();
+        owner.lock().unwrap();
+        owner
+    };
+    let locks: Vec<std::fs::File> = children.as_array().unwrap().iter().map(held).collect();
+    assert_eq!(locks.len(), 2);
+    world.step(&thread).exits(5).says("is busy");
+    world
+        .uwf(&["thread", "step", &thread, "--wait=1"])
+        .exits(5)
+        .says("waiting until it is free");
+    let mut waits = world.spawn(&["thread", "run", &thread, "--wait"]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(waits.try_wait().unwrap(), None);
+    drop(locks);
+    Run::from(waits.wait_with_output().unwrap()).exits(0);
+    assert_eq!(statuses(&world, &thread), ["done", "done"]);
+}
+
+#[test]
 fn slots_hold_for_branches_and_no_parent_keeps_one() {
     let (world, thread) = world("max: 3", 3);
     world.configure("concurrency.maxRunning", "1");

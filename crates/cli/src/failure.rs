@@ -5,7 +5,7 @@ use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
 use uwf_engine::{AgentFailure, EngineError, NameError, store_exit};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::IdError;
+use uwf_protocol::ids::{IdError, ThreadId};
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
 use uwf_util::ansi::without_sequences;
@@ -26,6 +26,8 @@ pub(crate) struct Failure {
     pub(crate) note: Option<String>,
     /// What to type next.
     pub(crate) hint: Option<String>,
+    /// The thread that another process works on, if that is why.
+    pub(crate) busy: Option<ThreadId>,
 }
 
 impl Failure {
@@ -37,6 +39,7 @@ impl Failure {
             causes: Vec::new(),
             note: None,
             hint: None,
+            busy: None,
         }
     }
 
@@ -84,6 +87,9 @@ impl Failure {
         if let Some(hint) = &self.hint {
             fields.insert("hint".to_owned(), hints::here(hint).into());
         }
+        if let Some(busy) = &self.busy {
+            fields.insert("busy".to_owned(), busy.to_string().into());
+        }
         fields
     }
 
@@ -107,6 +113,7 @@ impl Failure {
             causes: causes(error),
             note: None,
             hint,
+            busy: None,
         }
     }
 }
@@ -114,6 +121,7 @@ impl Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         let mut failure = Self::of(&error, error.exit(), hints::of(&error));
+        failure.busy = error.busy();
         match &error {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(with_excerpt).collect();

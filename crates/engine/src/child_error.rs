@@ -131,6 +131,8 @@ pub enum ChildProblem {
         message: String,
         /// The exit code of that step.
         exit: Exit,
+        /// The thread that another process works on, if that is why: the child, or a child of it.
+        busy: Option<ThreadId>,
     },
     /// A child thread did not do its step.
     #[error("thread `{child}`: {source}")]
@@ -174,6 +176,7 @@ impl ChildError {
             ChildProblem::Stands { child, status } => {
                 (*status == ThreadStatus::Running).then_some(*child)
             }
+            ChildProblem::NotDone { busy, .. } => *busy,
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use crate::{EngineError, Runner};
 /// The pause between two glances.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Waits until nobody works on the thread. Returns `false` if somebody still does at the deadline.
+/// Waits until nobody works on a thread that was found busy. Returns `false` if somebody still does at the deadline.
 ///
 /// # Errors
 /// When a signal told us to stop, or the thread cannot be read.
@@ -29,15 +29,18 @@ pub fn wait_until_free(
         source,
     };
     runner.signals.watch().map_err(failed)?;
-    while glance(&runner.site, id)?.is_at_work {
+    loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(false);
         }
+        // The pause comes first: a caller who was told that the thread is busy does not ask again at once.
         let pause = left.map_or(PAUSE, |left| left.min(PAUSE));
         if let Event::Stop(stop) = runner.signals.wait(pause) {
             return Err(EngineError::NotStarted(stop.signal));
         }
+        if !glance(&runner.site, id)?.is_at_work {
+            return Ok(true);
+        }
     }
-    Ok(true)
 }

@@ -124,22 +124,27 @@ impl Round<'_> {
             Pace::ToTheEnd(_) => Vec::new(),
         };
         let is_nothing_done = ended.iter().all(|one| one.problem.is_some());
-        let first = ended.first().filter(|_| is_nothing_done);
-        let problem = first.map(|first| self.not_done(first));
+        // A busy child only has to be waited for. What went wrong with another one matters more.
+        let not_busy = ended.iter().find(|one| one.busy.is_none());
+        let problem = not_busy
+            .or(ended.first())
+            .filter(|_| is_nothing_done)
+            .map(|one| self.not_done(one));
         Ok(Brought { reports, problem })
     }
 
-    /// Returns the error that no child did its step, with what the first one said.
-    fn not_done(&self, first: &StepEnd) -> EngineError {
+    /// Returns the error that no child did its step, with what this one said.
+    fn not_done(&self, one: &StepEnd) -> EngineError {
         let child = self
             .children
             .iter()
-            .find(|child| child.thread == first.thread);
+            .find(|child| child.thread == one.thread);
         let branch = child.map(|child| Branch::from(&child.planned).to_string());
         let problem = ChildProblem::NotDone {
-            child: first.thread,
-            message: first.problem.clone().unwrap_or_default(),
-            exit: first.exit,
+            child: one.thread,
+            message: one.problem.clone().unwrap_or_default(),
+            exit: one.exit,
+            busy: one.busy,
         };
         failed_in(
             self.thread.id,

@@ -24,6 +24,8 @@ pub(super) struct StepEnd {
     pub(super) steps: u64,
     /// What went wrong, if something did.
     pub(super) problem: Option<String>,
+    /// The thread that another process works on, if that is what went wrong.
+    pub(super) busy: Option<ThreadId>,
 }
 
 impl StepEnd {
@@ -34,6 +36,7 @@ impl StepEnd {
             exit: Exit::Agent,
             steps: 0,
             problem: Some(String::new()),
+            busy: None,
         }
     }
 }
@@ -165,7 +168,8 @@ impl Steps<'_> {
         let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent);
         // An agent that had outlived its engine has ended the thread meanwhile.
         let has_ended = exit == Exit::Ended;
-        let problem = lines_of(&mut one.messages).iter().find_map(problem_in);
+        let messages = lines_of(&mut one.messages);
+        let problem = messages.iter().find_map(problem_in);
         let report = lines_of(&mut one.report).into_iter().next_back();
         Some(StepEnd {
             thread: one.thread,
@@ -174,6 +178,7 @@ impl Steps<'_> {
             problem: problem
                 .or_else(|| (!status.success()).then(silent))
                 .filter(|_| !has_ended),
+            busy: messages.iter().find_map(busy_in),
         })
     }
 }
@@ -230,6 +235,11 @@ fn lines_of(file: &mut File) -> Vec<Value> {
 /// Returns the error that a message tells.
 fn problem_in(message: &Value) -> Option<String> {
     message.get("error")?.as_str().map(str::to_owned)
+}
+
+/// Returns the busy thread that an error names.
+fn busy_in(message: &Value) -> Option<ThreadId> {
+    message.get("busy")?.as_str()?.parse().ok()
 }
 
 /// Returns how many steps the report of a step tells of, with those of children.
