@@ -346,3 +346,8 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Tells whether the caller asked for the tests that take hours.
+pub(crate) fn is_soak() -> bool {
+    std::env::var_os("UWF_SOAK").is_some()
+}

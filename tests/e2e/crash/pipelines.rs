@@ -7,7 +7,7 @@ use super::pipelines_left::{Done, Left, chain, picture, run_roots};
 use super::reader::Ledger;
 use super::sweep::{restore, save};
 use super::tracer::{Point, Traced, Verdict, trace};
-use crate::world::World;
+use crate::world::{World, is_soak};
 
 /// The words of the processes that may be killed.
 const ENGINE: &str = " orchestrate ";
@@ -167,10 +167,7 @@ impl<'a> Case<'a> {
 
 /// Returns every how many calls are tried.
 fn stride(usual: usize) -> usize {
-    match std::env::var_os("UWF_SOAK") {
-        Some(_) => 1,
-        None => usual,
-    }
+    if is_soak() { 1 } else { usual }
 }
 
 /// Says at which point a test failed.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::runs::{Ran, command, run, start};
+use super::runs::{Ran, command, run};
 use crate::world::World;
 
 /// Runs steps that go on after failures.
@@ -31,36 +31,6 @@ fn text_is_cut_at_8_kib_and_whole_in_the_log() {
         assert_eq!(ran.step(name)["truncated"], truncated, "{name}");
     }
     assert_eq!(ran.log("Longer.stdout").len(), 8193);
-}
-
-#[test]
-fn many_megabytes_of_output_take_little_memory_and_room_in_the_state() {
-    const BYTES: u64 = 50 << 20;
-    let world = World::new();
-    let pipeline = format!(
-        "steps:\n- name: Much\n  command: [sh, -c, 'yes a line of output | head -c {BYTES}']\n  output_file: out/much\n"
-    );
-    let running = start(&world, &pipeline, &[]);
-    let status = format!("/proc/{}/status", running.id());
-    let mut most_kib = 0;
-    let mut running = running;
-    while !running.is_over() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
-        most_kib = peak.unwrap_or(0).max(most_kib);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let ran = running.wait().exits(0);
-    assert!((1..64 << 10).contains(&most_kib), "{most_kib} KiB");
-    assert_eq!(ran.step("Much")["truncated"], true);
-    let state = fs::metadata(ran.root().join("state.json")).unwrap().len();
-    assert!(state < 16 << 10, "{state} bytes");
-    let file = fs::read(world.project().join("out/much")).unwrap();
-    assert_eq!(file.len() as u64, BYTES);
-    let line = b"a line of output\n";
-    assert!(file.chunks(line.len()).all(|chunk| line.starts_with(chunk)));
-    assert!(ran.log("Much.stdout") == file);
 }
 
 #[test]

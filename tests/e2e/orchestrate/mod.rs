@@ -18,6 +18,7 @@ mod flags;
 mod hostile;
 mod kills;
 mod looking;
+mod memory;
 mod played_pipelines;
 mod queues;
 mod resume;
