@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::exact_json;
+
 /// Says why a context cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ContextError {
@@ -44,7 +46,7 @@ pub fn context_value(text: &str) -> Result<(String, String), ContextError> {
 /// When the text is not one JSON object.
 pub fn context_file(text: &str) -> Result<Map<String, Value>, ContextError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    match serde_json::from_str(text) {
+    match exact_json(text) {
         Ok(Value::Object(context)) => Ok(context),
         Ok(_) => Err(ContextError::NoObject),
         Err(error) => Err(ContextError::NotJson(error.to_string())),

@@ -42,6 +42,13 @@ fn is_special_float(text: &str) -> bool {
     matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN")
 }
 
+/// Tells whether the text of a number is an integer: digits without a point or an exponent, in any of the bases.
+pub(crate) fn is_integer(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let has_base = ["0o", "0x"].iter().any(|base| text.starts_with(base));
+    has_base || all_digits(unsigned)
+}
+
 /// Returns the number that the text spells, or `None` if it spells none. `Err` is a number beyond the range of a double.
 fn number(text: &str) -> Result<Option<Number>, String> {
     let octal = text.strip_prefix("0o").filter(|rest| is_in_radix(rest, 8));

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Number, Value};
 
+use crate::scalar;
+
 /// A place in one of the files that were read; all zero if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
@@ -96,6 +98,16 @@ impl Node {
             Data::Map(_) => "a mapping",
             Data::Broken => "unreadable",
         }
+    }
+
+    /// Returns the source text of an integer that has more than 64 bits. The number of the node is only near it.
+    #[must_use]
+    pub fn long_integer(&self) -> Option<&str> {
+        match &self.data {
+            Data::Number(number) if number.is_f64() => self.written.as_deref(),
+            _ => None,
+        }
+        .filter(|written| scalar::is_integer(written))
     }
 
     /// Tells whether this is `null`, or no value at all.

@@ -135,6 +135,30 @@ fn json_is_one_value_and_nothing_else() {
 }
 
 #[test]
+fn no_integer_is_rounded_on_its_way() {
+    const LONG: &str = "123456789012345678901234567890";
+    let world = World::new();
+    world.write("context.json", &format!("{{\"id\": {LONG}}}"));
+    let pipeline = format!(
+        "steps:\n\
+         - {{name: Json, command: [echo, '{{\"id\": [{LONG}, 18446744073709551615]}}'], output_capture: json}}\n\
+         - {{name: Text, command: [printf, '%s %s %s %s %s', {LONG}, '${{steps.Json.json.id.0}}', '${{steps.Json.json.id.1}}', '${{context.id}}', '${{steps.Json.json}}']}}\n"
+    );
+    let ran = run(&world, &pipeline, &["--context-file", "context.json"]).exits(0);
+    assert_eq!(
+        ran.output("Text"),
+        format!(
+            "{LONG} {LONG} 18446744073709551615 {LONG} {{\"id\":[\"{LONG}\",18446744073709551615]}}"
+        )
+    );
+    world.write("flow.yaml", &format!("context: {{id: {LONG}}}\n{pipeline}"));
+    let run = world.uwf(&["orchestrate", "run", "flow.yaml"]).exits(2);
+    run.says(&format!(
+        "flow.yaml:1:15: V03: the integer `{LONG}` has more than 64 bits (write `\"{LONG}\"`: a text keeps all digits)"
+    ));
+}
+
+#[test]
 fn an_output_file_has_the_whole_stream_also_after_a_failure() {
     let world = World::new();
     world.write("old", "old\n");

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{JsonProblem, JsonReason};
+use crate::exact_json;
 
 /// How large the output may be.
 const MAX_BYTES: usize = 1 << 20;
@@ -34,7 +35,12 @@ impl JsonBuffer {
             });
         }
         let bytes = self.bytes.strip_prefix(BOM).unwrap_or(&self.bytes);
-        serde_json::from_slice(bytes).map_err(|error| JsonProblem {
+        let value = match std::str::from_utf8(bytes) {
+            Ok(text) => exact_json(text),
+            // This fails, and names the place.
+            Err(_) => serde_json::from_slice(bytes),
+        };
+        value.map_err(|error| JsonProblem {
             reason: JsonReason::Invalid,
             message: format!("the output is not JSON: {error}"),
         })

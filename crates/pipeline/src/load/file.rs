@@ -9,7 +9,7 @@ use super::names::secrets;
 use super::providers;
 use super::reader::Reader;
 use super::step::steps;
-use super::values::{boolean, check_path, entry, text, whole};
+use super::values::{boolean, check_path, entry, plain, text, whole};
 use crate::paths::segments;
 use crate::problem::Finding;
 use crate::{Code, OWN_FOLDER, Pipeline, Queues};
@@ -87,7 +87,7 @@ fn context(node: &Node, what: &str, reader: &mut Reader) -> Option<Map<String, V
     let members = entries(node, what, reader)?.iter();
     Some(
         members
-            .map(|(key, value)| (key.text.clone(), value.to_json()))
+            .map(|(key, value)| (key.text.clone(), plain(value, reader)))
             .collect(),
     )
 }

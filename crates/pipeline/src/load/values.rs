@@ -37,12 +37,56 @@ pub(super) fn misfit(node: &Node, what: &str, wanted: &str, reader: &mut Reader)
 pub(super) fn text(node: &Node, what: &str, reader: &mut Reader) -> Option<String> {
     match &node.data {
         Data::Text(text) => Some(text.clone()),
+        Data::Number(_) if node.long_integer().is_some() => digits(node, reader),
         Data::Bool(_) | Data::Number(_) => Some(text_of(&node.to_json()).into_owned()),
         Data::Null | Data::List(_) | Data::Map(_) | Data::Broken => {
             misfit(node, what, "a text", reader);
             None
         }
     }
+}
+
+/// Returns the digits of an integer of more than 64 bits, without a `+` and leading zeros.
+fn digits(node: &Node, reader: &mut Reader) -> Option<String> {
+    let written = node.long_integer()?;
+    let (sign, digits) = match written.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", written.strip_prefix('+').unwrap_or(written)),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        refuse_long_integers(node, reader);
+        return None;
+    }
+    Some(format!("{sign}{}", digits.trim_start_matches('0')))
+}
+
+/// Reports all integers in a value that have more than 64 bits: as data they would be rounded.
+fn refuse_long_integers(node: &Node, reader: &mut Reader) {
+    match &node.data {
+        Data::List(items) => {
+            for item in items {
+                refuse_long_integers(item, reader);
+            }
+        }
+        Data::Map(members) => {
+            for (_, value) in members {
+                refuse_long_integers(value, reader);
+            }
+        }
+        _ => {
+            if let Some(written) = node.long_integer() {
+                let message = format!("the integer `{written}` has more than 64 bits");
+                let hint = format!("write `\"{written}\"`: a text keeps all digits");
+                reader.report(Finding::new(node.at, Code::WrongType, message).hint(hint));
+            }
+        }
+    }
+}
+
+/// Reads data without variables.
+pub(super) fn plain(node: &Node, reader: &mut Reader) -> Value {
+    refuse_long_integers(node, reader);
+    node.to_json()
 }
 
 /// Reads a list of texts with their nodes.
@@ -104,7 +148,8 @@ pub(super) fn whole(
         misfit(node, what, "a whole number", reader);
         return None;
     };
-    if number.is_f64() {
+    let long = node.long_integer();
+    if number.is_f64() && long.is_none() {
         let message = format!("{what} must be a whole number, not {number}");
         reader.problem(node.at, Code::WrongType, message);
         return None;
@@ -113,12 +158,13 @@ pub(super) fn whole(
         .as_u64()
         .filter(|found| (least..=most).contains(found));
     if found.is_none() {
-        let range = if most == u64::MAX {
+        let range = if most == u64::MAX && long.is_none() {
             format!("at least {least}")
         } else {
             format!("from {least} to {most}")
         };
-        let message = format!("{what} must be {range}, not {number}");
+        let given = long.map_or_else(|| number.to_string(), str::to_owned);
+        let message = format!("{what} must be {range}, not {given}");
         reader.problem(node.at, Code::OutOfRange, message);
     }
     found
@@ -270,7 +316,9 @@ pub(super) fn tree(node: &Node, zone: Zone, reader: &mut Reader) -> Tree {
             let members = members.map(|(key, value)| (key.text.clone(), tree(value, zone, reader)));
             Tree::Map(TreeMap(members.collect()))
         }
-        Data::Null | Data::Bool(_) | Data::Number(_) | Data::Broken => Tree::Plain(node.to_json()),
+        Data::Null | Data::Bool(_) | Data::Number(_) | Data::Broken => {
+            Tree::Plain(plain(node, reader))
+        }
     }
 }
 

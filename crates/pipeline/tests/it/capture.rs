@@ -181,6 +181,41 @@ fn json_is_one_value_of_any_kind() {
 }
 
 #[test]
+fn integers_of_more_than_64_bits_keep_their_digits_as_text() {
+    let check = |output: &str, expected: Value| {
+        assert_eq!(json_of(output.as_bytes()), Ok(expected), "{output}");
+    };
+    check("18446744073709551615", json!(u64::MAX));
+    check("-9223372036854775808", json!(i64::MIN));
+    check("18446744073709551616", json!("18446744073709551616"));
+    check("-9223372036854775809", json!("-9223372036854775809"));
+    let long = "9".repeat(400);
+    check(
+        &format!("\u{feff} {{\"a\": [{long},-{long}], \"b\": 1e22}}"),
+        json!({"a": [long, format!("-{long}")], "b": 1e22}),
+    );
+    // What stands in a string is none of our business.
+    check(
+        r#"["\" 18446744073709551616", 18446744073709551616.5]"#,
+        json!(["\" 18446744073709551616", 18_446_744_073_709_551_616.5]),
+    );
+    // What was no JSON stays none.
+    for output in [
+        "018446744073709551616",
+        "{18446744073709551616: 1}",
+        "18446744073709551616x",
+        "18446744073709551616 1",
+        "+18446744073709551616",
+    ] {
+        assert_eq!(
+            json_of(output.as_bytes()),
+            Err(ErrorKind::JsonParseError),
+            "{output}"
+        );
+    }
+}
+
+#[test]
 fn invalid_json_is_told_with_its_place() {
     let failure = capture(JSON, b"{\n \"a\": ]\n").failure.unwrap();
     assert!(

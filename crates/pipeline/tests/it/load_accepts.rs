@@ -126,6 +126,26 @@ fn a_built_in_provider_is_part_of_the_pipeline_and_a_declared_one_replaces_it() 
 }
 
 #[test]
+fn a_long_integer_that_is_meant_as_text_keeps_its_digits() {
+    let text = "name: 18446744073709551616\nsteps:\n- name: A\n  command: [echo, 123456789012345678901234567890, -9223372036854775809, +018446744073709551616, 18446744073709551615]\n  env: {ID: 340282366920938463463374607431768211455}\n";
+    let pipeline = pipeline(text);
+    assert_eq!(pipeline.name, "18446744073709551616");
+    let stored = serde_json::to_value(&pipeline.steps[0]).unwrap();
+    let run = &stored["work"]["run"];
+    assert_eq!(
+        run["program"]["command"],
+        json!([
+            "echo",
+            "123456789012345678901234567890",
+            "-9223372036854775809",
+            "18446744073709551616",
+            "18446744073709551615"
+        ])
+    );
+    assert_eq!(run["env"]["ID"], "340282366920938463463374607431768211455");
+}
+
+#[test]
 fn words_of_yaml_1_1_are_strings() {
     let pipeline = pipeline(
         "steps:\n- name: yes\n  command: [on, no]\n  output_capture: lines\n  on: {success: {goto: yes}}\n",

@@ -1,6 +1,6 @@
 //! What the loader refuses, rule by rule: the form of files and of single values.
 
-use crate::common::{STEP, accepts, read, refuses, step_accepts, step_refuses};
+use crate::common::{STEP, accepts, lines, read, refuses, step_accepts, step_refuses};
 
 #[test]
 fn v01_what_is_no_yaml_or_no_mapping() {
@@ -83,6 +83,49 @@ fn v03_values_of_a_wrong_type() {
     );
     accepts("version: 1.1\nname: 7\nsteps: [{name: 1, command: [sleep, 1, true]}]\n");
     step_accepts("  env: {A: 1, B: true}\n  timeout_sec: 0.5\n  retries: 3\n");
+}
+
+#[test]
+fn v03_integers_that_no_number_can_hold() {
+    const LONG: &str = "18446744073709551616";
+    refuses(
+        &format!("context: {{a: 1, b: [{LONG}, {{c: -{LONG}}}]}}\n{STEP}"),
+        &["1:21 V03", "1:47 V03"],
+    );
+    for data in [
+        "steps: [{name: A, provider: codex, input_file: p, provider_params: {a: LONG}}]",
+        "steps: [{name: A, provider: p}]\nproviders: {p: {command: [a], defaults: {a: [LONG]}}}",
+        "steps: [{name: L, for_each: {items: [LONG], steps: [{name: B, command: [b]}]}}]",
+        "steps: [{name: A, workflow: {name: a, task: b, context: {c: LONG}}}]",
+    ] {
+        let last = data.lines().last().unwrap();
+        let place = (data.lines().count(), last.find("LONG").unwrap() + 1);
+        let expected = format!("{}:{} V03", place.0, place.1);
+        refuses(&data.replace("LONG", LONG), &[&expected]);
+    }
+    // Only decimal digits are the text of a number.
+    step_refuses("  env: {A: 0x10000000000000000}\n", &["4:12 V03"]);
+    accepts(&format!(
+        "context: {{a: 18446744073709551615, b: -9223372036854775808, c: '{LONG}', d: 1.5e30}}\n{STEP}"
+    ));
+    let problems = read(&format!("context: {{a: {LONG}}}\n{STEP}")).unwrap_err();
+    assert_eq!(
+        lines(&problems),
+        format!("flow.yaml:1:14: V03: the integer `{LONG}` has more than 64 bits")
+    );
+    let hint = format!("write `\"{LONG}\"`: a text keeps all digits");
+    assert_eq!(problems[0].hint, Some(hint));
+}
+
+#[test]
+fn v18_integers_that_no_number_can_hold() {
+    let problems = read(&format!("max_transitions: 18446744073709551616\n{STEP}")).unwrap_err();
+    assert_eq!(
+        lines(&problems),
+        "flow.yaml:1:18: V18: `max_transitions` of the workflow must be from 1 to 18446744073709551615, not 18446744073709551616"
+    );
+    step_refuses("  retries: 18446744073709551616\n", &["4:12 V18"]);
+    step_refuses("  timeout_sec: 18446744073709551616\n", &["4:16 V18"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use uwf_engine::{MadeRun, NewRun, run_origin, run_pipeline};
 use uwf_pipeline::course::Steering;
+use uwf_pipeline::exact_json;
 use uwf_pipeline::nodes::OnlyNode;
 use uwf_protocol::exit::Exit;
 
@@ -68,7 +69,7 @@ fn make_and_do(
 
 /// Returns the item of a loop that a person gave.
 fn item(text: &str) -> Result<Value, Failure> {
-    serde_json::from_str(text).map_err(|error| {
+    exact_json(text).map_err(|error| {
         Failure::usage(format!("`--item {text}` is not JSON"))
             .cause(&error)
             .hint("write a text with its quotes: `--item '\"a.txt\"'`")
