@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use uwf_protocol::endpoint;
+use uwf_util::secret_name::is_secret_name;
 
 /// What is shown in place of a secret.
 pub const MASK: &str = "***MASKED***";
@@ -18,20 +19,6 @@ pub fn without(text: &str, secrets: &[String]) -> String {
         text.replace(secret.as_str(), MASK)
     })
 }
-
-/// The endings of the names of secrets, in lower case and without separators between words.
-const SECRET_ENDINGS: &[&str] = &[
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "token",
-    "secret",
-    "secretkey",
-    "password",
-    "passwd",
-    "authorization",
-    "credentials",
-];
 
 /// The sections whose values are names of other entries, and never secrets.
 const NAMES_ONLY: &[&str] = &["agentOverrides", "modelOverrides"];
@@ -133,23 +120,6 @@ fn masked_address(text: &str) -> Option<String> {
     let host_end = rest.find('/').unwrap_or(rest.len());
     let at = rest[..host_end].rfind('@')?;
     Some(format!("{scheme}://{MASK}{}", &rest[at..]))
-}
-
-/// Tells whether a key, an option or a variable of this name holds a secret. Only the end of the name decides: `maxTokens`
-/// and `apiKeyEnv` hold none, and to mask them would hide a setting.
-fn is_secret_name(name: &str) -> bool {
-    let is_key = name
-        .rsplit(|c: char| !c.is_ascii_alphanumeric())
-        .next()
-        .is_some_and(|word| word.eq_ignore_ascii_case("key"));
-    let name = normalized(name);
-    is_key || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
-}
-
-/// Returns the letters and digits of a name in lower case.
-fn normalized(name: &str) -> String {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 mod document;
 mod fields;
 mod file;
+mod literals;
 mod names;
 mod providers;
 mod reader;

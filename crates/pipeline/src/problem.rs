@@ -79,8 +79,14 @@ pub enum Code {
     InsideJson,
     /// W04: a key has no effect on this kind of step.
     NoEffect,
-    /// W05: `${PROMPT}` is empty, because the step has no `input_file`.
+    /// W05: `${PROMPT}` is empty, because the step has no `input_file` and injects nothing.
     EmptyPrompt,
+    /// W06: the value of a secret stands in the file.
+    SecretInFile,
+    /// W07: a variable stands in `env`, whose values are literal.
+    LiteralVariable,
+    /// W08: a pattern has `**`, which is no more than `*`.
+    TwoStars,
 }
 
 impl Code {
@@ -113,6 +119,9 @@ impl Code {
             Self::InsideJson => "W03",
             Self::NoEffect => "W04",
             Self::EmptyPrompt => "W05",
+            Self::SecretInFile => "W06",
+            Self::LiteralVariable => "W07",
+            Self::TwoStars => "W08",
         }
     }
 

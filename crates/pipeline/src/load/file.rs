@@ -42,7 +42,8 @@ pub(super) fn pipeline(root: &Node, file_name: &str, reader: &mut Reader) -> Opt
     let strict_flow = entry(&fields, "strict_flow", reader, boolean);
     let context = entry(&fields, "context", reader, context);
     let providers = entry(&fields, "providers", reader, providers::declared);
-    let secrets = entry(&fields, "secrets", reader, secrets);
+    let secrets = entry(&fields, "secrets", reader, secrets).unwrap_or_default();
+    reader.secrets.clone_from(&secrets);
     let queues = queues(&fields, reader);
     let max_transitions = entry(&fields, "max_transitions", reader, |node, what, reader| {
         whole(node, what, 1, u64::MAX, reader)
@@ -57,7 +58,7 @@ pub(super) fn pipeline(root: &Node, file_name: &str, reader: &mut Reader) -> Opt
         strict_flow: strict_flow.unwrap_or(true),
         context: context.unwrap_or_default(),
         providers,
-        secrets: secrets.unwrap_or_default(),
+        secrets,
         queues,
         max_transitions: max_transitions.unwrap_or(1000),
         steps: steps?,
@@ -84,12 +85,11 @@ fn version(fields: &Fields<'_>, reader: &mut Reader) {
 
 /// Reads the context. Nothing in it is a variable.
 fn context(node: &Node, what: &str, reader: &mut Reader) -> Option<Map<String, Value>> {
-    let members = entries(node, what, reader)?.iter();
-    Some(
-        members
-            .map(|(key, value)| (key.text.clone(), plain(value, reader)))
-            .collect(),
-    )
+    entries(node, what, reader)?;
+    match plain(node, reader) {
+        Value::Object(members) => Some(members),
+        _ => None,
+    }
 }
 
 /// Reads the folders of queues. Each must be in the workspace, and none in another.

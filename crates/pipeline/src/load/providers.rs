@@ -22,7 +22,7 @@ pub(super) struct Call {
     pub(super) at: At,
     /// Its name.
     pub(super) provider: String,
-    /// Whether the step has an `input_file`.
+    /// Whether the step has an `input_file`, or puts something else into the prompt.
     pub(super) has_input: bool,
     /// Whether the step's own command line says `${PROMPT}`, if it has one.
     pub(super) argv: Option<bool>,

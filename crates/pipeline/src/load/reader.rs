@@ -32,6 +32,8 @@ pub(super) struct Reader {
     pub(super) is_newest: bool,
     /// The calls of providers.
     pub(super) calls: Vec<Call>,
+    /// The secrets of all steps.
+    pub(super) secrets: Vec<String>,
 }
 
 impl Default for Reader {
@@ -43,6 +45,7 @@ impl Default for Reader {
             scope: 0,
             is_newest: false,
             calls: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use uwf_yaml::{At, Data, Node};
 
-use super::fields::{Fields, entries};
+use super::fields::Fields;
 use super::names::{check_step_name, secrets};
 use super::reader::{Reader, Zone};
 use super::scope::Output;
-use super::values::{entry, misfit, path, template, text, whole, word};
+use super::values::{entry, misfit, pattern, template, text, whole, word};
 use super::work;
 use crate::problem::Finding;
 use crate::{Capture, Code, DependsOn, Equals, Goto, Handlers, Inject, Step, Template, When, Work};
@@ -151,8 +151,8 @@ fn when(fields: &Fields<'_>, reader: &mut Reader) -> Option<When> {
     };
     match kind {
         "equals" => equals(&when, reader).map(When::Equals),
-        "exists" => entry(&when, kind, reader, path).map(When::Exists),
-        _ => entry(&when, kind, reader, path).map(When::NotExists),
+        "exists" => entry(&when, kind, reader, pattern).map(When::Exists),
+        _ => entry(&when, kind, reader, pattern).map(When::NotExists),
     }
 }
 
@@ -223,13 +223,13 @@ fn depends_on(fields: &Fields<'_>, reader: &mut Reader) -> Option<DependsOn> {
         word(node, what, &INJECTIONS, reader)
     });
     Some(DependsOn {
-        required: entry(&depends, "required", reader, paths).unwrap_or_default(),
-        optional: entry(&depends, "optional", reader, paths).unwrap_or_default(),
+        required: entry(&depends, "required", reader, patterns).unwrap_or_default(),
+        optional: entry(&depends, "optional", reader, patterns).unwrap_or_default(),
         inject: inject.unwrap_or_default(),
     })
 }
 
-fn paths(node: &Node, what: &str, reader: &mut Reader) -> Option<Vec<Template>> {
+fn patterns(node: &Node, what: &str, reader: &mut Reader) -> Option<Vec<Template>> {
     let Data::List(items) = &node.data else {
         misfit(node, what, "a list of paths", reader);
         return None;
@@ -238,28 +238,7 @@ fn paths(node: &Node, what: &str, reader: &mut Reader) -> Option<Vec<Template>> 
     Some(
         items
             .iter()
-            .filter_map(|item| path(item, &what, reader))
+            .filter_map(|item| pattern(item, &what, reader))
             .collect(),
     )
-}
-
-/// Reads a mapping from names to texts.
-pub(super) fn text_map(
-    node: &Node,
-    what: &str,
-    reader: &mut Reader,
-) -> Option<std::collections::BTreeMap<String, String>> {
-    let members = entries(node, what, reader)?.iter();
-    let members = members.filter_map(|(key, value)| {
-        let name = &key.text;
-        if name.is_empty() || name.contains(['=', '\0']) {
-            let message = format!("`{name}` cannot name a variable of the environment");
-            reader.problem(key.at, Code::BadName, message);
-        }
-        Some((
-            name.clone(),
-            text(value, &format!("`{name}` of {what}"), reader)?,
-        ))
-    });
-    Some(members.collect())
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Number, Value};
 use uwf_util::shell_words;
-use uwf_yaml::{Data, Node};
+use uwf_yaml::{Data, Key, Node};
 
 use super::fields::{Fields, entries};
+use super::literals::{warn_of_secret, warn_of_stars};
 use super::reader::{Reader, Zone};
 use crate::problem::Finding;
 use crate::tree::{Tree, TreeMap};
@@ -54,39 +55,43 @@ fn digits(node: &Node, reader: &mut Reader) -> Option<String> {
         None => ("", written.strip_prefix('+').unwrap_or(written)),
     };
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        refuse_long_integers(node, reader);
+        refuse_long_integer(node, reader);
         return None;
     }
     Some(format!("{sign}{}", digits.trim_start_matches('0')))
 }
 
-/// Reports all integers in a value that have more than 64 bits: as data they would be rounded.
-fn refuse_long_integers(node: &Node, reader: &mut Reader) {
+/// Reads data without variables.
+pub(super) fn plain(node: &Node, reader: &mut Reader) -> Value {
+    check_plain(node, reader);
+    node.to_json()
+}
+
+fn check_plain(node: &Node, reader: &mut Reader) {
     match &node.data {
         Data::List(items) => {
             for item in items {
-                refuse_long_integers(item, reader);
+                check_plain(item, reader);
             }
         }
         Data::Map(members) => {
-            for (_, value) in members {
-                refuse_long_integers(value, reader);
+            for (key, value) in members {
+                warn_of_secret(key, value, reader);
+                check_plain(value, reader);
             }
         }
-        _ => {
-            if let Some(written) = node.long_integer() {
-                let message = format!("the integer `{written}` has more than 64 bits");
-                let hint = format!("write `\"{written}\"`: a text keeps all digits");
-                reader.report(Finding::new(node.at, Code::WrongType, message).hint(hint));
-            }
-        }
+        Data::Number(_) => refuse_long_integer(node, reader),
+        Data::Null | Data::Bool(_) | Data::Text(_) | Data::Broken => {}
     }
 }
 
-/// Reads data without variables.
-pub(super) fn plain(node: &Node, reader: &mut Reader) -> Value {
-    refuse_long_integers(node, reader);
-    node.to_json()
+/// Reports an integer that has more than 64 bits: as data it would be rounded.
+fn refuse_long_integer(node: &Node, reader: &mut Reader) {
+    if let Some(written) = node.long_integer() {
+        let message = format!("the integer `{written}` has more than 64 bits");
+        let hint = format!("write `\"{written}\"`: a text keeps all digits");
+        reader.report(Finding::new(node.at, Code::WrongType, message).hint(hint));
+    }
 }
 
 /// Reads a list of texts with their nodes.
@@ -206,12 +211,19 @@ pub(super) fn template(
     reader.template(node.at, &source, zone)
 }
 
-/// Reads a path or a pattern, which may have variables.
+/// Reads a path, which may have variables.
 pub(super) fn path(node: &Node, what: &str, reader: &mut Reader) -> Option<Template> {
     let template = template(node, what, Zone::Step, reader)?;
     // Two characters: a single one before a colon would look like a drive.
     check_path(node, what, &template.with_names_as("xx"), reader);
     Some(template)
+}
+
+/// Reads a pattern of paths, which may have variables.
+pub(super) fn pattern(node: &Node, what: &str, reader: &mut Reader) -> Option<Template> {
+    let pattern = path(node, what, reader)?;
+    warn_of_stars(node, &pattern, reader);
+    Some(pattern)
 }
 
 /// V11: reports a path that could leave the workspace.
@@ -311,11 +323,7 @@ pub(super) fn tree(node: &Node, zone: Zone, reader: &mut Reader) -> Tree {
             let items = items.iter().map(|item| tree(item, zone, reader));
             Tree::List(items.collect())
         }
-        Data::Map(members) => {
-            let members = members.iter();
-            let members = members.map(|(key, value)| (key.text.clone(), tree(value, zone, reader)));
-            Tree::Map(TreeMap(members.collect()))
-        }
+        Data::Map(members) => Tree::Map(tree_members(members, zone, reader)),
         Data::Null | Data::Bool(_) | Data::Number(_) | Data::Broken => {
             Tree::Plain(plain(node, reader))
         }
@@ -329,7 +337,14 @@ pub(super) fn tree_map(
     zone: Zone,
     reader: &mut Reader,
 ) -> Option<TreeMap> {
-    let members = entries(node, what, reader)?.iter();
-    let members = members.map(|(key, value)| (key.text.clone(), tree(value, zone, reader)));
-    Some(TreeMap(members.collect()))
+    let members = entries(node, what, reader)?;
+    Some(tree_members(members, zone, reader))
+}
+
+fn tree_members(members: &[(Key, Node)], zone: Zone, reader: &mut Reader) -> TreeMap {
+    let members = members.iter().map(|(key, value)| {
+        warn_of_secret(key, value, reader);
+        (key.text.clone(), tree(value, zone, reader))
+    });
+    TreeMap(members.collect())
 }

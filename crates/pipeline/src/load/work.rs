@@ -1,15 +1,18 @@
 //! What a step does: a program, a wait, a loop, or a workflow. V06, V14, V15 and V17 are here.
 
-use uwf_yaml::{Data, Node};
+use std::collections::BTreeMap;
 
-use super::fields::Fields;
+use uwf_yaml::{Data, Key, Node};
+
+use super::fields::{Fields, entries};
+use super::literals::warn_of_env;
 use super::names::{LONGEST_INDEX, check_alias};
 use super::providers::Call;
 use super::reader::{Reader, Zone};
 use super::scope::{ITEM, Scope, UseOf, parse_pointer};
-use super::step::{steps, text_map};
+use super::step::steps;
 use super::values::{
-    boolean, command, entry, misfit, path, seconds, text, tree, tree_map, whole, word,
+    boolean, command, entry, misfit, path, pattern, seconds, text, tree, tree_map, whole, word,
 };
 use super::workflow::workflow;
 use crate::problem::Finding;
@@ -36,6 +39,8 @@ const PROGRAM_KEYS: [&str; 6] = [
     "retries",
     "provider_params",
 ];
+/// Why a key of prompts has no effect.
+const CALLS_NO_PROVIDER: &str = "calls no provider";
 /// How deep loops may be nested.
 const MAX_LOOPS: usize = 8;
 /// How often an attempt may be repeated.
@@ -55,7 +60,10 @@ pub(super) fn work(fields: &Fields<'_>, name: &str, reader: &mut Reader) -> Opti
             warn_of_program_keys(fields, reader);
             for_each(fields, name, reader).map(Work::ForEach)
         }
-        ["workflow"] => workflow(fields, reader).map(Work::Workflow),
+        ["workflow"] => {
+            warn_of_injection(fields, reader);
+            workflow(fields, reader).map(Work::Workflow)
+        }
         [_] | ["provider", "command_override"] => {
             run(fields, reader).map(|run| Work::Run(Box::new(run)))
         }
@@ -87,6 +95,36 @@ fn warn_of_program_keys(fields: &Fields<'_>, reader: &mut Reader) {
         }
     }
     warn_of_idle(&PROGRAM_KEYS, "runs no program", fields, reader);
+    warn_of_injection(fields, reader);
+}
+
+/// Warns of `inject` in a step that gets no prompt.
+fn warn_of_injection(fields: &Fields<'_>, reader: &mut Reader) {
+    if let Some((key, _)) = injection(fields) {
+        let message = format!(
+            "`inject` has no effect: {} {CALLS_NO_PROVIDER}",
+            fields.what
+        );
+        reader.problem(key.at, Code::NoEffect, message);
+    }
+}
+
+/// Returns the `inject` of a step that asks for something to be put before its prompt.
+fn injection<'t>(fields: &Fields<'t>) -> Option<(&'t Key, &'t Node)> {
+    let (_, depends_on) = fields.get("depends_on")?;
+    let inject = depends_on.entry("inject")?;
+    (inject.1.as_written() != Some("none")).then_some(inject)
+}
+
+/// Tells whether the prompt of a step names files that the step depends on.
+fn injects(fields: &Fields<'_>) -> bool {
+    let has_files = |kind: &str| {
+        let files = fields
+            .get("depends_on")
+            .and_then(|(_, node)| node.entry(kind));
+        matches!(files, Some((_, Node { data: Data::List(files), .. })) if !files.is_empty())
+    };
+    injection(fields).is_some() && (has_files("required") || has_files("optional"))
 }
 
 fn warn_of_idle(keys: &[&str], why: &str, fields: &Fields<'_>, reader: &mut Reader) {
@@ -100,12 +138,13 @@ fn run(fields: &Fields<'_>, reader: &mut Reader) -> Option<Run> {
     let program = program(fields, reader);
     if fields.has("command") {
         let keys = ["input_file", "provider_params"];
-        warn_of_idle(&keys, "calls no provider", fields, reader);
+        warn_of_idle(&keys, CALLS_NO_PROVIDER, fields, reader);
+        warn_of_injection(fields, reader);
     }
     let input_file = entry(fields, "input_file", reader, path);
     let output_file = entry(fields, "output_file", reader, path);
     let capture = capture(fields, reader);
-    let env = entry(fields, "env", reader, text_map).unwrap_or_default();
+    let env = env(fields, reader).unwrap_or_default();
     let timeout_ms = entry(fields, "timeout_sec", reader, seconds);
     let retries = entry(fields, "retries", reader, retries);
     Some(Run {
@@ -117,6 +156,29 @@ fn run(fields: &Fields<'_>, reader: &mut Reader) -> Option<Run> {
         timeout_ms,
         retries,
     })
+}
+
+/// Reads the variables of the environment that a step sets.
+fn env(fields: &Fields<'_>, reader: &mut Reader) -> Option<BTreeMap<String, String>> {
+    let (_, node) = fields.get("env")?;
+    let what = fields.name_of("env");
+    let secrets = fields.get("secrets").map(|(_, node)| &node.data);
+    let secrets = match secrets {
+        Some(Data::List(names)) => names.iter().filter_map(Node::as_written).collect(),
+        _ => Vec::new(),
+    };
+    let members = entries(node, &what, reader)?.iter();
+    let members = members.filter_map(|(key, value)| {
+        let name = &key.text;
+        if name.is_empty() || name.contains(['=', '\0']) {
+            let message = format!("`{name}` cannot name a variable of the environment");
+            reader.problem(key.at, Code::BadName, message);
+        }
+        warn_of_env(key, value, &secrets, reader);
+        let text = text(value, &format!("`{name}` of {what}"), reader)?;
+        Some((name.clone(), text))
+    });
+    Some(members.collect())
 }
 
 fn program(fields: &Fields<'_>, reader: &mut Reader) -> Option<Program> {
@@ -136,7 +198,7 @@ fn program(fields: &Fields<'_>, reader: &mut Reader) -> Option<Program> {
         reader.calls.push(Call {
             at: node.at,
             provider: name.clone(),
-            has_input: fields.has("input_file"),
+            has_input: fields.has("input_file") || injects(fields),
             argv: argv.as_ref().map(|argv| names_prompt(argv)),
         });
     }
@@ -222,7 +284,7 @@ fn wait(fields: &Fields<'_>, reader: &mut Reader) -> Option<Wait> {
     if !wait.has("glob") {
         reader.problem(key.at, Code::WrongType, format!("{what} has no `glob`"));
     }
-    let glob = entry(&wait, "glob", reader, path);
+    let glob = entry(&wait, "glob", reader, pattern);
     let timeout_ms = entry(&wait, "timeout_sec", reader, seconds);
     let poll_ms = entry(&wait, "poll_ms", reader, |node, what, reader| {
         whole(node, what, 10, MAX_MS, reader)

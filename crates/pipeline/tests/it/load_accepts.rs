@@ -3,7 +3,7 @@
 use serde_json::json;
 use uwf_pipeline::{Capture, Pipeline, load};
 
-use crate::common::{EXAMPLE, codes, pipeline, read};
+use crate::common::{EXAMPLE, STEP, codes, lines, pipeline, read};
 
 #[test]
 fn the_example_of_the_specification_loads() {
@@ -68,6 +68,98 @@ fn what_is_probably_not_meant_gives_warnings() {
     check("wait_for: {glob: a}, output_file: b", &["1:40 W04"]);
     check("provider: claude", &["1:29 W05"]);
     check("provider: claude, input_file: x", &[]);
+}
+
+/// Checks the warnings of a file of the newest version that has one step with these keys.
+#[track_caller]
+fn warns(step: &str, expected: &[&str]) {
+    let loaded = read(&format!("version: 1.1.1\nsteps:\n- name: A\n  {step}\n"));
+    let loaded = loaded.unwrap_or_else(|problems| panic!("{}\n{step}", lines(&problems)));
+    assert_eq!(codes(&loaded.warnings), expected, "{step}");
+}
+
+#[test]
+fn what_is_injected_is_a_prompt_and_has_no_effect_elsewhere() {
+    warns(
+        "provider: claude\n  depends_on: {required: [a], inject: list}",
+        &[],
+    );
+    warns(
+        "provider: codex\n  depends_on: {optional: [a], inject: content}",
+        &[],
+    );
+    let nothing = "provider: claude\n  depends_on: {required: [a], inject: none}";
+    warns(nothing, &["4:13 W05"]);
+    let no_files = "provider: claude\n  depends_on: {required: [], inject: list}";
+    warns(no_files, &["4:13 W05"]);
+    let depends = "depends_on: {required: [a], inject: list}";
+    for work in [
+        "command: [a]",
+        "wait_for: {glob: a}",
+        "workflow: {name: a, task: b}",
+        "for_each: {items: [], steps: [{name: B, command: [b]}]}",
+    ] {
+        warns(&format!("{work}\n  {depends}"), &["5:31 W04"]);
+    }
+    warns(
+        "command: [a]\n  depends_on: {required: [a], inject: none}",
+        &[],
+    );
+}
+
+#[test]
+fn a_secret_that_is_written_into_the_file_gives_a_warning() {
+    warns("command: [a]\n  env: {GH_TOKEN: abc}", &["5:9 W06"]);
+    warns("command: [a]\n  env: {DB_PASSWORD: 1234}", &["5:9 W06"]);
+    warns("command: [a]\n  env: {GH_TOKEN: '', MAX_TOKENS: 5}", &[]);
+    // The value of `env` wins over the one of the environment.
+    let declared = "command: [a]\n  secrets: [PIN]\n  env: {PIN: 1234}";
+    warns(declared, &["6:9 W06"]);
+    let params = "provider: p\n  input_file: a\n  provider_params: {auth: {apiKey: abc}}";
+    let provider = "providers: {p: {command: [a], defaults: {token: abc}}}";
+    let text =
+        format!("steps:\n- name: A\n  {params}\n{provider}\ncontext: {{api_key: a, key: T-17}}\n");
+    let loaded = read(&text).unwrap();
+    assert_eq!(
+        codes(&loaded.warnings),
+        ["5:28 W06", "6:42 W06", "7:11 W06"]
+    );
+    let filled = text
+        .replace("abc", "'${context.a}'")
+        .replace("api_key: a", "a: b");
+    assert_eq!(read(&filled).unwrap().warnings, []);
+    let all = format!("secrets: [PIN]\n{STEP}  env: {{PIN: 1234}}\n");
+    assert_eq!(codes(&read(&all).unwrap().warnings), ["5:9 W06"]);
+}
+
+#[test]
+fn what_looks_like_a_variable_in_the_environment_gives_a_warning() {
+    warns("command: [a]\n  env: {A: '${run.id}'}", &["5:12 W07"]);
+    warns("command: [a]\n  env: {A: 'x ${env.HOME}'}", &["5:12 W07"]);
+    warns("command: [a]\n  env: {A: '$HOME $(x) ${'}", &[]);
+}
+
+#[test]
+fn two_stars_in_a_pattern_give_a_warning() {
+    for step in [
+        "wait_for: {glob: 'a/**/b'}",
+        "command: [a]\n  when: {exists: '**'}",
+        "command: [a]\n  when: {not_exists: 'a/**'}",
+        "command: [a]\n  depends_on: {required: ['a/**/*.rs']}",
+        "command: [a]\n  depends_on: {optional: ['**/${run.id}']}",
+    ] {
+        let line = step.lines().count() + 3;
+        let column = step.lines().last().unwrap().find('\'').unwrap() + 1;
+        let column = if step.contains('\n') {
+            column
+        } else {
+            column + 2
+        };
+        warns(step, &[&format!("{line}:{column} W08")]);
+    }
+    warns("wait_for: {glob: 'a/*/b*'}", &[]);
+    // This is the name of a file.
+    warns("command: [a]\n  output_file: 'a**b'", &[]);
 }
 
 #[test]

@@ -301,7 +301,7 @@ fn v20_later_versions() {
     refuses(&format!("version: 2\n{STEP}"), &["1:10 V20"]);
     refuses(&format!("version: '1.2'\n{STEP}"), &["1:10 V20"]);
     let inject = "  depends_on: {required: [a], inject: list}\n";
-    step_refuses(inject, &["4:31 V20"]);
+    step_refuses(inject, &["4:31 V20", "4:31 W04"]);
     accepts(&format!("version: 1.1.1\n{STEP}{inject}"));
     for version in ["1.0", "1.1", "1.1.1"] {
         accepts(&format!("version: {version}\n{STEP}"));
