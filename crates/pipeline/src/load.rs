@@ -8,6 +8,7 @@ mod fields;
 mod file;
 mod literals;
 mod names;
+mod output;
 mod providers;
 mod reader;
 mod scope;

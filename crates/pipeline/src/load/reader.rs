@@ -3,9 +3,9 @@
 use uwf_yaml::At;
 
 use super::providers::Call;
-use super::scope::{Scope, Use, UseOf, check};
+use super::scope::{Scope, Use, UseOf, check, outward};
 use crate::problem::Finding;
-use crate::{Code, Goto, Template};
+use crate::{Code, Goto, NameError, Template};
 
 /// Where a template stands, which decides what may be in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,17 +79,32 @@ impl Reader {
                 Some(template)
             }
             Err(errors) => {
-                for error in errors {
-                    let code = match error {
-                        crate::NameError::Env(_) => Code::EnvVariable,
-                        _ => Code::BadVariable,
-                    };
-                    let finding = Finding::new(at, code, error.to_string());
-                    self.report(finding.hint(error.hint()));
-                }
+                self.bad_names(at, &errors);
                 None
             }
         }
+    }
+
+    /// Reports what is wrong with the variables of a text.
+    pub(super) fn bad_names(&mut self, at: At, errors: &[NameError]) {
+        for error in errors {
+            let code = match error {
+                NameError::Env(_) => Code::EnvVariable,
+                _ => Code::BadVariable,
+            };
+            let hint = self.hint_of_item(error).unwrap_or_else(|| error.hint());
+            self.report(Finding::new(at, code, error.to_string()).hint(hint));
+        }
+    }
+
+    /// Returns the hint for a name that asks for a part of an item.
+    fn hint_of_item(&self, error: &NameError) -> Option<String> {
+        let NameError::Namespace(name, _) = error else {
+            return None;
+        };
+        let (first, _) = name.split_once('.')?;
+        let is_item = outward(&self.scopes, self.scope).any(|scope| scope.has_item(first));
+        is_item.then(|| format!("an item has no parts: `${{{first}}}` is the whole of it"))
     }
 
     /// Notes a use of a name for the check at the end.

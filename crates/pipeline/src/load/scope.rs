@@ -3,10 +3,11 @@
 use uwf_util::suggest;
 use uwf_yaml::At;
 
+use super::output::Output;
 use super::reader::Zone;
 use crate::problem::Finding;
 use crate::template::parts;
-use crate::{Code, InputMode, Pointer, PointerField, Reference};
+use crate::{Code, InputMode, Pointer, PointerField, Reference, StepField};
 
 /// The variable that is the item of the innermost loop, whatever else its loop calls it.
 pub(crate) const ITEM: &str = "item";
@@ -24,15 +25,23 @@ pub(super) struct Scope {
     pub(super) steps: Vec<(String, Output)>,
 }
 
-/// What a step results in, as far as pointers need to know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
-    Lines,
-    Json,
-    /// Nothing that can be a list.
-    Other,
-    /// The step could not be read.
-    Unknown,
+impl Scope {
+    /// Tells whether a name is that of the item of the list.
+    pub(super) fn has_item(&self, name: &str) -> bool {
+        let alias = self.alias.as_deref();
+        alias.is_some_and(|alias| alias == name || name == ITEM)
+    }
+
+    /// Returns what the step of a name results in.
+    fn output(&self, name: &str) -> Option<Output> {
+        let found = self.steps.iter().find(|(step, _)| step == name);
+        found.map(|(_, output)| *output)
+    }
+}
+
+/// Returns a list and those around it, the innermost first.
+pub(super) fn outward(scopes: &[Scope], first: usize) -> impl Iterator<Item = &Scope> {
+    std::iter::successors(scopes.get(first), |scope| scopes.get(scope.parent?))
 }
 
 /// A name that is used somewhere.
@@ -84,9 +93,7 @@ impl<'a> Seen<'a> {
 
     /// Returns the lists around the use, the innermost first.
     fn outward(&self) -> impl Iterator<Item = &'a Scope> {
-        let scopes = self.scopes;
-        let first = Some(&scopes[self.used.scope]);
-        std::iter::successors(first, |scope| Some(&scopes[scope.parent?]))
+        outward(self.scopes, self.used.scope)
     }
 
     fn variable(&self, written: &str, reference: &Reference, zone: Zone) -> Option<Finding> {
@@ -96,7 +103,7 @@ impl<'a> Seen<'a> {
             Reference::LoopIndex(parents) | Reference::LoopTotal(parents) => {
                 self.loops(written, *parents, zone)
             }
-            Reference::Step { step, .. } => self.step(step, zone),
+            Reference::Step { step, field, .. } => self.step(step, *field, zone),
             Reference::Run(_) | Reference::Context(_) => None,
         }
     }
@@ -113,18 +120,17 @@ impl<'a> Seen<'a> {
 
     /// A bare name is a parameter or the item of a loop. Only a step that is about to run knows its parameters.
     fn bare(&self, name: &str, zone: Zone) -> Option<Finding> {
-        let is_item = |scope: &Scope| match &scope.alias {
-            Some(alias) => alias == name || name == ITEM,
-            None => false,
-        };
+        let is_item = |scope: &Scope| scope.has_item(name);
         let is_known = match zone {
             Zone::Provider(_) | Zone::Override => true,
             Zone::Defaults => self.scopes.iter().any(is_item),
             Zone::Step => self.outward().any(is_item),
         };
         let aliases = self.outward().filter_map(|scope| scope.alias.as_deref());
+        let is_step = self.outward().any(|scope| scope.output(name).is_some());
         let hint = match suggest::nearest(name, aliases) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if is_step => format!("a result of the step is `${{steps.{name}.exit_code}}`"),
             None => "a name without a dot is the item of a loop around the step".to_owned(),
         };
         let message = format!("`${{{name}}}` names nothing that there is");
@@ -138,16 +144,33 @@ impl<'a> Seen<'a> {
             Zone::Step | Zone::Override => self.outward().count() - 1,
         };
         let message = format!("`${{{written}}}` needs more loops around it than there are");
-        (depth <= parents).then(|| self.finding(Code::BadVariable, message))
+        let hint = match depth {
+            0 => "only the steps of a loop have it".to_owned(),
+            _ => format!("the loops around the step: {depth}"),
+        };
+        (depth <= parents).then(|| self.finding(Code::BadVariable, message).hint(hint))
     }
 
-    fn step(&self, name: &str, zone: Zone) -> Option<Finding> {
-        let has = |scope: &Scope| scope.steps.iter().any(|(step, _)| step == name);
-        let is_known = match zone {
-            Zone::Provider(_) | Zone::Defaults => self.scopes.iter().any(has),
-            Zone::Step | Zone::Override => self.outward().any(has),
+    fn step(&self, name: &str, field: StepField, zone: Zone) -> Option<Finding> {
+        let found: Vec<Output> = match zone {
+            // Any step may use the provider.
+            Zone::Provider(_) | Zone::Defaults => {
+                let scopes = self.scopes.iter();
+                scopes.filter_map(|scope| scope.output(name)).collect()
+            }
+            Zone::Step | Zone::Override => {
+                let mut scopes = self.outward();
+                let found = scopes.find_map(|scope| scope.output(name));
+                found.into_iter().collect()
+            }
         };
-        (!is_known).then(|| self.unknown_step(name))
+        let Some(first) = found.first() else {
+            return Some(self.unknown_step(name));
+        };
+        if found.iter().any(|output| output.has(field)) {
+            return None;
+        }
+        self.has_value(Code::BadVariable, name, *first, field)
     }
 
     fn unknown_step(&self, name: &str) -> Finding {
@@ -188,24 +211,30 @@ impl<'a> Seen<'a> {
     }
 
     fn pointer(&self, pointer: &Pointer) -> Option<Finding> {
-        let named = |scope: &Scope| {
-            let found = scope.steps.iter().find(|(step, _)| *step == pointer.step);
-            found.map(|(_, output)| *output)
-        };
-        let Some(output) = self.outward().find_map(named) else {
+        let Some(output) = self.outward().find_map(|scope| scope.output(&pointer.step)) else {
             return Some(self.unknown_step(&pointer.step));
         };
-        let (fits, capture) = match pointer.field {
-            PointerField::Lines => (output == Output::Lines, "lines"),
-            PointerField::Json => (output == Output::Json, "json"),
+        let field = match pointer.field {
+            PointerField::Lines => StepField::Lines,
+            PointerField::Json => StepField::Json,
         };
-        let message = format!(
-            "step `{}` does not capture its output as {capture}",
-            pointer.step
-        );
-        let hint = format!("give the step `output_capture: {capture}`");
-        let is_wrong = !fits && output != Output::Unknown;
-        is_wrong.then(|| self.finding(Code::BadPointer, message).hint(hint))
+        self.has_value(Code::BadPointer, &pointer.step, output, field)
+    }
+
+    /// Returns what is wrong if a step never has a value.
+    fn has_value(
+        &self,
+        code: Code,
+        step: &str,
+        output: Output,
+        field: StepField,
+    ) -> Option<Finding> {
+        if output.has(field) {
+            return None;
+        }
+        let (says, name) = (output.says(), field.name());
+        let message = format!("step `{step}` {says}, so it has no `{name}`");
+        Some(self.finding(code, message).hint(output.hint(field)))
     }
 }
 

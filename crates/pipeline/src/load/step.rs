@@ -4,12 +4,12 @@ use uwf_yaml::{At, Data, Node};
 
 use super::fields::Fields;
 use super::names::{check_step_name, secrets};
+use super::output::Output;
 use super::reader::{Reader, Zone};
-use super::scope::Output;
 use super::values::{entry, misfit, pattern, template, text, whole, word};
 use super::work;
 use crate::problem::Finding;
-use crate::{Capture, Code, DependsOn, Equals, Goto, Handlers, Inject, Step, Template, When, Work};
+use crate::{Code, DependsOn, Equals, Goto, Handlers, Inject, Step, Template, When};
 
 const STEP_KEYS: [&str; 21] = [
     "name",
@@ -78,7 +78,7 @@ fn step(node: &Node, number: usize, reader: &mut Reader) -> Option<Step> {
     let work = work::work(&fields, name.as_deref().unwrap_or_default(), reader);
     if let Some(slot) = slot {
         let scope = reader.scope;
-        reader.scopes[scope].steps[slot].1 = work.as_ref().map_or(Output::Unknown, output_of);
+        reader.scopes[scope].steps[slot].1 = work.as_ref().map_or(Output::Unknown, Output::of);
     }
     let agent = entry(&fields, "agent", reader, text);
     let when = when(&fields, reader);
@@ -123,18 +123,6 @@ fn register(name: Option<&str>, reader: &mut Reader) -> Option<usize> {
     let steps = &mut reader.scopes[scope].steps;
     steps.push((name?.to_owned(), Output::Unknown));
     Some(steps.len() - 1)
-}
-
-fn output_of(work: &Work) -> Output {
-    match work {
-        Work::Run(run) => match run.capture {
-            Capture::Lines => Output::Lines,
-            Capture::Json { .. } => Output::Json,
-            Capture::Text => Output::Other,
-        },
-        Work::Workflow(_) => Output::Json,
-        Work::WaitFor(_) | Work::ForEach(_) => Output::Other,
-    }
 }
 
 /// V19: exactly one kind of condition.

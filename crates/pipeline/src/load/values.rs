@@ -312,6 +312,25 @@ fn warn_of_json(node: &Node, word: &Template, reader: &mut Reader) {
     }
 }
 
+/// V08, V09: reports variables in the key of data, which is taken as it is.
+fn check_key(key: &Key, reader: &mut Reader) {
+    let names = match Template::parse(&key.text) {
+        Ok(template) => template
+            .references()
+            .map(|(name, _)| name.to_owned())
+            .collect(),
+        Err(errors) => {
+            reader.bad_names(key.at, &errors);
+            Vec::new()
+        }
+    };
+    for name in names {
+        let message = format!("`${{{name}}}` stands in a key, and keys have no variables");
+        let hint = "put it into a value";
+        reader.report(Finding::new(key.at, Code::BadVariable, message).hint(hint));
+    }
+}
+
 /// Reads data whose strings are templates. Nothing but its variables can be wrong.
 pub(super) fn tree(node: &Node, zone: Zone, reader: &mut Reader) -> Tree {
     match &node.data {
@@ -343,6 +362,7 @@ pub(super) fn tree_map(
 
 fn tree_members(members: &[(Key, Node)], zone: Zone, reader: &mut Reader) -> TreeMap {
     let members = members.iter().map(|(key, value)| {
+        check_key(key, reader);
         warn_of_secret(key, value, reader);
         (key.text.clone(), tree(value, zone, reader))
     });

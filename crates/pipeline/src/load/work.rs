@@ -182,14 +182,14 @@ fn env(fields: &Fields<'_>, reader: &mut Reader) -> Option<BTreeMap<String, Stri
 }
 
 fn program(fields: &Fields<'_>, reader: &mut Reader) -> Option<Program> {
+    let params = entry(fields, "provider_params", reader, |node, what, reader| {
+        tree_map(node, what, Zone::Step, reader)
+    });
     if fields.has("command") {
         let read =
             |node: &Node, what: &str, reader: &mut Reader| command(node, what, Zone::Step, reader);
         return entry(fields, "command", reader, read).map(Program::Command);
     }
-    let params = entry(fields, "provider_params", reader, |node, what, reader| {
-        tree_map(node, what, Zone::Step, reader)
-    });
     let provider = entry(fields, "provider", reader, text);
     let argv = entry(fields, "command_override", reader, |node, what, reader| {
         command(node, what, Zone::Override, reader)

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Piece;
-use super::reference::Reference;
+use super::reference::{Reference, StepField, in_quotes, values_of};
 
 /// Why a variable cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum NameError {
     Namespace(String, Option<&'static str>),
     /// The namespace has no such value. The second text is the nearest one.
     Field(String, Option<&'static str>),
+    /// The value of a step has no parts.
+    Part(String, StepField),
 }
 
 impl fmt::Display for NameError {
@@ -35,7 +37,9 @@ impl fmt::Display for NameError {
                 )
             }
             Self::Namespace(name, _) => write!(f, "`${{{name}}}` names nothing that there is"),
-            Self::Field(name, _) => write!(f, "there is no value `${{{name}}}`"),
+            Self::Field(name, _) | Self::Part(name, _) => {
+                write!(f, "there is no value `${{{name}}}`")
+            }
         }
     }
 }
@@ -45,6 +49,10 @@ impl NameError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
+            Self::Malformed(name) | Self::Field(name, _) if in_quotes(name).is_some() => {
+                let quoted = in_quotes(name).unwrap_or_default();
+                format!("put a name with blanks or dots in quotes: `${{{quoted}}}`")
+            }
             Self::Unclosed | Self::Empty | Self::Malformed(_) => {
                 "write `$${` for a `${` that is no variable".to_owned()
             }
@@ -58,9 +66,26 @@ impl NameError {
             Self::Namespace(_, None) => {
                 "variables begin with `run`, `loop`, `steps` or `context`".to_owned()
             }
-            Self::Field(_, None) => "the manual lists the values of each namespace".to_owned(),
+            Self::Field(name, None) => values_of(name),
+            Self::Part(name, field) => no_parts(name, *field),
         }
     }
+}
+
+/// Says how to get at a part of a value, or that it has none.
+fn no_parts(name: &str, field: StepField) -> String {
+    let how = match field {
+        StepField::Output => "give the step `output_capture: json`".to_owned(),
+        StepField::Lines => {
+            "give the step `output_capture: json`, or let a loop go through `lines` with `items_from`".to_owned()
+        }
+        _ => {
+            let end = format!(".{}.", field.name());
+            let whole = name.rfind(&end).map_or(name, |at| &name[..at + end.len() - 1]);
+            format!("write `${{{whole}}}`")
+        }
+    };
+    format!("only `json` has parts: {how}")
 }
 
 /// Splits a text into its pieces.

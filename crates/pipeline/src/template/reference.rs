@@ -84,6 +84,15 @@ const STEP_FIELDS: [(&str, StepField); 15] = [
     ("failed", StepField::Failed),
 ];
 
+impl StepField {
+    /// Returns its name in a variable.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let found = STEP_FIELDS.iter().find(|(_, field)| *field == self);
+        found.map_or("", |(name, _)| name)
+    }
+}
+
 const NAMESPACES: [&str; 4] = ["run", "loop", "steps", "context"];
 
 impl Reference {
@@ -133,7 +142,7 @@ fn step_value(
 ) -> Result<Reference, NameError> {
     let field = field_of(&STEP_FIELDS, field, written)?;
     if !path.is_empty() && field != StepField::Json {
-        return Err(NameError::Field(written.to_owned(), None));
+        return Err(NameError::Part(written.to_owned(), field));
     }
     Ok(Reference::Step {
         step: step.to_owned(),
@@ -183,6 +192,35 @@ pub(crate) fn parts(written: &str) -> Option<Vec<String>> {
     }
 }
 
+/// Returns the name that was probably meant if the name of a step has blanks or dots, and no quotes: `steps.my step.output`.
+pub(super) fn in_quotes(written: &str) -> Option<String> {
+    let parts: Vec<&str> = written.strip_prefix("steps.")?.split('.').collect();
+    let is_field = |part: &&str| STEP_FIELDS.iter().any(|(field, _)| field == part);
+    let end = 1 + parts.iter().skip(1).position(is_field)?;
+    let (name, rest) = (parts[..end].join("."), parts[end..].join("."));
+    let needs_quotes = name.contains([' ', '.']) && !name.contains('"');
+    needs_quotes.then(|| format!("steps.\"{name}\".{rest}"))
+}
+
+/// Returns which values a namespace has.
+pub(super) fn values_of(written: &str) -> String {
+    let fields = || {
+        let names = STEP_FIELDS.map(|(name, _)| name);
+        format!("the values of a step are `{}`", names.join("`, `"))
+    };
+    match written.split('.').next() {
+        Some("run") => format!(
+            "`run` has `{}`",
+            RUN_FIELDS.map(|(name, _)| name).join("`, `")
+        ),
+        Some("loop") => {
+            "`loop` has `index`, `total`, and `parent` with those of the loop around".to_owned()
+        }
+        Some("context") => "name a key of the context: `${context.<key>}`".to_owned(),
+        _ => fields(),
+    }
+}
+
 /// Tells whether a text can name the item of a loop or a parameter.
 pub(crate) fn is_identifier(text: &str) -> bool {
     let mut chars = text.chars();
@@ -223,6 +261,47 @@ mod tests {
     }
 
     #[test]
+    fn hints_say_what_can_be_written() {
+        let check = |written: &str, hint: &str| {
+            let error = Reference::parse(written).unwrap_err();
+            assert_eq!(error.hint(), hint, "{written}");
+        };
+        check(
+            "steps.A.lines.0",
+            "only `json` has parts: give the step `output_capture: json`, or let a loop go through `lines` with `items_from`",
+        );
+        let no_parts = "only `json` has parts: write `${steps.A.status}`";
+        check("steps.A.status.x", no_parts);
+        check(
+            "steps.\"a b\".status.x",
+            "only `json` has parts: write `${steps.\"a b\".status}`",
+        );
+        let quoted = "put a name with blanks or dots in quotes: `${steps.\"a b\".output}`";
+        check("steps.a b.output", quoted);
+        let quoted = "put a name with blanks or dots in quotes: `${steps.\"my.step\".json.0}`";
+        check("steps.my.step.json.0", quoted);
+        check("run.x", "`run` has `timestamp_utc`, `id`, `root`");
+        check("context", "name a key of the context: `${context.<key>}`");
+        check(
+            "loop.up.index",
+            "`loop` has `index`, `total`, and `parent` with those of the loop around",
+        );
+        assert!(
+            Reference::parse("steps.A")
+                .unwrap_err()
+                .hint()
+                .contains("`exit_code`, ")
+        );
+        assert!(
+            Reference::parse("steps.A.xyz")
+                .unwrap_err()
+                .hint()
+                .contains("`json`, ")
+        );
+        check("X:-y", "write `$${` for a `${` that is no variable");
+    }
+
+    #[test]
     fn what_names_nothing_is_refused_with_the_nearest_name() {
         let check = |written: &str, expected| {
             assert_eq!(Reference::parse(written), Err(expected), "{written}");
@@ -242,7 +321,7 @@ mod tests {
         );
         check(
             "steps.A.lines.0",
-            NameError::Field(name("steps.A.lines.0"), None),
+            NameError::Part(name("steps.A.lines.0"), StepField::Lines),
         );
         check("steps.A", NameError::Field(name("steps.A"), None));
         check(

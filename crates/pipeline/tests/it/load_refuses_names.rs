@@ -26,6 +26,11 @@ fn v08_the_environment_wherever_variables_stand() {
         "steps: [{name: A, provider: p}]\nproviders: {p: {command: [\"${env.X}\"]}}",
         "steps: [{name: A, provider: p}]\nproviders: {p: {command: [a], defaults: {a: \"${env.X}\"}}}",
         "steps: [{name: A, provider: gemini, provider_params: {a: [{b: \"${env.X}\"}]}}]",
+        "steps: [{name: A, provider: gemini, provider_params: {\"${env.X}\": 1}}]",
+        "steps: [{name: A, command: [a], provider_params: {a: \"${env.X}\"}}]",
+        "steps: [{name: A, provider: p}]\nproviders: {p: {command: [a], defaults: {a: [{\"${env.X}\": 1}]}}}",
+        "steps: [{name: A, workflow: {name: a, task: b, context: {\"${env.X}\": 1}}}]",
+        "steps: [{name: A, for_each: {items: [{\"${env.X}\": 1}], steps: [{name: B, command: [b]}]}}]",
         "steps: [{name: A, provider: gemini, input_file: \"${env.X}\"}]",
         "steps: [{name: A, command: [a], output_file: \"${env.X}\"}]",
         "steps: [{name: A, command: [a], depends_on: {optional: [\"${env.X}\"]}}]",
@@ -77,12 +82,155 @@ fn v09_variables_that_mean_nothing() {
         "${run.timestamp_utc}",
         "${ run.id }",
         "${steps.A.output}",
-        "${steps.A.json.x.0}",
         "${context.a.b}",
         "${steps.\"A\".status}",
     ] {
         accepts(&say(word));
     }
+}
+
+#[test]
+fn v09_keys_have_no_variables() {
+    let params = |key: &str| {
+        format!(
+            "steps: [{{name: A, provider: p, provider_params: {{a: [{{'{key}': 1}}]}}}}]\nproviders: {{p: {{command: [a]}}}}\n"
+        )
+    };
+    refuses(&params("x${run.id}"), &["1:55 V09"]);
+    refuses(&params("${"), &["1:55 V09"]);
+    accepts(&params("$x"));
+    let problem = &read(&params("x${run.id}")).unwrap_err()[0];
+    assert_eq!(
+        problem.message,
+        "`${run.id}` stands in a key, and keys have no variables"
+    );
+}
+
+/// Steps of all kinds, and one that uses a variable.
+fn kinds(variable: &str) -> String {
+    format!(
+        "steps:\n\
+         - {{name: Text, command: [a]}}\n\
+         - {{name: Lines, command: [a], output_capture: lines}}\n\
+         - {{name: Json, command: [a], output_capture: json}}\n\
+         - {{name: Either, command: [a], output_capture: json, allow_parse_error: true}}\n\
+         - {{name: Wait, wait_for: {{glob: a}}}}\n\
+         - {{name: Loop, for_each: {{items: [], steps: [{{name: Inner, command: [a]}}, {{name: Text, command: [a], output_capture: lines}}]}}}}\n\
+         - {{name: Flow, workflow: {{name: a, task: b}}}}\n\
+         - {{name: Use, command: ['${{steps.{variable}}}']}}\n"
+    )
+}
+
+#[test]
+fn v09_values_that_a_step_never_has() {
+    for step in ["Text", "Lines", "Json", "Either", "Wait", "Loop", "Flow"] {
+        for field in ["exit_code", "status", "duration", "duration_ms"] {
+            accepts(&kinds(&format!("{step}.{field}")));
+        }
+    }
+    let own = [
+        ("Text", "output truncated"),
+        ("Lines", "lines truncated"),
+        ("Json", "json json.a truncated"),
+        ("Either", "output json json.a truncated"),
+        (
+            "Wait",
+            "files timed_out wait_duration wait_duration_ms poll_count",
+        ),
+        ("Loop", "count failed"),
+        ("Flow", "json json.a truncated"),
+    ];
+    let all =
+        "output truncated lines json json.a files timed_out wait_duration poll_count count failed";
+    for (step, has) in own {
+        for field in all.split(' ') {
+            let text = kinds(&format!("{step}.{field}"));
+            match has.split(' ').any(|one| one == field) {
+                true => accepts(&text),
+                false => refuses(&text, &["9:25 V09"]),
+            }
+        }
+    }
+}
+
+#[test]
+fn v09_says_what_a_step_has() {
+    let check = |variable: &str, message: &str, hint: &str| {
+        let problem = &read(&kinds(variable)).unwrap_err()[0];
+        assert_eq!(
+            (&*problem.message, problem.hint.as_deref()),
+            (message, Some(hint))
+        );
+    };
+    check(
+        "Text.lines",
+        "step `Text` captures its output as text, so it has no `lines`",
+        "give the step `output_capture: lines`",
+    );
+    check(
+        "Lines.output",
+        "step `Lines` captures its output as lines, so it has no `output`",
+        "give the step `output_capture: text`",
+    );
+    check(
+        "Json.count",
+        "step `Json` captures its output as JSON, so it has no `count`",
+        "it has `exit_code`, `status`, `duration`, `json`, `truncated`",
+    );
+    check(
+        "Loop.lines",
+        "step `Loop` is a loop, so it has no `lines`",
+        "it has `exit_code`, `status`, `duration`, `count`, `failed`",
+    );
+    check(
+        "Flow.output",
+        "step `Flow` starts a workflow, so it has no `output`",
+        "it has `exit_code`, `status`, `duration`, `json`, `truncated`",
+    );
+}
+
+#[test]
+fn v09_the_innermost_step_of_a_name_counts_and_for_a_provider_any() {
+    let flow = |inner: &str| {
+        format!(
+            "steps:\n- {{name: A, command: [a]}}\n- name: L\n  for_each:\n    items: [1]\n    steps:\n    - {{name: A, command: [a], output_capture: lines}}\n    - {{name: B, {inner}}}\n"
+        )
+    };
+    accepts(&flow("command: ['${steps.A.lines}']"));
+    refuses(&flow("command: ['${steps.A.output}']"), &["8:27 V09"]);
+    let provider = |field: &str| {
+        let flow = flow("provider: p");
+        format!("providers: {{p: {{command: ['${{steps.A.{field}}}']}}}}\n{flow}")
+    };
+    accepts(&provider("lines"));
+    accepts(&provider("output"));
+    refuses(&provider("json"), &["1:27 V09"]);
+}
+
+#[test]
+fn v09_hints_know_items_and_steps() {
+    let hint = |word: &str| {
+        let text = format!(
+            "steps:\n- {{name: Build, command: [a]}}\n- name: L\n  for_each: {{items: [], as: file, steps: [{{name: B, command: ['{word}']}}]}}\n"
+        );
+        read(&text).unwrap_err()[0].hint.clone().unwrap()
+    };
+    assert_eq!(
+        hint("${file.path}"),
+        "an item has no parts: `${file}` is the whole of it"
+    );
+    assert_eq!(
+        hint("${item.0}"),
+        "an item has no parts: `${item}` is the whole of it"
+    );
+    assert_eq!(
+        hint("${Build}"),
+        "a result of the step is `${steps.Build.exit_code}`"
+    );
+    assert_eq!(hint("${loop.parent.index}"), "the loops around the step: 1");
+    let outside = read("steps: [{name: A, command: ['${loop.index}']}]").unwrap_err();
+    let hint = outside[0].hint.as_deref();
+    assert_eq!(hint, Some("only the steps of a loop have it"));
 }
 
 #[test]
@@ -105,7 +253,7 @@ fn v09_items_and_loops() {
 fn v10_steps_that_are_nowhere_in_scope() {
     let flow = |outer: &str, inner: &str| {
         format!(
-            "steps:\n- name: A\n  command: ['${{steps.{outer}.output}}']\n- name: L\n  for_each:\n    items: [1]\n    steps:\n    - name: B\n      command: ['${{steps.{inner}.output}}']\n"
+            "steps:\n- name: A\n  command: ['${{steps.{outer}.status}}']\n- name: L\n  for_each:\n    items: [1]\n    steps:\n    - name: B\n      command: ['${{steps.{inner}.status}}']\n"
         )
     };
     refuses(&flow("B", "A"), &["3:13 V10"]);
@@ -219,6 +367,9 @@ fn v14_pointers_to_no_list() {
     refuses(&flow("text", "steps.A.lines"), &["6:26 V14"]);
     refuses(&flow("lines", "steps.A.json"), &["6:26 V14"]);
     refuses(&flow("json", "steps.L.lines"), &["6:26 V14"]);
+    let problem = &read(&flow("json", "steps.L.lines")).unwrap_err()[0];
+    let hint = "it has `exit_code`, `status`, `duration`, `count`, `failed`";
+    assert_eq!(problem.hint.as_deref(), Some(hint));
     accepts(&flow("lines", "steps.A.lines"));
     accepts(&flow("json", "steps.A.json"));
     accepts(&flow("json", "steps.A.json.files.0.x"));
