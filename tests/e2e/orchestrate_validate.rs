@@ -140,6 +140,59 @@ fn what_is_probably_not_meant_is_a_warning() {
 }
 
 #[test]
+fn mistakes_and_warnings_are_counted_by_themselves() {
+    let world = World::new();
+    const WARNED: &str = "  env: {A: '${run.id}'}\n";
+    const WRONG: &str = "  on: {success: {goto: Nowhere}}\n";
+    let step =
+        |name: &str, more: &[&str]| format!("- name: {name}\n  command: [a]\n{}", more.concat());
+    let check = |steps: &[String], code: i32, said: &str| {
+        world.write("flow.yaml", &format!("steps:\n{}", steps.concat()));
+        let text = orchestrate(&world, &["validate", "flow.yaml", "--format", "text"]).exits(code);
+        let shown = format!("{}{}", text.stdout, text.stderr);
+        assert!(shown.lines().any(|line| line == said), "{said}\n{shown}");
+        let data = orchestrate(&world, &["validate", "flow.yaml"])
+            .exits(code)
+            .json();
+        let codes = |kind: &str| {
+            let found = data[kind].as_array().into_iter().flatten();
+            let codes = found.map(|one| one["code"].as_str().unwrap().to_owned());
+            codes.collect::<Vec<_>>()
+        };
+        let lines = text.stderr.lines();
+        let warned = lines.filter(|line| line.starts_with("warning: ")).count();
+        assert_eq!(warned, codes("warnings").len(), "{}", text.stderr);
+        (codes("problems"), codes("warnings"))
+    };
+    let (none, v07, w07) = (Vec::<String>::new(), "V07", "W07");
+    let valid = "`flow` is valid; its";
+    let one = [step("A", &[])];
+    assert_eq!(
+        check(&one, 0, &format!("{valid} step: A")),
+        (none.clone(), none.clone())
+    );
+    let one = [step("A", &[WARNED])];
+    let said = "`flow` is valid, with 1 warning; its step: A";
+    assert_eq!(check(&one, 0, said), (none.clone(), vec![w07.to_owned()]));
+    let two = [step("A", &[WARNED]), step("B", &[WARNED])];
+    let said = "`flow` is valid, with 2 warnings; its 2 steps: A, B";
+    assert_eq!(check(&two, 0, said).1.len(), 2);
+    let wrong = [step("A", &[WRONG])];
+    let said = "error: `flow.yaml` has 1 mistake";
+    assert_eq!(check(&wrong, 2, said), (vec![v07.to_owned()], none));
+    let both = [step("A", &[WRONG, WARNED])];
+    let said = "error: `flow.yaml` has 1 mistake and 1 warning";
+    assert_eq!(
+        check(&both, 2, said),
+        (vec![v07.to_owned()], vec![w07.to_owned()])
+    );
+    let more = [step("A", &[WRONG, WARNED]), step("B", &[WRONG, WARNED])];
+    let said = "error: `flow.yaml` has 2 mistakes and 2 warnings";
+    let found = check(&more, 2, said);
+    assert_eq!((found.0.len(), found.1.len()), (2, 2));
+}
+
+#[test]
 fn the_example_of_the_specification_is_valid() {
     let world = World::new();
     let file = example();

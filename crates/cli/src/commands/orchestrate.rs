@@ -100,12 +100,24 @@ fn bytes_of(file: &Path, hint: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
+/// Returns the failure of a file with mistakes. Its warnings are said as those of a usable file.
 fn invalid(file: &Path, problems: &[Problem]) -> Failure {
-    let mistakes = problems.iter().filter(|problem| !problem.code.is_warning());
-    let mistakes = counted(mistakes.count(), "mistake");
-    let what = format!("`{}` has {mistakes}", file.display());
+    let (warnings, mistakes): (Vec<&Problem>, Vec<&Problem>) = problems
+        .iter()
+        .partition(|problem| problem.code.is_warning());
+    for warning in &warnings {
+        warn(&problem_line(warning));
+    }
+    let count = counted(mistakes.len(), "mistake");
+    let what = match warnings.len() {
+        0 => format!("`{}` has {count}", file.display()),
+        more => {
+            let more = counted(more, "warning");
+            format!("`{}` has {count} and {more}", file.display())
+        }
+    };
     Failure {
-        causes: problems.iter().map(problem_line).collect(),
+        causes: mistakes.into_iter().map(problem_line).collect(),
         ..Failure::usage(what)
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct ValidPipeline {
 pub(crate) struct InvalidPipeline {
     valid: bool,
     problems: Vec<ProblemView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<ProblemView>,
 }
 
 /// A problem as data.
@@ -98,9 +100,13 @@ impl From<&Loaded> for ValidPipeline {
 
 impl From<&[Problem]> for InvalidPipeline {
     fn from(problems: &[Problem]) -> Self {
+        let (warnings, problems): (Vec<&Problem>, Vec<&Problem>) = problems
+            .iter()
+            .partition(|problem| problem.code.is_warning());
         Self {
             valid: false,
-            problems: problems.iter().map(ProblemView::from).collect(),
+            problems: problems.into_iter().map(ProblemView::from).collect(),
+            warnings: warnings.into_iter().map(ProblemView::from).collect(),
         }
     }
 }
@@ -155,9 +161,16 @@ fn names(steps: &[Step], around: &str) -> Vec<String> {
 
 impl Show for ValidPipeline {
     fn text(&self, _page: Page) -> String {
-        let steps = counted(self.steps.len(), "step");
+        let steps = match self.steps.len() {
+            1 => "step".to_owned(),
+            count => counted(count, "step"),
+        };
+        let warnings = match self.warnings.len() {
+            0 => String::new(),
+            count => format!(", with {}", counted(count, "warning")),
+        };
         let keys = self.steps.join(", ");
-        format!("`{}` is valid; its {steps}: {keys}", self.name)
+        format!("`{}` is valid{warnings}; its {steps}: {keys}", self.name)
     }
 }
 
