@@ -1,13 +1,17 @@
 //! The system calls that change the disk, one function each. A process can die between any two of them.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fallocate, utimensat,
+    AtFlags, CWD, FallocateFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fallocate, unlinkat,
+    utimensat,
 };
+use rustix::io::Errno;
 use tempfile::{NamedTempFile, PersistError};
 
 /// Adds bytes at the position of the file, or at its end if it was opened for appending.
@@ -73,11 +77,25 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a directory with all that is in it, if it is there. A symbolic link is removed, and not followed.
-pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+/// Removes an empty directory.
+pub(crate) fn remove_dir(path: &Path) -> io::Result<()> {
+    fs::remove_dir(path)
+}
+
+/// Removes a file from an open folder, if it is there.
+pub(crate) fn remove_file_in(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    remove_in(folder, name, AtFlags::empty())
+}
+
+/// Removes an empty directory from an open folder, if it is there.
+pub(crate) fn remove_dir_in(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    remove_in(folder, name, AtFlags::REMOVEDIR)
+}
+
+fn remove_in(folder: &OwnedFd, name: &OsStr, flags: AtFlags) -> io::Result<()> {
+    match unlinkat(folder, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -4,7 +4,10 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use crate::{FileError, calls};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use crate::{FileError, calls, empty_dir};
 
 /// Creates a directory and its parents with mode 0700, durably, if it does not exist.
 ///
@@ -43,12 +46,30 @@ pub fn create_new_dir(path: &Path) -> Result<Option<()>, FileError> {
     }
 }
 
-/// Removes a directory with all that is in it, if it is there. The caller makes sure that nobody needs it.
+/// Removes a directory with all that is in it, if it is there. A symbolic link is removed, and not followed. The caller makes
+/// sure that nobody needs it.
 ///
 /// # Errors
 /// [`FileError::Io`].
 pub fn remove_tree(path: &Path) -> Result<(), FileError> {
-    calls::remove_tree(path).map_err(FileError::io("remove", path))
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match openat(CWD, path, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(()),
+        // It is a link or a file.
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            return calls::remove(path).map_err(FileError::io("remove", path));
+        }
+        Err(error) => return Err(FileError::io("remove", path)(error.into())),
+    };
+    empty_dir(&folder)
+        .map_err(|error| FileError::io("remove", &path.join(error.path))(error.source))?;
+    match calls::remove_dir(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(FileError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the names in a directory that are UTF-8, in no order; none if the directory does not exist.

@@ -20,6 +20,7 @@ mod open;
 mod present;
 mod record;
 mod room;
+mod walk;
 mod watch;
 
 pub use append::{append_line, cut};
@@ -31,4 +32,5 @@ pub use open::{create, open, open_append, read, read_end, read_start};
 pub use present::{move_file, remove, sync_file, touch};
 pub use record::{blank, overwrite};
 pub use room::{give_back, is_of_full_disk, need_free, set_aside};
+pub use walk::{Found, Walk, WalkError, empty_dir};
 pub use watch::Watch;

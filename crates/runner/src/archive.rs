@@ -2,24 +2,30 @@
 
 mod zip;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
-use uwf_durable::{Draft, FileError};
+use uwf_durable::{FileError, Found, Walk, refuse_link};
 use uwf_pipeline::{ErrorKind, Failure};
 use uwf_process::{Signals, Stop};
 
 use crate::Workspace;
+use crate::draft::{Draft, Name};
+use crate::error::{NotDone, RunError};
 use crate::workspace::{Entry, WalkError};
 use zip::ZipWriter;
 
 /// The folder that all files of an archive are in.
 const TOP: &[u8] = b"processed/";
+/// The permissions of an archive: it may contain what only its owner may read.
+const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// How long the name of a file in an archive may be.
+const MOST_NAME_BYTES: usize = u16::MAX as usize;
 
 /// How the making of an archive ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,57 +68,82 @@ impl Workspace {
     /// Without the folder, the archive is empty. An existing file is replaced when the archive is whole.
     ///
     /// # Errors
-    /// When the folder cannot be archived, the archive is too large for its format, or the system refuses.
+    /// When the folder cannot be archived, a file in it cannot be read, the archive is too large for its format, or the system
+    /// refuses.
     pub fn archive(
         &self,
         folder: &str,
         destination: &Path,
         signals: &Signals,
-    ) -> Result<ArchiveEnd, Failure> {
+    ) -> Result<ArchiveEnd, NotDone> {
         let destination = self.check_archive(folder, destination)?;
+        let shown = destination.display().to_string();
+        let failed = |error: io::Error| NotDone::of("make", &shown, error);
         let found = self.own_folder(folder)?;
-        let mut files = Vec::new();
-        if let Some(found) = &found {
-            let listed = list(found, &PathBuf::new(), &mut files);
-            listed.map_err(|error| cannot(&destination, &error))?;
-        }
-        files.sort_unstable();
-        let failed = |error: FileError| {
-            let error = io::Error::from(error);
-            cannot(&destination, &error)
+        let files = match &found {
+            Some(found) => {
+                list(found).map_err(|error| unread(folder, &error.path, error.source))?
+            }
+            None => Vec::new(),
         };
-        let draft = Draft::beside(&destination, b"").map_err(failed)?;
-        let written = found.map_or_else(
-            || finish(ZipWriter::new(draft.file()), Vec::new()),
-            |found| self.write(&found, &files, ZipWriter::new(draft.file()), signals),
-        );
-        let end = written.map_err(|error| cannot(&destination, &error))?;
+        let (draft, name) = self.draft(&destination).map_err(failed)?;
+        let zip = ZipWriter::new(draft.file());
+        let end = match &found {
+            Some(found) => self.write(folder, (found, &files), zip, signals, &failed)?,
+            None => finish(zip, Vec::new()).map_err(failed)?,
+        };
         if let ArchiveEnd::Made { .. } = &end {
-            draft.replace_durably(&destination).map_err(failed)?;
+            draft.replace(&name).map_err(failed)?;
         }
         Ok(end)
     }
 
+    /// Starts to write an archive, and returns the name that it will have.
+    fn draft(&self, destination: &Path) -> io::Result<(Draft, String)> {
+        refuse_link(destination)?;
+        let name = destination.file_name().and_then(OsStr::to_str);
+        let name = name.ok_or(Errno::ILSEQ)?;
+        let folder = destination.parent().ok_or(Errno::ISDIR)?;
+        let folder = Entry::behind(self.top_descriptor(), folder)?;
+        let draft = Draft::create(folder, Name::Hidden(name), Some(MODE))?;
+        Ok((draft, name.to_owned()))
+    }
+
     fn write(
         &self,
-        folder: &Entry,
-        files: &[PathBuf],
+        shown: &str,
+        (folder, files): (&Entry, &[PathBuf]),
         mut zip: ZipWriter<'_>,
         signals: &Signals,
-    ) -> io::Result<ArchiveEnd> {
+        failed: &dyn Fn(io::Error) -> NotDone,
+    ) -> Result<ArchiveEnd, NotDone> {
         let mut warnings = Vec::new();
         for file in files {
             if let Some(stop) = signals.stop() {
                 return Ok(ArchiveEnd::Interrupted(stop));
             }
-            let shown = escaped(file.as_os_str().as_bytes());
-            match self.open_in(folder, file) {
-                Ok(Ok((content, mode))) => zip.add(&name_of(file), mode, content)?,
-                Ok(Err(why)) => warnings.push(format!("`{shown}` is {why}")),
-                Err(error) => warnings.push(format!("`{shown}` cannot be read: {error}")),
+            let name = name_of(file);
+            let opened = match self.open_in(folder, file) {
+                _ if name.len() > MOST_NAME_BYTES => Ok(Err("too deep for an archive")),
+                Err(error) if is_gone(&error) => Ok(Err("gone")),
+                opened => opened,
+            };
+            match opened.map_err(|error| unread(shown, file, error))? {
+                Ok((content, mode)) => {
+                    let mut content = Content::of(content);
+                    let added = zip.add(&name, mode, &mut content);
+                    added.map_err(|error| match content.error.take() {
+                        Some(error) => unread(shown, file, error),
+                        None => failed(error),
+                    })?;
+                }
+                Err(why) => {
+                    let path = escaped(file.as_os_str().as_bytes());
+                    warnings.push(format!("`{path}` is {why}"));
+                }
             }
         }
-        finish(zip, warnings)
+        finish(zip, warnings).map_err(failed)
     }
 
     /// Opens a file below a folder, or tells why it is left out. Only the last name may be a link.
@@ -156,22 +187,57 @@ fn finish(zip: ZipWriter<'_>, warnings: Vec<String>) -> io::Result<ArchiveEnd> {
     Ok(ArchiveEnd::Made { files, warnings })
 }
 
-fn cannot(destination: &Path, error: &io::Error) -> Failure {
-    let message = format!("cannot make `{}`: {error}", destination.display());
-    Failure::new(ErrorKind::PathError, message)
+/// Returns what it means that something in the folder cannot be read: an archive without it would be taken for a whole one.
+fn unread(folder: &str, path: &Path, source: io::Error) -> NotDone {
+    let path = escaped(Path::new(folder).join(path).as_os_str().as_bytes());
+    NotDone::Disk(RunError::File(FileError::Io {
+        action: "read",
+        path: path.into(),
+        source,
+    }))
 }
 
-/// Lists everything below a folder that is no folder.
-fn list(folder: &Entry, path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for name in folder.all_names()? {
-        let below = path.join(&name);
-        match Entry::at(folder.descriptor(), &name) {
-            Ok(entry) if entry.kind() == FileType::Directory => list(&entry, &below, files)?,
-            Ok(_) | Err(Errno::NOENT) => files.push(below),
-            Err(error) => return Err(error.into()),
+/// Tells whether an error says that a file is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+}
+
+/// The content of a file, which knows whether an error is one of reading.
+struct Content {
+    file: File,
+    error: Option<io::Error>,
+}
+
+impl Content {
+    fn of(file: File) -> Self {
+        Self { file, error: None }
+    }
+}
+
+impl Read for &mut Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer);
+        if let Err(error) = &read
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            self.error = Some(Errno::from_io_error(error).unwrap_or(Errno::IO).into());
+        }
+        read
+    }
+}
+
+/// Lists everything below a folder that is no folder, sorted.
+fn list(folder: &Entry) -> Result<Vec<PathBuf>, uwf_durable::WalkError> {
+    let mut walk = Walk::of(folder.descriptor(), |_| true)?;
+    let mut files = Vec::new();
+    while let Some(found) = walk.next()? {
+        if let Found::File(_) = found {
+            files.push(walk.path());
         }
     }
-    Ok(())
+    files.sort_unstable();
+    Ok(files)
 }
 
 /// Returns a path without links, as far as it exists. `None` if what does not exist goes up again.

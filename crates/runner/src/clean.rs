@@ -1,9 +1,9 @@
 //! Emptying the folder of finished tasks. Only a folder strictly in the workspace is emptied, and no link is followed.
 
-use std::ffi::OsString;
+use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, unlinkat};
 use rustix::io::Errno;
+use uwf_durable::empty_dir;
 use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
@@ -18,7 +18,10 @@ impl Workspace {
         let Some(found) = self.own_folder(folder)? else {
             return Ok(Vec::new());
         };
-        let names = found.all_names().map_err(|error| failed(folder, &error))?;
+        let names = found.all_names().map_err(|error| {
+            let message = format!("cannot read `{folder}`: {error}");
+            Failure::new(ErrorKind::PathError, message).fact("path", folder)
+        })?;
         Ok(names
             .iter()
             .map(|name| name.display().to_string())
@@ -33,7 +36,11 @@ impl Workspace {
     /// the system refuses, nothing was touched then.
     pub fn clean(&self, folder: &str) -> Result<(), Failure> {
         match self.own_folder(folder)? {
-            Some(found) => empty(&found).map_err(|error| failed(folder, &error)),
+            Some(found) => empty_dir(found.descriptor()).map_err(|error| {
+                let path = Path::new(folder).join(&error.path);
+                let message = format!("cannot remove `{}`: {}", path.display(), error.source);
+                Failure::new(ErrorKind::PathError, message).fact("path", folder)
+            }),
             None => Ok(()),
         }
     }
@@ -67,33 +74,4 @@ impl Workspace {
         }
         Ok(Some(entry))
     }
-}
-
-fn failed(folder: &str, error: &std::io::Error) -> Failure {
-    let message = format!("cannot empty `{folder}`: {error}");
-    Failure::new(ErrorKind::PathError, message).fact("path", folder)
-}
-
-/// Removes everything in a folder.
-fn empty(folder: &Entry) -> std::io::Result<()> {
-    for name in folder.all_names()? {
-        match remove(folder, &name) {
-            // Somebody else removed it.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            removed => removed?,
-        }
-    }
-    Ok(())
-}
-
-fn remove(folder: &Entry, name: &OsString) -> std::io::Result<()> {
-    let entry = Entry::at(folder.descriptor(), name)?;
-    let flags = match entry.kind() {
-        FileType::Directory => {
-            empty(&entry)?;
-            AtFlags::REMOVEDIR
-        }
-        _ => AtFlags::empty(),
-    };
-    Ok(unlinkat(folder.descriptor(), name, flags)?)
 }

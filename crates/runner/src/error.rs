@@ -12,7 +12,7 @@ use crate::workspace::WalkError;
 /// Why a task has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A file of ours cannot be written.
+    /// A file cannot be read or written, whatever the step is.
     #[error(transparent)]
     File(#[from] FileError),
     /// Programs cannot be started in the workspace any more.
@@ -41,7 +41,7 @@ pub struct NotWanted;
 pub enum NotDone {
     /// The step cannot be done as it is written.
     Failure(Failure),
-    /// The disk takes no more. The step is not the cause, and the next one would find the same.
+    /// The disk takes no more, or a file cannot be read. The step is not the cause, and the run goes on when that is repaired.
     Disk(RunError),
 }
 

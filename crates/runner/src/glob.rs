@@ -1,6 +1,7 @@
 //! The files that match a pattern, in the workspace.
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 use uwf_pipeline::{ErrorKind, Failure, Matches, PathTest};
 
 use crate::pattern::{is_pattern, matches};
@@ -77,6 +78,10 @@ impl Workspace {
             };
             let entry = match self.step(folder, &name, String::new) {
                 Ok(entry) => entry,
+                // This says nothing about the file.
+                Err(error @ WalkError::System(Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
+                    return Err(error);
+                }
                 // It is gone, leads nowhere or out: no match.
                 Err(_) => continue,
             };
@@ -100,8 +105,8 @@ fn candidates(folder: &Entry, part: &str) -> Result<Vec<String>, WalkError> {
         // Somebody removed it just now.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            let errno = rustix::io::Errno::from_io_error(&error);
-            return Err(WalkError::System(errno.unwrap_or(rustix::io::Errno::IO)));
+            let errno = Errno::from_io_error(&error);
+            return Err(WalkError::System(errno.unwrap_or(Errno::IO)));
         }
     };
     names.retain(|name| matches(part, name));

@@ -156,7 +156,11 @@ fn is_there(file: &Entry, (folder, name): (&Entry, &str)) -> io::Result<bool> {
 
 /// Copies a file to another file system, durably. The copy has the times of the file.
 fn copy(file: &Entry, mut content: &File, (target, name): (&Entry, &str)) -> io::Result<()> {
-    let draft = Draft::create(target.again()?, Name::Hidden, Some(file.permissions()))?;
+    let draft = Draft::create(
+        target.again()?,
+        Name::Hidden(name),
+        Some(file.permissions()),
+    )?;
     io::copy(&mut content, &mut draft.file())?;
     draft.file().set_modified(content.metadata()?.modified()?)?;
     draft.place(name)

@@ -41,7 +41,7 @@ impl<'w> OutputFile<'w> {
         let place = place(workspace, &names)
             .map_err(|error| NotDone::of_walk(path, error))?
             .map_err(|what| irregular(path, what))?;
-        let draft = Draft::create(place.folder, Name::Hidden, place.mode);
+        let draft = Draft::create(place.folder, Name::Hidden(&place.name), place.mode);
         let draft = draft.map_err(|error| NotDone::of("write", path, error.into()))?;
         Ok(Self {
             workspace,

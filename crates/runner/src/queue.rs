@@ -1,10 +1,13 @@
 //! Queues of tasks: files in folders. A task is written under another name and renamed, so that nobody sees a part of it.
 //! The process that renames it away owns it.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::path::Path;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
+use uwf_durable::{Found, Walk};
 use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
@@ -49,8 +52,23 @@ impl Workspace {
             Err(WalkError::System(Errno::NOENT)) => return Ok(Vec::new()),
             found => found.map_err(failure)?,
         };
+        let top = Path::new(&parts.join("/")).to_owned();
+        let unread = |error: uwf_durable::WalkError| {
+            let errno = Errno::from_io_error(&error.source).unwrap_or(Errno::IO);
+            let path = top.join(&error.path).display().to_string();
+            WalkError::System(errno).failure(&path, ErrorKind::PathError)
+        };
+        let mut walk = Walk::of(found.descriptor(), is_shown).map_err(unread)?;
         let mut tasks = Vec::new();
-        collect(&found, &parts.join("/"), extension, &mut tasks).map_err(failure)?;
+        while let Some(found) = walk.next().map_err(unread)? {
+            let path = top.join(walk.path()).into_os_string().into_string();
+            match (found, path) {
+                (Found::File(FileType::RegularFile), Ok(path)) if path.ends_with(extension) => {
+                    tasks.push(path);
+                }
+                _ => {}
+            }
+        }
         tasks.sort_unstable();
         Ok(tasks)
     }
@@ -86,29 +104,7 @@ fn taken(path: &str) -> Failure {
         .fact("taken", true)
 }
 
-fn collect(
-    folder: &Entry,
-    path: &str,
-    extension: &str,
-    tasks: &mut Vec<String>,
-) -> Result<(), WalkError> {
-    let names = folder
-        .names()
-        .map_err(|error| WalkError::System(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
-    for name in names.iter().filter(|name| !name.starts_with('.')) {
-        let path = match path {
-            "" => name.clone(),
-            path => format!("{path}/{name}"),
-        };
-        // It may be gone by now.
-        let Ok(entry) = Entry::at(folder.descriptor(), name.as_str()) else {
-            continue;
-        };
-        match entry.kind() {
-            FileType::RegularFile if name.ends_with(extension) => tasks.push(path),
-            FileType::Directory => collect(&entry, &path, extension, tasks)?,
-            _ => {}
-        }
-    }
-    Ok(())
+/// Tells whether a task or a folder of tasks may have this name.
+fn is_shown(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| !name.starts_with('.'))
 }

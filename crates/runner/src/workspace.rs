@@ -119,6 +119,11 @@ impl Workspace {
         Ok(Entry::at(&self.folder, ".")?)
     }
 
+    /// Returns the open folder itself, from which other paths are opened.
+    pub(crate) fn top_descriptor(&self) -> &OwnedFd {
+        &self.folder
+    }
+
     /// Finds a name in a folder. `shown` is what the name is called in an error.
     pub(crate) fn step(
         &self,

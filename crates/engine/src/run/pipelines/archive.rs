@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use uwf_pipeline::Failure;
 use uwf_process::Stop;
-use uwf_runner::{ArchiveEnd, Surroundings};
+use uwf_runner::{ArchiveEnd, NotDone, Surroundings};
 
 use super::RunEvent;
 use super::session::Worker;
@@ -18,7 +18,10 @@ pub(super) enum ArchivedAt {
     Interrupted(Stop),
 }
 
-/// Archives what is in a folder. What goes wrong keeps no run from being completed.
+/// Archives what is in a folder. An archive that can never be made keeps no run from being completed.
+///
+/// # Errors
+/// When a file cannot be read or the disk takes no more: the run goes on with the archive when that is repaired.
 pub(super) fn archive(
     worker: &Worker<'_>,
     around: &Surroundings<'_>,
@@ -33,7 +36,8 @@ pub(super) fn archive(
     let (warnings, error) = match made {
         Ok(ArchiveEnd::Made { warnings, .. }) => (warnings, None),
         Ok(ArchiveEnd::Interrupted(stop)) => return Ok(ArchivedAt::Interrupted(stop)),
-        Err(Failure { message, .. }) => (vec![message.clone()], Some(message)),
+        Err(NotDone::Disk(error)) => return Err(error.into()),
+        Err(NotDone::Failure(Failure { message, .. })) => (vec![message.clone()], Some(message)),
     };
     for warning in &warnings {
         worker.tell(&RunEvent::Warning(warning))?;
