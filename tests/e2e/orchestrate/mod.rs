@@ -3,6 +3,7 @@
 mod acceptance;
 mod acceptance_files;
 mod clean;
+mod deep;
 mod disks;
 mod edges_flow;
 mod edges_load;
