@@ -307,9 +307,9 @@ fn each_window_of_a_run_is_survived() {
         // The task is moved.
         ("rename ", "/2.task", 0),
         ("sync project/processed", "", 0),
-        // The archive is made, the run is ended, and the last picture is written.
-        ("rename ", "/processed.zip", 0),
-        ("sync project/.orchestrate/runs/", "", 1),
+        // The archive is whole, then it has its name, the run is ended, and the last picture is written.
+        ("sync project/.orchestrate/runs/", "", 2),
+        ("sync project/.orchestrate/runs/", "", 3),
         ("write root/history.jsonl", "", 0),
         ("rename ", " root/threads.yaml", 1),
         ("rename ", "/state.json", 0),
