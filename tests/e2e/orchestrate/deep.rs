@@ -94,6 +94,26 @@ fn a_deep_tree_in_the_folder_of_a_run_is_removed_with_it() {
     assert!(!ran.root().exists());
 }
 
+#[test]
+fn a_pattern_that_is_deeper_than_files_may_be_open_is_an_error_and_no_answer() {
+    let world = World::new();
+    let top = world.project().join("top");
+    grow(&top);
+    let exists = |levels: usize| {
+        let pattern = format!("top{}", "/*".repeat(levels));
+        let flow =
+            format!("steps:\n- {{name: A, command: ['true'], when: {{exists: '{pattern}'}}}}\n");
+        world.write("flow.yaml", &flow);
+        let run = ["orchestrate", "run", "flow.yaml", "--json"];
+        ran(&mut command(&world, &run))
+    };
+    assert_eq!(exists(100).exits(0).step("A")["status"], "completed");
+    let failed = exists(MOST_FILES + 100).exits(2);
+    assert_eq!(failed.failure("A"), (2, "condition_error"));
+    let removed = Command::new("rm").arg("-rf").arg(&top).status().unwrap();
+    assert!(removed.success());
+}
+
 /// Runs a command as somebody who may not read everything.
 fn as_a_user(world: &World, args: &[&str]) -> Ran {
     if !geteuid().is_root() {
