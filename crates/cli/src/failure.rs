@@ -23,11 +23,13 @@ pub(crate) struct Failure {
     /// Why: one line for each cause, the nearest first.
     pub(crate) causes: Vec<String>,
     /// Which attempt failed.
-    pub(crate) note: Option<String>,
+    pub(crate) note: Option<Box<str>>,
     /// What to type next.
     pub(crate) hint: Option<String>,
     /// The thread that another process works on, if that is why.
-    pub(crate) busy: Option<ThreadId>,
+    pub(crate) busy: Option<Box<ThreadId>>,
+    /// The command that lets a thread go on, if the hint has one.
+    pub(crate) next: Option<Box<str>>,
 }
 
 impl Failure {
@@ -40,6 +42,7 @@ impl Failure {
             note: None,
             hint: None,
             busy: None,
+            next: None,
         }
     }
 
@@ -82,7 +85,7 @@ impl Failure {
             fields.insert("causes".to_owned(), self.causes.as_slice().into());
         }
         if let Some(note) = &self.note {
-            fields.insert("note".to_owned(), note.as_str().into());
+            fields.insert("note".to_owned(), (**note).into());
         }
         if let Some(hint) = &self.hint {
             fields.insert("hint".to_owned(), hints::here(hint).into());
@@ -114,6 +117,7 @@ impl Failure {
             note: None,
             hint,
             busy: None,
+            next: None,
         }
     }
 }
@@ -121,7 +125,7 @@ impl Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         let mut failure = Self::of(&error, error.exit(), hints::of(&error));
-        failure.busy = error.busy();
+        failure.busy = error.busy().map(Box::new);
         match &error {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(with_excerpt).collect();
@@ -132,9 +136,11 @@ impl From<EngineError> for Failure {
                     let end = last_lines(&stderr, 10);
                     failure.causes.push(format!("stderr: {end}"));
                 }
-                failure.note = Some(attempt_note(attempt));
+                failure.note = Some(attempt_note(attempt).into());
             }
-            EngineError::Interrupted { attempt, .. } => failure.note = Some(attempt_note(attempt)),
+            EngineError::Interrupted { attempt, .. } => {
+                failure.note = Some(attempt_note(attempt).into());
+            }
             _ => {}
         }
         failure
@@ -236,7 +242,8 @@ fn with_excerpt(problem: &Diagnostic) -> String {
     }
 }
 
-fn last_lines(text: &str, count: usize) -> String {
+/// Returns the last lines of a text.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }

@@ -100,7 +100,19 @@ pub enum ChildProblem {
     Waits {
         /// The child, or a child of it.
         child: ThreadId,
+        /// The thread that takes the answer, if it is not the one whose role is played.
+        taken_by: Option<ThreadId>,
         /// What is asked.
+        message: String,
+    },
+    /// A child thread is a run of a pipeline, and has failed.
+    #[error("thread `{child}` is a run of a pipeline that has failed: {message}")]
+    Stopped {
+        /// The child, or a child of it.
+        child: ThreadId,
+        /// The thread that lets it go on, if it is not the one whose role is played.
+        taken_by: Option<ThreadId>,
+        /// Which step failed, and why.
         message: String,
     },
     /// A child thread has reached a limit.
@@ -108,6 +120,8 @@ pub enum ChildProblem {
     Limit {
         /// The child, or a child of it.
         child: ThreadId,
+        /// The thread whose limits are raised, if it is not the one whose role is played.
+        taken_by: Option<ThreadId>,
         /// The limits that must be raised.
         reached: Vec<Reached>,
     },
@@ -144,12 +158,38 @@ pub enum ChildProblem {
     },
 }
 
+impl ChildProblem {
+    /// Says that a child of a run takes what a person says: the run itself takes nothing.
+    pub(crate) fn taken_by_child(mut self, of_run: ThreadId) -> Self {
+        if let Self::Waits { taken_by, .. }
+        | Self::Stopped { taken_by, .. }
+        | Self::Limit { taken_by, .. } = &mut self
+        {
+            taken_by.get_or_insert(of_run);
+        }
+        self
+    }
+}
+
 impl ChildError {
+    /// Returns the thread that a person has to resume before the step is done.
+    #[must_use]
+    pub fn resumed(&self) -> ThreadId {
+        match &self.problem {
+            ChildProblem::Waits { taken_by, .. }
+            | ChildProblem::Stopped { taken_by, .. }
+            | ChildProblem::Limit { taken_by, .. } => taken_by.unwrap_or(self.thread),
+            _ => self.thread,
+        }
+    }
+
     /// Returns the exit code that this error means.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match &self.problem {
-            ChildProblem::Waits { .. } | ChildProblem::Limit { .. } => Exit::Suspended,
+            ChildProblem::Waits { .. }
+            | ChildProblem::Stopped { .. }
+            | ChildProblem::Limit { .. } => Exit::Suspended,
             ChildProblem::Failed { source, .. } => source.exit(),
             ChildProblem::DoneAgain(_) => Exit::Busy,
             ChildProblem::NotDone { exit, .. } => *exit,
@@ -195,6 +235,7 @@ impl ChildError {
             | ChildProblem::DoneAgain(_)
             | ChildProblem::Misfit { .. }
             | ChildProblem::Waits { .. }
+            | ChildProblem::Stopped { .. }
             | ChildProblem::Interrupted(_)
             | ChildProblem::Stands { .. }
             | ChildProblem::NotDone { .. }

@@ -80,7 +80,9 @@ pub use pipelines::views::entry::{
 pub use pipelines::views::follow::{Followed, LogFollower, LogPart};
 pub use pipelines::views::logs::{LogContent, RunLog, run_logs};
 pub use pipelines::views::report::{RunStory, run_story, run_writes};
-pub use pipelines::views::status::{CurrentView, LoopLine, RunStatusView, StepLine, run_status};
+pub use pipelines::views::status::{
+    CurrentView, HeldChild, LoopLine, RunStatusView, StepLine, run_status,
+};
 pub use pipelines::views::summary::{RunSummary, run_summary};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::branch::{Branch, ChildOfStep};
@@ -134,7 +136,9 @@ pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };
 pub use rebase::Misfit;
-pub use register::{Checked, Registered, check_file, check_text, put_workflow, put_workflow_text};
+pub use register::{
+    Checked, Registered, STANDARD_INPUT, check_file, check_text, put_workflow, put_workflow_text,
+};
 pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
 pub use review_error::ReviewError;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use uwf_cas_fs::Batch;
 use uwf_config::project::{self, ReadError};
 use uwf_moderator::validate;
+use uwf_pipeline::is_pipeline;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow::{Problem, Role, Severity, Workflow};
@@ -21,12 +22,13 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{Registering, State, StorageError};
 use uwf_util::suggest;
 
+use crate::pipelines::error::PipelineError;
 use crate::{EngineError, Site};
 pub(crate) use children::{ChildWorkflow, Children, Finder, Place, put_pipeline};
 pub(crate) use levels::refuse_depth;
 
 /// What messages call a workflow file that was read from standard input.
-const STANDARD_INPUT: &str = "<stdin>";
+pub const STANDARD_INPUT: &str = "<stdin>";
 
 /// A workflow that is in the store.
 #[derive(Debug, Clone)]
@@ -103,7 +105,9 @@ pub(crate) fn check_text_with(
         name.chain(problems(workflow, &finder)).collect()
     };
     let statuses = |word: &str| finder.statuses(word);
-    let loaded = project::read_workflow_text(text.into_bytes(), &path, shown, &statuses, &check)?;
+    let bytes = text.into_bytes();
+    let read = project::read_workflow_text(bytes.clone(), &path, shown, &statuses, &check);
+    let loaded = read.map_err(|error| of_language(error.into(), shown, || Some(bytes)))?;
     Ok(Checked {
         workflow: loaded.workflow,
         warnings: loaded.warnings,
@@ -143,13 +147,29 @@ pub(crate) fn check_file_below(
                 source,
             }
         }
-        error => error.into(),
+        error => of_language(error.into(), file, || project::read_limited(&path).ok()),
     })?;
     Ok(Checked {
         workflow: loaded.workflow,
         warnings: loaded.warnings,
         children: finder.into_children(),
     })
+}
+
+/// Returns why a file cannot be used as a workflow. That it is a pipeline says more than what it lacks.
+fn of_language(
+    error: EngineError,
+    file: &Path,
+    read: impl FnOnce() -> Option<Vec<u8>>,
+) -> EngineError {
+    let is_pipeline = || read().is_some_and(|bytes| is_pipeline(&bytes));
+    match error {
+        EngineError::Workflow(_) if is_pipeline() => {
+            let file = file.to_owned();
+            PipelineError::NoRoles { file }.into()
+        }
+        error => error,
+    }
 }
 
 /// Returns an existing workflow file that a wrong path probably meant, as the user would type it.

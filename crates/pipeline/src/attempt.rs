@@ -45,8 +45,8 @@ impl Ended {
         }
     }
 
-    /// Returns why the step failed, if it did.
-    fn failure(self) -> Option<Failure> {
+    /// Returns why the step failed, if it did. `program` is what was to be started.
+    fn failure(self, program: &str) -> Option<Failure> {
         let (kind, message) = match self {
             Self::Exit(0) => return None,
             Self::Exit(code) => (
@@ -67,26 +67,29 @@ impl Ended {
             ),
             Self::NotFound => (
                 ErrorKind::CommandNotFound,
-                "there is no such program".to_owned(),
+                match program.contains('/') {
+                    true => format!("there is no program `{program}`"),
+                    false => format!("there is no program `{program}` on PATH"),
+                },
             ),
             Self::NotExecutable => (
                 ErrorKind::CommandNotExecutable,
-                "the file cannot be executed".to_owned(),
+                format!("the file `{program}` cannot be executed"),
             ),
         };
         Some(Failure::new(kind, message))
     }
 }
 
-/// Returns the result of an attempt. The tails are without secrets.
+/// Returns the result of an attempt at a program. Its name and the tails are without secrets.
 #[must_use]
 pub fn result_of(
-    ended: Ended,
+    (program, ended): (&str, Ended),
     end: CaptureEnd,
     stdout_tail: Vec<String>,
     stderr_tail: Vec<String>,
 ) -> StepResult {
-    let result = match ended.failure().or(end.failure) {
+    let result = match ended.failure(program).or(end.failure) {
         None => StepResult::of(StepStatus::Completed, end.exit_code),
         Some(failure) => StepResult::failed(end.exit_code, failure),
     };
@@ -111,18 +114,21 @@ pub enum LimitOf {
     Run,
 }
 
-/// Returns the result of a wait for files. `limit` tells whose time was over, if it was.
+/// Returns the result of a wait for so many files that match a pattern. `limit` tells whose time was over, if it was. The
+/// pattern is without secrets.
 #[must_use]
-pub fn waited(waited: Waited, limit: LimitOf) -> StepResult {
+pub fn waited(waited: Waited, (glob, min_count): (&str, u64), limit: LimitOf) -> StepResult {
     let result = if waited.timed_out {
         let kind = match limit {
             LimitOf::Step => ErrorKind::Timeout,
             LimitOf::Run => ErrorKind::RunTimeout,
         };
+        let found = waited.files.len();
         let message = format!(
-            "{} after {} ms, and that is not enough",
-            counted(waited.files.len(), "file"),
-            waited.wait_duration_ms
+            "{} {} `{glob}` after {} ms, and {min_count} must",
+            counted(found, "file"),
+            if found == 1 { "matches" } else { "match" },
+            waited.wait_duration_ms,
         );
         StepResult::failed(TIMED_OUT, Failure::new(kind, message))
     } else {

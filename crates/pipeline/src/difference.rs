@@ -172,7 +172,8 @@ fn of_run(run: &Run) -> Value {
 }
 
 /// Returns the keys whose values differ, or that only one side has.
-fn changed_keys(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<String> {
+#[must_use]
+pub fn changed_keys(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<String> {
     let gone = old.keys().filter(|key| !new.contains_key(*key));
     let differs = |key: &&String| old.get(*key) != new.get(*key);
     new.keys().filter(differs).chain(gone).cloned().collect()

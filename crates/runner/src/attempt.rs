@@ -196,6 +196,11 @@ impl Report {
             ..Self::default()
         }
     }
+
+    /// Returns the program that was to be started, without secrets.
+    fn program(&self) -> &str {
+        self.argv.first().map_or("", String::as_str)
+    }
 }
 
 /// One attempt at a program.
@@ -296,7 +301,7 @@ impl One<'_> {
         let capturing = Capturing::new(self.task.capture, self.around.masks);
         let (end, _) = capturing.finish(ended.exit_code());
         report.ended = Some(ended);
-        let result = result_of(ended, end, Vec::new(), Vec::new());
+        let result = result_of((report.program(), ended), end, Vec::new(), Vec::new());
         let end = AttemptEnd::Settled(Box::new(result));
         Ok(Attempt { end, report })
     }
@@ -332,6 +337,7 @@ impl One<'_> {
             Ending::GivenUp => return Err(RunError::NotWanted),
             Ending::Ended(ended) => {
                 report.ended = Some(ended);
+                let ended = (report.program(), ended);
                 let result = result_of(ended, capture, stdout.tail, stderr.tail);
                 AttemptEnd::Settled(Box::new(result))
             }

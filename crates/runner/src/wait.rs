@@ -75,7 +75,9 @@ fn poll(
                     true => LimitOf::Run,
                     false => LimitOf::Step,
                 };
-                let result = uwf_pipeline::waited(waited, limit);
+                let glob = around.masks.text(&task.glob);
+                let wanted = (glob.as_str(), task.min_count);
+                let result = uwf_pipeline::waited(waited, wanted, limit);
                 return Ok(AttemptEnd::Settled(Box::new(result)));
             }
         }

@@ -57,6 +57,8 @@ pub enum StorageError {
     TornRecord {
         /// The record.
         path: PathBuf,
+        /// Whether it is that of a run of a pipeline, whose steps have no agent, as far as the other records tell.
+        of_run: bool,
         /// What is wrong with it.
         problem: String,
     },

@@ -90,9 +90,16 @@ fn a_level_tells_what_is_said_of_a_run() {
             assert!(!said.contains(text), "{args:?} {text}: {said}");
         }
     };
-    says(&["--log-level", "error"], &[], &["note", "run r", "A"]);
-    says(&["--log-level", "warn"], &[], &["note", "run r", "A"]);
-    says(&["--quiet"], &[], &["note", "run r", "A"]);
+    // Why the run failed is never left out.
+    let failure = ["error: run r failed after ", "step `B` failed", "hint: "];
+    for quiet in [
+        &["--log-level", "error"][..],
+        &["--log-level", "warn"],
+        &["--quiet"],
+        &["--quiet", "--json"],
+    ] {
+        says(quiet, &failure, &["note", "A"]);
+    }
     says(
         &[],
         &["run r", "A: completed", "B: failed (4)"],

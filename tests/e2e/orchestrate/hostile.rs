@@ -113,7 +113,10 @@ fn a_run_needs_nothing_of_its_folder_but_the_way_to_its_thread() {
         fs::remove_file(folder(&world).join(file)).unwrap();
     }
     fs::remove_dir_all(folder(&world).join("logs")).unwrap();
-    resume(&world, &id).exits(2).says("there is no run");
+    resume(&world, &id)
+        .exits(2)
+        .says("has no record `thread`")
+        .says("`state.json` in it names the thread");
     resume(&world, &thread).exits(0);
     assert_eq!(ran(&world), "AEECC");
 }

@@ -227,11 +227,9 @@ fn a_handler_goes_on_after_a_child_that_was_killed() {
 fn a_failed_agent_of_a_child_stops_the_run_and_settles_nothing() {
     let world = world(PIPELINE, FAILS);
     let stopped = run(&world).exits(1);
-    assert!(
-        stopped.stderr.contains("Solve: `writer` failed"),
-        "{}",
-        stopped.stderr
-    );
+    stopped
+        .says("step `Solve` has no result yet")
+        .says("cause: `writer` failed");
     assert_eq!(state(&world)["status"], json!("interrupted"));
     let steps = world.uwf(&["thread", "steps", &thread_of_run(&world)]);
     assert_eq!(steps.exits(0).json()["steps"].as_array().unwrap().len(), 2);

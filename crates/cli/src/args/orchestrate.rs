@@ -29,6 +29,8 @@ pub(crate) enum OrchestrateCommand {
     /// Run one step of a pipeline, in a run of its own
     RunStep(Box<RunStepArgs>),
     /// Run a pipeline, and again whenever its file changes
+    // Its errors name the options that make no sense for several runs; its help does not.
+    #[command(mut_arg("run_id", |arg| arg.hide(true)), mut_arg("dry_run", |arg| arg.hide(true)))]
     Watch(Box<WatchArgs>),
     /// List the runs
     List(ListRunsArgs),

@@ -14,13 +14,16 @@ mod work;
 
 use std::path::Path;
 
-use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Problem, dot, graph, load, mermaid, status_problems};
+use uwf_pipeline::{
+    Loaded, MAX_FILE_BYTES, Problem, dot, graph, is_workflow, load, mermaid, status_problems,
+};
 use uwf_protocol::exit::Exit;
 use uwf_util::text::counted;
 
 use crate::args::{OrchestrateCommand, PipelineGraphArgs, StatusJsonCommand};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
+use crate::hints;
 use crate::output::{Drawing, Form, Format, print, print_line, write_document};
 use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line};
 
@@ -71,7 +74,15 @@ fn draw(context: &Context, args: &PipelineGraphArgs) -> Result<(), Failure> {
 /// Reads a workflow file: its pipeline, or what is wrong with it.
 fn read(file: &Path) -> Result<Result<Loaded, Vec<Problem>>, Failure> {
     let bytes = bytes_of(file, "name the YAML file of a pipeline")?;
-    Ok(load(&bytes, &file.to_string_lossy()))
+    Ok(load_told(&bytes, file))
+}
+
+/// Reads the text of a workflow file. One of the other language has one mistake only.
+fn load_told(source: &[u8], file: &Path) -> Result<Loaded, Vec<Problem>> {
+    load(source, &file.to_string_lossy()).map_err(|problems| match is_workflow(source) {
+        true => vec![hints::pipeline::of_other_language(file)],
+        false => problems,
+    })
 }
 
 fn validate_status(context: &Context, file: &Path) -> Result<(), Failure> {
@@ -116,6 +127,11 @@ fn invalid(file: &Path, problems: &[Problem]) -> Failure {
             format!("`{}` has {count} and {more}", file.display())
         }
     };
+    if let [only] = mistakes.as_slice()
+        && let Some(hint) = only.hint.as_ref().filter(|hint| hint.starts_with("`uwf "))
+    {
+        return Failure::usage(what).cause(only).hint(hint);
+    }
     Failure {
         causes: mistakes.into_iter().map(problem_line).collect(),
         ..Failure::usage(what)

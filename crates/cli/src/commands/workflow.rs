@@ -37,6 +37,12 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
                     print(&InvalidView::from(problems.as_slice()), context.format)?;
                     return Err(EngineError::Workflow(problems).into());
                 }
+                Err(error @ EngineError::Pipeline(_)) if context.format != Format::Text => {
+                    let failure = Failure::from(error);
+                    let view = InvalidView::of(failure.what.clone(), failure.hint.clone());
+                    print(&view, context.format)?;
+                    return Err(failure);
+                }
                 checked => checked?,
             };
             warn_all(&checked.warnings);

@@ -1,8 +1,8 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    ChildError, ChildProblem, EngineError, Fix, ReviewError, WorkflowUseError, agent_option,
-    message_option,
+    ChildError, ChildProblem, EngineError, Fix, PipelineError, ReviewError, WorkflowUseError,
+    agent_option, message_option,
 };
 
 use super::thread::{raise_command, use_answer};
@@ -74,9 +74,53 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
     }
 }
 
+/// Returns the command that lets a thread go on, if a person has to type it first.
+pub(super) fn command(error: &EngineError, given: Given<'_>) -> Option<String> {
+    let option = agent_option(given.agent);
+    match error {
+        EngineError::Paused { thread, .. } => Some(format!("uwf thread unpause {thread}")),
+        EngineError::Suspended { thread, .. } => {
+            Some(format!("uwf thread resume {thread}{option} -p \"…\""))
+        }
+        EngineError::Limit {
+            thread,
+            reached,
+            command,
+        } => {
+            let command = raise_command(command, *thread, reached);
+            let message = given.message.map(message_option).unwrap_or_default();
+            Some(format!("{command}{option}{message}"))
+        }
+        EngineError::Review(ReviewError::Held { thread, .. }) => {
+            Some(format!("uwf thread resume {thread}{option}"))
+        }
+        EngineError::Pipeline(error) => match &**error {
+            PipelineError::Stopped { thread, .. } => Some(format!("uwf thread resume {thread}")),
+            _ => None,
+        },
+        EngineError::Child(error) => match &error.problem {
+            ChildProblem::Waits { .. } => {
+                let thread = error.resumed();
+                Some(format!("uwf thread resume {thread}{option} -p \"…\""))
+            }
+            ChildProblem::Limit { reached, .. } => {
+                let command = raise_command("resume", error.resumed(), reached);
+                Some(format!("{command}{option}"))
+            }
+            ChildProblem::Stopped { .. } => {
+                Some(format!("uwf thread resume {}{option}", error.resumed()))
+            }
+            ChildProblem::Failed { source, .. } => command(source, given),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// Returns the hint of an error about what a thread is, or where it stands.
 fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
     let option = agent_option(given.agent);
+    let needed = || command(error, given);
     let hint = match error {
         EngineError::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
         EngineError::Ended { thread, .. } => format!(
@@ -89,21 +133,9 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::NotEnded { thread, .. } => format!(
             "`uwf thread kill {thread}` ends it and keeps it; `uwf thread rm --force {thread}` removes it"
         ),
-        EngineError::Paused { thread, .. } => {
-            format!("`uwf thread unpause {thread}` lets it go on")
-        }
-        EngineError::Suspended { thread, .. } => {
-            format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
-        }
-        EngineError::Limit {
-            thread,
-            reached,
-            command,
-        } => {
-            let command = raise_command(command, *thread, reached);
-            let message = given.message.map(message_option).unwrap_or_default();
-            format!("`{command}{option}{message}` goes on")
-        }
+        EngineError::Paused { .. } => format!("`{}` lets it go on", needed()?),
+        EngineError::Suspended { .. } => format!("answer with `{}`", needed()?),
+        EngineError::Limit { .. } => format!("`{}` goes on", needed()?),
         EngineError::Review(ReviewError::Held { thread, .. }) => format!(
             "`uwf thread resume {thread}{option}` goes on; `uwf thread read {thread}` shows what was done"
         ),
@@ -127,7 +159,15 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }
-        EngineError::Child(error) => return of_child(error, given),
+        EngineError::Child(child) => match &child.problem {
+            ChildProblem::Waits { .. } => format!("answer with `{}`", needed()?),
+            ChildProblem::Limit { .. } => format!("`{}` goes on", needed()?),
+            ChildProblem::Stopped { child, .. } => format!(
+                "`{}` does that step again; `uwf thread read {child}` shows what it printed",
+                needed()?
+            ),
+            _ => return of_child(child, given),
+        },
         EngineError::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
         EngineError::StepNotInThread { thread, .. } => {
             format!("`uwf thread steps {thread}` lists its steps")
@@ -142,12 +182,8 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
     let option = agent_option(given.agent);
     let thread = error.thread;
     let hint = match &error.problem {
-        ChildProblem::Waits { .. } => {
-            format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
-        }
-        ChildProblem::Limit { reached, .. } => {
-            let command = raise_command("resume", thread, reached);
-            format!("`{command}{option}` goes on")
+        ChildProblem::Waits { .. } | ChildProblem::Stopped { .. } | ChildProblem::Limit { .. } => {
+            return None;
         }
         ChildProblem::TooDeep { depth, .. } => allow_depth(*depth),
         ChildProblem::AtWork { child, ended } => {

@@ -5,9 +5,11 @@ pub(crate) mod config;
 mod engine;
 pub(crate) mod fix;
 pub(crate) mod foreign;
-mod pipeline;
+pub(crate) mod pipeline;
 pub(crate) mod queues;
+pub(crate) mod run_name;
 pub(crate) mod runs;
+pub(crate) mod stopped_runs;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod thread;
@@ -52,6 +54,11 @@ fn with_root(text: &str, uwf: &str) -> String {
 /// Returns what to type next, if anything.
 pub(crate) fn of(error: &EngineError) -> Option<String> {
     engine::hint(error, Given::default())
+}
+
+/// Returns the command that lets a thread go on, if a person has to type it first.
+pub(crate) fn command(error: &EngineError, given: Given<'_>) -> Option<String> {
+    engine::command(error, given)
 }
 
 /// What a call was given that the next one needs, too.

@@ -1,14 +1,51 @@
 //! What to type next after an error about a run of a pipeline.
 
-use uwf_engine::PipelineError;
+use std::path::Path;
+
+use uwf_engine::{PipelineError, STANDARD_INPUT};
+use uwf_pipeline::{Code, Place, Problem};
+use uwf_util::shell_words;
 
 /// How many steps a hint names.
 const MOST_STEPS: usize = 20;
+
+/// Returns the mistake of a file that is a workflow of roles, and should be a pipeline.
+pub(crate) fn of_other_language(file: &Path) -> Problem {
+    let path = file.display().to_string();
+    let typed = match path.contains('/') {
+        true => path.clone(),
+        // A bare word would be the name of a registered workflow.
+        false => format!("./{path}"),
+    };
+    let typed = shell_words::quote(&typed);
+    Problem {
+        place: Place {
+            file: path,
+            line: 1,
+            column: 1,
+        },
+        code: Code::NoSteps,
+        message: "the file is a workflow of roles, and not a pipeline".to_owned(),
+        hint: Some(format!(
+            "`uwf run {typed} -p \"…\"` runs it; `uwf workflow validate {typed}` checks it"
+        )),
+    }
+}
 
 /// Returns what to type next, if there is something.
 pub(super) fn hint(error: &PipelineError) -> Option<String> {
     let hint = match error {
         PipelineError::NoRun(thread) => format!("`uwf thread step {thread}` goes on with it"),
+        PipelineError::NoRoles { file } if file == Path::new(STANDARD_INPUT) => {
+            "write it to a file; `uwf orchestrate run <file>` runs that".to_owned()
+        }
+        PipelineError::NoRoles { file } => {
+            let file = file.display().to_string();
+            let file = shell_words::quote(&file);
+            format!(
+                "`uwf orchestrate run {file}` runs it; `uwf orchestrate validate {file}` checks it"
+            )
+        }
         PipelineError::NoGraph(_) => {
             "`uwf orchestrate run <file>` runs a pipeline from its file".to_owned()
         }

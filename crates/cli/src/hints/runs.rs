@@ -5,18 +5,21 @@ use uwf_pipeline::course::OnlyError;
 use uwf_protocol::exit::Exit;
 use uwf_storage::Reason;
 
+use super::run_name::RunName;
+use super::stopped_runs::restarts;
 use crate::failure::Failure;
 
 /// The exit code of a command whose run another process works on.
 pub(crate) const LOCKED: u8 = 75;
 
-/// Returns the failure of a command about runs, with the exit code of `orchestrate`. `run` is the id of the run.
-pub(crate) fn failed(error: EngineError, run: Option<&str>) -> Failure {
-    let run = run.unwrap_or("<run>");
+/// Returns the failure of a command about runs, with the exit code of `orchestrate`. `name` is how the run is named here.
+pub(crate) fn failed(error: EngineError, name: Option<&RunName>) -> Failure {
+    let name = name.cloned().unwrap_or_else(RunName::unknown);
+    let run = &name.run;
     match &error {
         EngineError::Pipeline(of_run) => match &**of_run {
             PipelineError::Resume(refusal) => {
-                let (exit, hint) = of_resume(refusal, run);
+                let (exit, hint) = of_resume(refusal, &name);
                 let causes = match refusal {
                     ResumeError::Changed { differences } => differences.clone(),
                     _ => Vec::new(),
@@ -49,9 +52,7 @@ pub(crate) fn failed(error: EngineError, run: Option<&str>) -> Failure {
         EngineError::Ended {
             reason: Reason::Cancelled,
             ..
-        } => Failure::usage(format!("run `{run}` was ended by a person")).hint(format!(
-            "`uwf orchestrate resume {run} --force-restart` starts it again as a new run"
-        )),
+        } => Failure::usage(format!("run `{run}` was ended by a person")).hint(restarts(&name)),
         EngineError::UnknownThread(_) | EngineError::NoDirectory(_) => {
             with_exit(error, Exit::Usage)
         }
@@ -74,8 +75,8 @@ fn with_exit(error: EngineError, exit: Exit) -> Failure {
 }
 
 /// Returns the exit code of a refused resume, and what to type next.
-fn of_resume(refusal: &ResumeError, run: &str) -> (Exit, Option<String>) {
-    let resume = format!("uwf orchestrate resume {run}");
+fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
+    let resume = run.command("resume");
     let hint = match refusal {
         ResumeError::Changed { .. } => format!(
             "`{resume} --accept-changed-workflow` goes on under the file as it is now, and `--force-restart` starts a new run with it"

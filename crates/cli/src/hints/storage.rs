@@ -29,11 +29,18 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
                 "bring the file back from a copy; `rm {seal}` says that the lines were removed on purpose"
             ));
         }
-        StorageError::TornRecord { path, .. } => {
+        StorageError::TornRecord { path, of_run, .. } => {
             let path = quoted(path);
-            return Some(format!(
-                "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; `mv {path} {path}.torn` puts the record aside, and the role runs again"
-            ));
+            let aside = format!(
+                "`mv {path} {path}.torn` puts the record aside, and what came after the last recorded step is done again"
+            );
+            return Some(match of_run {
+                false => format!(
+                    "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; {aside}"
+                ),
+                // The step of a pipeline has no agent that prints its hash.
+                true => aside,
+            });
         }
         StorageError::NotRegular { .. } => "move it away and put the file in its place",
         StorageError::Link { .. } => {

@@ -1,7 +1,8 @@
 //! What to type next about a thread in its present status.
 
 use uwf_engine::{
-    HeldBy, ThreadState, ThreadStatus, ThreadView, WaitingAnswer, agent_option, message_option,
+    HeldBy, HeldChild, ThreadState, ThreadStatus, ThreadView, WaitingAnswer, agent_option,
+    message_option,
 };
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
@@ -28,6 +29,12 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     if !state.reached.is_empty() {
         let command = raise_command("resume", thread, &state.reached);
         return Some(format!("a limit is reached: `{command}` goes on"));
+    }
+    if let (Some(command), Some(run)) = (of_child_of_run(view), &view.run) {
+        let run = &run.id;
+        return Some(format!(
+            "the child of the next step waits: `{command}` lets it go on, then `uwf orchestrate resume {run}` goes on"
+        ));
     }
     match state.status {
         ThreadStatus::Suspended => Some(match state.held_by {
@@ -67,6 +74,32 @@ pub(crate) fn use_answer(thread: ThreadId, answer: &WaitingAnswer) -> String {
     format!("{command} uses it if it is complete")
 }
 
+/// Returns the command that a child needs before its run can go on, if it needs one.
+pub(crate) fn next_of_held(child: &HeldChild) -> Option<String> {
+    needed_by_child(child.thread, &child.state)
+}
+
+/// Returns the command that lets a thread go on now: that of its child, if it is a run whose child waits.
+pub(crate) fn next_of(view: &ThreadView) -> Option<String> {
+    of_child_of_run(view).or_else(|| next(view.thread, &view.state))
+}
+
+fn of_child_of_run(view: &ThreadView) -> Option<String> {
+    if view.run.is_none() || view.state.status != ThreadStatus::Idle {
+        return None;
+    }
+    let child = view.children.first()?;
+    needed_by_child(child.thread?, child.state.as_ref()?)
+}
+
+fn needed_by_child(child: ThreadId, state: &ThreadState) -> Option<String> {
+    match state.status {
+        // A step of the run does one of the child.
+        ThreadStatus::Idle | ThreadStatus::Failed => None,
+        _ => next(child, state),
+    }
+}
+
 /// Returns the next command, if there is one.
 pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
     match state.status {
@@ -85,6 +118,17 @@ pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
     }
+}
+
+/// Returns the next command with the agent that a person chose. The failed step of a run has no agent.
+pub(crate) fn next_with(
+    thread: ThreadId,
+    state: &ThreadState,
+    agent: Option<&str>,
+) -> Option<String> {
+    let is_of_run = state.held_by == Some(HeldBy::Failure) && state.waiting_child.is_none();
+    let option = agent_option(agent.filter(|_| !is_of_run));
+    next(thread, state).map(|next| next + &option)
 }
 
 /// Returns a command on a thread with the options that raise the reached limits.

@@ -85,6 +85,8 @@ pub(crate) struct KilledView {
     cancelled: bool,
     #[serde(rename = "agentEnded")]
     agent_ended: bool,
+    #[serde(skip)]
+    is_run: bool,
     #[serde(rename = "finishedStep", skip_serializing_if = "Option::is_none")]
     finished_step: Option<CasRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -98,6 +100,7 @@ impl From<Killed> for KilledView {
             archived: true,
             cancelled: true,
             agent_ended: killed.agent_ended,
+            is_run: killed.is_run,
             finished_step: killed.finished_step,
             children: killed.children,
         }
@@ -106,10 +109,10 @@ impl From<Killed> for KilledView {
 
 impl Show for KilledView {
     fn text(&self, _page: Page) -> String {
-        let agent = if self.agent_ended {
-            "; its agent was ended"
-        } else {
-            ""
+        let agent = match (self.agent_ended, self.is_run) {
+            (true, false) => "; its agent was ended",
+            (true, true) => "; its step was ended",
+            (false, _) => "",
         };
         let finished = self.finished_step.map_or_else(String::new, |step| {
             let fork = format!("uwf thread fork {step}");

@@ -82,6 +82,23 @@ struct Problem {
     hint: Option<String>,
 }
 
+impl InvalidView {
+    /// Returns the view of a file with one mistake that is at no place.
+    pub(crate) fn of(message: String, hint: Option<String>) -> Self {
+        let problem = Problem {
+            file: None,
+            line: None,
+            column: None,
+            message,
+            hint,
+        };
+        Self {
+            valid: false,
+            problems: vec![problem],
+        }
+    }
+}
+
 impl From<&[Diagnostic]> for InvalidView {
     fn from(problems: &[Diagnostic]) -> Self {
         let problem = |one: &Diagnostic| Problem {

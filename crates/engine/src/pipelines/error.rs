@@ -1,5 +1,7 @@
 //! The errors of runs of pipelines.
 
+use std::path::PathBuf;
+
 use uwf_pipeline::Failure;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -18,6 +20,12 @@ pub enum PipelineError {
     /// The program is a pipeline, and a workflow of roles is needed.
     #[error("`{0}` is a pipeline, and not a workflow of roles")]
     NoGraph(CasRef),
+    /// The file is a pipeline, and a workflow of roles is needed.
+    #[error("`{}` is a pipeline, and not a workflow of roles", file.display())]
+    NoRoles {
+        /// The file, as the user typed it.
+        file: PathBuf,
+    },
     /// The thread is a run of a pipeline, and the command is for threads of workflows.
     #[error("thread `{0}` is a run of a pipeline")]
     IsRun(ThreadId),
@@ -84,6 +92,7 @@ impl PipelineError {
             Self::Malformed { .. } => Exit::Store,
             Self::NoRun(_)
             | Self::NoGraph(_)
+            | Self::NoRoles { .. }
             | Self::IsRun(_)
             | Self::NoMessage(_)
             | Self::NotReplaced(_)

@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
-use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_pipeline::Pipeline;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_storage::Located;
+use uwf_protocol::program::Program;
+use uwf_storage::{Located, State};
 
+use crate::children::of_step::{active, head_for_child};
 use crate::children::used::{Sums, used_in_progress};
 use crate::children::{Child, children_of};
 use crate::limits;
@@ -13,14 +16,14 @@ use crate::read::branch::Branch;
 use crate::read::causing_child::CausingChild;
 use crate::read::outline::used_by;
 use crate::read::show::ended_status;
-use crate::read::standing::{assigned_to_children, state_of_child};
+use crate::read::standing::{assigned_to_children, state_of_active, state_of_child};
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::usage_total::UsageTotal;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// A child thread that works for the next step of a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildView {
     /// Its branch.
@@ -38,6 +41,9 @@ pub struct ChildView {
     /// The child of the child that keeps it from going on, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caused_by: Option<Box<CausingChild>>,
+    /// Where it stands; `None` if it was not made yet.
+    #[serde(skip)]
+    pub state: Option<ThreadState>,
 }
 
 /// The sums of a thread with those of the children that work for its next step.
@@ -80,6 +86,11 @@ pub(crate) fn child_views(
     thread: &Thread,
     route: &Result<Route, RouteError>,
 ) -> Result<Vec<ChildView>, EngineError> {
+    if let (Program::Pipeline(pipeline), Ok(Route::To(next))) = (&thread.program, route) {
+        let child = child_of_run(site, (thread.id, thread.head), pipeline, &next.role)?;
+        let view = child.map(|(child, state)| of_state(Branch::default(), child, state));
+        return Ok(view.into_iter().collect());
+    }
     let Some(assignment) = assigned_to_children(route) else {
         return Ok(Vec::new());
     };
@@ -87,6 +98,45 @@ pub(crate) fn child_views(
         Ok(children) => children.iter().map(|child| view_of(site, child)).collect(),
         Err(EngineError::Child(_)) => Ok(Vec::new()),
         Err(error) => Err(error),
+    }
+}
+
+/// Returns the active child that does this step of a run, and where it stands.
+pub(crate) fn child_of_run(
+    site: &Site,
+    (run, head): (ThreadId, CasRef),
+    pipeline: &Pipeline,
+    step: &RoleName,
+) -> Result<Option<(ThreadId, ThreadState)>, EngineError> {
+    // Finding the children of a thread takes a look at all threads.
+    if !pipeline.starts_workflows() {
+        return Ok(None);
+    }
+    let at = head_for_child(&site.store, head)?;
+    let mut children = active(site, run)?.into_iter();
+    let child = children.find(|(_, parent)| parent.head == at && parent.role == *step);
+    let Some((child, _)) = child else {
+        return Ok(None);
+    };
+    let Some(Located::Active(head)) = State::new(&site.root).find(child)? else {
+        return Ok(None);
+    };
+    let state = state_of_active(site, (child, head), &limits::config_for_views(site))?;
+    Ok(Some((child, state)))
+}
+
+fn of_state(branch: Branch, child: ThreadId, state: ThreadState) -> ChildView {
+    ChildView {
+        branch,
+        thread: Some(child),
+        status: Some(state.status),
+        reason: state.why(),
+        current_role: state
+            .current_role
+            .clone()
+            .or_else(|| state.suspended_role.clone()),
+        caused_by: state.caused_by.clone(),
+        state: Some(state),
     }
 }
 
@@ -105,14 +155,8 @@ fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
             current_role: None,
             reason: None,
             caused_by: None,
+            state: None,
         },
-        Some(state) => ChildView {
-            branch,
-            thread: Some(child.thread),
-            status: Some(state.status),
-            reason: state.why(),
-            current_role: state.current_role.or(state.suspended_role),
-            caused_by: state.caused_by,
-        },
+        Some(state) => of_state(branch, child.thread, state),
     })
 }

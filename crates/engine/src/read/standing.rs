@@ -4,7 +4,7 @@
 use uwf_cas_fs::Store;
 use uwf_moderator::{Assignment, Performer, Route, RouteError};
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::RoleName;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::program::Program;
 use uwf_storage::{Located, RunDir};
 
@@ -155,10 +155,19 @@ pub(crate) fn state_of_child(
     let Some(Located::Active(head)) = &child.place else {
         return Ok(None);
     };
-    let thread = Thread::load(&site.store, child.thread, *head)?;
-    let standing = Standing::of(site, &thread, config)?;
-    let pause = site.root.run(child.thread).pause.read()?;
-    Ok(Some(standing.state.with_pause(pause)))
+    state_of_active(site, (child.thread, *head), config).map(Some)
+}
+
+/// Returns the state of an active thread, with its pause.
+pub(crate) fn state_of_active(
+    site: &Site,
+    (thread, head): (ThreadId, CasRef),
+    config: &Config,
+) -> Result<ThreadState, EngineError> {
+    let loaded = Thread::load(&site.store, thread, head)?;
+    let standing = Standing::of(site, &loaded, config)?;
+    let pause = site.root.run(thread).pause.read()?;
+    Ok(standing.state.with_pause(pause))
 }
 
 /// Returns the state that the children of a role give their parent: that of a child which works, else of one that can go on,

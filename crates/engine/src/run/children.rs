@@ -226,10 +226,19 @@ pub(crate) fn problem_of(
     branches: &mut Vec<String>,
 ) -> ChildProblem {
     match error {
-        EngineError::Suspended { message, .. } => ChildProblem::Waits { child, message },
-        EngineError::Limit { reached, .. } => ChildProblem::Limit { child, reached },
+        EngineError::Suspended { message, .. } => ChildProblem::Waits {
+            child,
+            taken_by: None,
+            message,
+        },
+        EngineError::Limit { reached, .. } => ChildProblem::Limit {
+            child,
+            taken_by: None,
+            reached,
+        },
         EngineError::Child(inner) => match inner.problem {
             known @ (ChildProblem::Waits { .. }
+            | ChildProblem::Stopped { .. }
             | ChildProblem::Limit { .. }
             | ChildProblem::Interrupted(_)) => {
                 branches.push(inner.branch);
@@ -244,7 +253,11 @@ pub(crate) fn problem_of(
             },
         },
         EngineError::Pipeline(inner) => match *inner {
-            PipelineError::Stopped { message, .. } => ChildProblem::Waits { child, message },
+            PipelineError::Stopped { message, .. } => ChildProblem::Stopped {
+                child,
+                taken_by: None,
+                message,
+            },
             PipelineError::Interrupted { signal, .. } => ChildProblem::Interrupted(signal),
             other => ChildProblem::Failed {
                 child,

@@ -31,6 +31,8 @@ pub struct Killed {
     pub thread: ThreadId,
     /// Whether an agent was working and was ended with all its descendants.
     pub agent_ended: bool,
+    /// Whether the thread was a run of a pipeline: then a step was ended, be it a program, a wait or the agent of a child.
+    pub is_run: bool,
     /// The step that an agent had finished and no engine had committed, if there is one. It can be forked.
     pub finished_step: Option<CasRef>,
     /// The children that worked for its next step, and theirs. They were ended, too.
@@ -85,6 +87,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     Ok(Killed {
         thread: id,
         agent_ended,
+        is_run: is_run(&runner.site.store, thread::find(&runner.site, id)?.head()).unwrap_or(false),
         // The thread is ended even if the pending record cannot be read.
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
         children,

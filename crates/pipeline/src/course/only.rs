@@ -97,9 +97,26 @@ fn find(
             return Ok(with_body(step, body, item));
         }
     }
-    let near = suggest::nearest(name, steps.iter().map(|step| step.name.as_str()));
-    let near = near.map(str::to_owned);
+    let near = near(steps, name);
     Err(OnlyError::Unknown(name.to_owned(), near))
+}
+
+/// Returns the step that a wrong name probably means: one of a loop of this very name, else the nearest of all.
+fn near(steps: &[Step], name: &str) -> Option<String> {
+    let within = |step: &Step| -> Vec<(String, String)> {
+        let body = step.body().map_or(&[][..], |body| &body.steps);
+        let inner = body.iter().map(|inner| inner.name.clone());
+        inner
+            .map(|inner| (format!("{}.{inner}", step.name), inner))
+            .collect()
+    };
+    let inner: Vec<(String, String)> = steps.iter().flat_map(within).collect();
+    if let Some((full, _)) = inner.iter().find(|(_, inner)| inner == name) {
+        return Some(full.clone());
+    }
+    let all = steps.iter().map(|step| step.name.as_str());
+    let all = all.chain(inner.iter().map(|(full, _)| full.as_str()));
+    suggest::nearest(name, all).map(str::to_owned)
 }
 
 /// Returns a loop with this body and one item, in which nothing is a variable.

@@ -343,7 +343,7 @@ fn an_error_shows_the_last_lines() {
 fn ended(ended: Ended) -> StepResult {
     let none = Masks::of([]);
     let (end, _) = Capturing::new(Capture::Text, &none).finish(ended.exit_code());
-    result_of(ended, end, vec!["out".into()], vec!["err".into()])
+    result_of(("prog", ended), end, vec!["out".into()], vec!["err".into()])
 }
 
 #[test]
@@ -377,16 +377,17 @@ fn a_wait_that_takes_too_long_has_failed() {
         poll_count: 5,
         timed_out,
     };
-    assert_eq!(waited(wait(false), LimitOf::Step).exit_code, 0);
+    let wanted = ("in/*", 2);
+    assert_eq!(waited(wait(false), wanted, LimitOf::Step).exit_code, 0);
     for (limit, kind) in [
         (LimitOf::Step, ErrorKind::Timeout),
         (LimitOf::Run, ErrorKind::RunTimeout),
     ] {
-        let result = waited(wait(true), limit);
+        let result = waited(wait(true), wanted, limit);
         assert_eq!((result.exit_code, &result.waited), (124, &Some(wait(true))));
         let error = result.error.unwrap();
         assert_eq!(error.kind, kind);
-        let expected = "1 file after 2000 ms, and that is not enough";
+        let expected = "1 file matches `in/*` after 2000 ms, and 2 must";
         assert_eq!(error.message, expected);
     }
 }

@@ -21,7 +21,7 @@ use crate::StorageError;
 const ATTEMPTS: &str = "attempts.jsonl";
 const CHAIN: &str = "chain.json";
 const POSITIONS: &str = "positions.json";
-const STANDING: &str = "standing.json";
+pub(super) const STANDING: &str = "standing.json";
 const USED: &str = "used.json";
 const CHILDREN: &str = "children.json";
 const MISFIT: &str = "misfit.json";

@@ -9,6 +9,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::{Pending, RefusedStep};
 
 use super::checksum::{self, Checksum, with_checksum};
+use super::ledger::STANDING;
 use super::records::{Records, json};
 use crate::StorageError;
 
@@ -40,7 +41,13 @@ impl Outbox {
         if !content.is_empty() && content.iter().all(|byte| *byte == b' ') {
             return Ok(None);
         }
-        let torn = |problem: String| StorageError::TornRecord { path, problem };
+        // Only runs of pipelines have such a record.
+        let of_run = self.records.file(STANDING).exists();
+        let torn = |problem: String| StorageError::TornRecord {
+            path,
+            of_run,
+            problem,
+        };
         match checksum::parse(&content) {
             Ok((pending, Checksum::Fits | Checksum::Absent)) => Ok(Some(pending)),
             Ok((_, Checksum::Differs)) => Err(torn(

@@ -148,17 +148,17 @@ pub(crate) struct ResumeArgs {
     /// Go on under the workflow file as it is now
     #[arg(long)]
     pub(crate) accept_changed_workflow: bool,
-    /// Start a new run with the same context, and leave this one as it is
+    /// Start a new run with the same context but for what is given anew, and leave this one as it is
     #[arg(long, conflicts_with_all = ["from", "accept_changed_workflow", "repair"])]
     pub(crate) force_restart: bool,
     /// Make state.json again from the thread, if it is missing or damaged
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Not taken: it is here for an error that says why
-    #[arg(long, value_name = "KEY=VALUE", hide = true)]
+    /// A value of the context of the run that `--force-restart` starts; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) context: Vec<String>,
-    /// Not taken, as `context`
-    #[arg(long, value_name = "FILE", hide = true)]
+    /// A JSON file with values of that context
+    #[arg(long, value_name = "FILE")]
     pub(crate) context_file: Option<PathBuf>,
 }
 

@@ -49,7 +49,8 @@ impl FromArgMatches for RunWords {
         let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
         for (id, flag) in REFUSED {
             if is_given(id) {
-                let message = format!("`watch` makes several runs, so there is no `{flag}`\n");
+                let message =
+                    format!("`watch` makes several runs, so there is no `{flag}`: leave it out\n");
                 return Err(Error::raw(ErrorKind::ArgumentConflict, message));
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context, args: &CleanRunsArgs) -> Result<Exit, Failu
         exit: Exit::Usage,
         ..failure
     })?;
-    let folder = place::state_dir(context, &args.place);
+    let folder = place::state_dir(context, &args.place)?;
     let mut view = CleanedRuns::new(args.dry_run);
     let mut newer = 0;
     for (name, at) in place::newest_first(&folder)? {

@@ -1,11 +1,14 @@
 //! `uwf orchestrate list`, `status` and `report`. They change nothing.
 
-use uwf_engine::{run_status, run_story, run_summary};
+use std::path::Path;
+
+use uwf_engine::{RunStatusView, run_status, run_story, run_summary};
 
 use super::place;
-use crate::args::{ListRunsArgs, ReportArgs, RunStatusArgs};
+use crate::args::{ListRunsArgs, PlaceArgs, ReportArgs, RunStatusArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
+use crate::hints::run_name::RunName;
 use crate::hints::runs::failed;
 use crate::output::{Form, Format, print, print_document, print_long};
 use crate::text::{RunList, RunRow, RunStatusPage, run_report};
@@ -19,7 +22,7 @@ pub(super) fn format(context: &Context, json: bool) -> Format {
 }
 
 pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure> {
-    let folder = place::state_dir(context, &args.place);
+    let folder = place::state_dir(context, &args.place)?;
     let runs = place::newest_first(&folder)?.into_iter();
     // A run that cannot be read does not hide the others.
     let row = |(name, at)| match read(context, &at) {
@@ -49,13 +52,23 @@ fn read(
 pub(super) fn status(context: &Context, args: &RunStatusArgs) -> Result<(), Failure> {
     let thread = place::find_or_newest(context, &args.place, args.run.as_deref())?;
     let status = run_status(context.site(), thread).map_err(|error| failed(error, None))?;
-    print(&RunStatusPage(status), format(context, args.json))
+    let name = name_of(context, &args.place, &status);
+    let page = RunStatusPage::new(status, &name);
+    print(&page, format(context, args.json))
+}
+
+/// Returns how commands that are typed here name a run.
+fn name_of(context: &Context, place: &PlaceArgs, status: &RunStatusView) -> RunName {
+    let folder = status.state_file.parent().unwrap_or(Path::new(""));
+    let run = (status.run.run_id.as_str(), status.run.thread);
+    place::name_in(context, place, run, folder)
 }
 
 pub(super) fn report(context: &Context, args: &ReportArgs) -> Result<(), Failure> {
     let thread = place::find_or_newest(context, &args.place, args.run.as_deref())?;
     let story = run_story(context.site(), thread).map_err(|error| failed(error, None))?;
     let asked = args.format.and_then(Form::data).or(context.asked);
-    let page = run_report(&story);
+    let name = name_of(context, &args.place, &story.status);
+    let page = run_report(&story, &name);
     print_document(&story, &page, asked, &context.pager)
 }

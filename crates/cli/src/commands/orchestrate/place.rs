@@ -2,31 +2,49 @@
 
 use std::path::{Path, PathBuf};
 
-use uwf_engine::{RunOrigin, find_thread, run_origin};
+use uwf_engine::{RunOrigin, RunReport, find_thread, run_origin};
+use uwf_pipeline::run_id_problem;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunRoot, ThreadPlace};
+use uwf_util::shell_words;
 
 use crate::args::PlaceArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
+use crate::hints::run_name::RunName;
 
 /// The variable that names the folder of all runs.
 pub(super) const STATE_DIR: &str = "ORCHESTRATE_STATE_DIR";
+/// What shows the names of runs.
+const LISTED: &str = "`uwf orchestrate list` shows the runs";
 /// The folder of all runs in a workspace.
 pub(super) const RUNS: &str = ".orchestrate/runs";
 
-/// Returns the workspace.
-pub(super) fn workspace(context: &Context, place: &PlaceArgs) -> PathBuf {
+/// Returns the workspace. One that the caller names must be there.
+pub(super) fn workspace(context: &Context, place: &PlaceArgs) -> Result<PathBuf, Failure> {
     let cwd = context.site().env.cwd();
-    match &place.workspace {
-        Some(folder) => cwd.join(folder),
-        None => cwd.to_owned(),
+    let Some(folder) = &place.workspace else {
+        return Ok(cwd.to_owned());
+    };
+    let folder = cwd.join(folder);
+    match std::fs::metadata(&folder) {
+        Ok(found) if found.is_dir() => Ok(folder),
+        Ok(_) => Err(no_workspace(&folder, &"it is no folder")),
+        Err(error) => Err(no_workspace(&folder, &error)),
     }
 }
 
+/// Returns the failure of a call whose workspace cannot be used.
+pub(super) fn no_workspace(folder: &Path, cause: &impl ToString) -> Failure {
+    Failure::usage(format!("cannot use the workspace `{}`", folder.display()))
+        .cause(cause)
+        .hint("`--workspace` names a folder")
+}
+
 /// Returns the folder of all runs.
-pub(super) fn state_dir(context: &Context, place: &PlaceArgs) -> PathBuf {
-    chosen(context, place).unwrap_or_else(|| workspace(context, place).join(RUNS))
+pub(super) fn state_dir(context: &Context, place: &PlaceArgs) -> Result<PathBuf, Failure> {
+    let workspace = workspace(context, place)?;
+    Ok(chosen(context, place).unwrap_or_else(|| workspace.join(RUNS)))
 }
 
 /// Returns the folder of all runs that the caller chose.
@@ -74,7 +92,7 @@ pub(super) fn find_or_newest(
     if let Some(name) = name {
         return find(context, place, name);
     }
-    let folder = state_dir(context, place);
+    let folder = state_dir(context, place)?;
     match newest_first(&folder)?.into_iter().next() {
         Some((_, place)) => of_place(context, &place),
         None => Err(
@@ -87,23 +105,52 @@ pub(super) fn find_or_newest(
 
 /// Finds a run by its id or the beginning of it, or by its thread.
 pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<ThreadId, Failure> {
-    let folder = state_dir(context, place);
-    let runs = names(&folder)?;
-    let exact = runs.iter().filter(|run| *run == name);
-    let mut found: Vec<&String> = exact.collect();
-    if found.is_empty() {
-        found = runs.iter().filter(|run| run.starts_with(name)).collect();
+    let folder = state_dir(context, place)?;
+    if name.is_empty() {
+        return Err(Failure::usage("no run is named: the argument is empty").hint(LISTED));
     }
+    let runs = names(&folder)?;
+    let exact = run_id_problem(name).is_none() && folder.join(name).is_dir();
+    let found: Vec<&str> = match exact {
+        true => vec![name],
+        false => {
+            let begun = runs.iter().filter(|run| run.starts_with(name));
+            begun.map(String::as_str).collect()
+        }
+    };
     match &found[..] {
         [run] => match RunRoot::at(folder.join(run)).thread() {
             Some(place) => of_place(context, &place),
-            None => Err(unknown(name, &folder)),
+            None => Err(half_made(&folder.join(run), name)),
         },
         [] => find_thread(context.site(), name).map_err(|_| unknown(name, &folder)),
         several => Err(Failure {
             causes: several.iter().map(|run| format!("`{run}`")).collect(),
             ..Failure::usage(format!("`{name}` is the beginning of several runs"))
-        }),
+        }
+        .hint("type more of it")),
+    }
+}
+
+/// Returns how commands that are typed here name a run that this call worked on.
+pub(super) fn name_of(context: &Context, place: &PlaceArgs, report: &RunReport) -> RunName {
+    let folder = report.state_file.parent().unwrap_or(Path::new(""));
+    name_in(context, place, (&report.run_id, report.thread), folder)
+}
+
+/// Returns how commands that are typed here name a run with this folder.
+pub(super) fn name_in(
+    context: &Context,
+    place: &PlaceArgs,
+    (run, thread): (&str, ThreadId),
+    folder: &Path,
+) -> RunName {
+    let looked_in = state_dir(context, place).ok();
+    let looked_in = looked_in.and_then(|all| all.canonicalize().ok());
+    let is_in = folder.parent().and_then(|all| all.canonicalize().ok());
+    match looked_in.is_some() && looked_in == is_in {
+        true => RunName::in_place(run, place),
+        false => RunName::of_thread(run, thread.as_str()),
     }
 }
 
@@ -113,7 +160,7 @@ pub(super) fn check_workspace(
     place: &PlaceArgs,
     origin: &RunOrigin,
 ) -> Result<(), Failure> {
-    let named = workspace(context, place);
+    let named = workspace(context, place)?;
     let is_other = named
         .canonicalize()
         .is_ok_and(|named| named != origin.workspace);
@@ -150,5 +197,22 @@ fn unknown(name: &str, folder: &Path) -> Failure {
         "there is no run `{name}` in `{}`",
         folder.display()
     ))
-    .hint("`uwf orchestrate list` shows the runs")
+    .hint(LISTED)
+}
+
+/// Returns the failure of a call about a folder that does not tell which thread its run is.
+fn half_made(folder: &Path, run: &str) -> Failure {
+    let what = format!(
+        "`{}` has no record `thread`, by which its run is found",
+        folder.display()
+    );
+    let hint = match RunRoot::at(folder.to_owned()).state_file().exists() {
+        true => "`state.json` in it names the thread: `uwf orchestrate resume <thread>` goes on"
+            .to_owned(),
+        false => format!(
+            "nothing was run in it: `uwf orchestrate run WORKFLOW --run-id {}` makes the run",
+            shell_words::quote(run)
+        ),
+    };
+    Failure::usage(what).hint(hint)
 }

@@ -9,7 +9,7 @@ use uwf_runner::Workspace;
 use uwf_storage::Env;
 use uwf_util::time::{format_compact, is_compact};
 
-use super::place::STATE_DIR;
+use super::place::{STATE_DIR, no_workspace};
 use super::{invalid, read};
 use crate::args::{FinishArgs, QueueArgs, TaskCommand};
 use crate::commands::Context;
@@ -163,9 +163,5 @@ fn workspace(context: &Context, given: Option<&Path>) -> Result<Workspace, Failu
     let closed = [Some(folder.join(OWN_FOLDER)), state, Some(root)];
     let closed = closed.into_iter().flatten();
     let closed: Vec<PathBuf> = closed.filter(|folder| folder.is_dir()).collect();
-    Workspace::open(&folder, &closed).map_err(|error| {
-        Failure::usage(format!("cannot use the workspace `{}`", folder.display()))
-            .cause(&error)
-            .hint("`--workspace` names a folder")
-    })
+    Workspace::open(&folder, &closed).map_err(|error| no_workspace(&folder, &error))
 }

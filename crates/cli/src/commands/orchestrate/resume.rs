@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Map, Value};
 use uwf_engine::{
     Changes, FileNow, LostPicture, NewRun, ResumeWish, RunOrigin, resume_pipeline, run_origin,
     run_pipeline,
@@ -10,13 +11,15 @@ use uwf_pipeline::course::Steering;
 use uwf_pipeline::{MAX_FILE_BYTES, Pipeline, checksum, load};
 use uwf_protocol::exit::Exit;
 
-use super::run::{on_error, only_step};
+use super::run::{context_of, on_error, only_step};
 use super::work::{finish, settings, unfinished};
 use super::{invalid, place};
-use crate::args::ResumeArgs;
+use crate::args::{ContextArgs, ResumeArgs};
 use crate::commands::Context;
-use crate::failure::{Failure, warn};
+use crate::failure::{Failure, note, warn};
+use crate::hints::run_name::RunName;
 use crate::hints::runs::failed;
+use crate::hints::stopped_runs::Results;
 
 pub(super) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure> {
     let mut begun = None;
@@ -37,30 +40,40 @@ fn go_on(
     refuse_context(args)?;
     let settings = settings(context, &args.work)?;
     let thread = place::find(context, &args.place, &args.run)?;
-    let origin =
-        run_origin(context.site(), thread).map_err(|error| failed(error, Some(&args.run)))?;
-    let failed = |error| failed(error, Some(&origin.run_id));
+    let typed = RunName::in_place(&args.run, &args.place);
+    let origin = run_origin(context.site(), thread).map_err(|error| failed(error, Some(&typed)))?;
+    let run = (origin.run_id.as_str(), thread);
+    let name = place::name_in(context, &args.place, run, origin.root.path());
+    let failed = |error| failed(error, Some(&name));
+    let place = (&args.place, Results::Seen);
     place::check_workspace(context, &args.place, &origin)?;
     if args.force_restart {
         let new = again(&origin, args)?;
         let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
             *begun = Some((run.run_id.clone(), run.root.state_file()));
         });
-        return finish(context, &args.work, &report.map_err(failed)?);
+        return finish(context, &args.work, place, &report.map_err(failed)?);
     }
     let wish = wish(&origin, args)?;
     *begun = Some((origin.run_id.clone(), origin.root.state_file()));
     let report = resume_pipeline(&context.runner, thread, &wish, &settings);
-    finish(context, &args.work, &report.map_err(failed)?)
+    finish(context, &args.work, place, &report.map_err(failed)?)
 }
 
 /// The context belongs to the run, and its steps may have used it already.
 fn refuse_context(args: &ResumeArgs) -> Result<(), Failure> {
-    if args.context.is_empty() && args.context_file.is_none() {
+    if args.force_restart || args.context.is_empty() && args.context_file.is_none() {
         return Ok(());
     }
-    Err(Failure::usage("the context of a run is that which it was made with")
-        .hint("leave `--context` out, or make another run: `uwf orchestrate run <workflow> --context KEY=VALUE`"))
+    let run = RunName::in_place(&args.run, &args.place);
+    let restart = format!(
+        "{} --force-restart --context KEY=VALUE",
+        run.command("resume")
+    );
+    let what = "the context of a run is that which it was made with";
+    Err(Failure::usage(what).hint(format!(
+        "leave `--context` out, or start a new run: `{restart}`"
+    )))
 }
 
 fn wish(origin: &RunOrigin, args: &ResumeArgs) -> Result<ResumeWish, Failure> {
@@ -102,11 +115,20 @@ fn again(origin: &RunOrigin, args: &ResumeArgs) -> Result<NewRun, Failure> {
         return Err(Failure::usage(what).hint(kept_file(origin)));
     };
     let steering = origin.run.steering.clone();
+    // What the file says now stands in for keys that the run did not have.
+    let mut known = file.pipeline.context.clone();
+    known.extend(origin.run.context.clone());
+    let given = ContextArgs {
+        context: args.context.clone(),
+        context_file: args.context_file.clone(),
+    };
+    let context = context_of(&known, &given)?;
+    note_kept(&file.pipeline.context, origin, &context);
     Ok(NewRun {
         pipeline: file.pipeline,
         workflow_file: origin.workflow_file(),
         source: file.source,
-        context: origin.run.context.clone(),
+        context,
         steering: Steering {
             on_error: on_error(args.on_error).unwrap_or(steering.on_error),
             ..steering
@@ -116,6 +138,21 @@ fn again(origin: &RunOrigin, args: &ResumeArgs) -> Result<NewRun, Failure> {
         run_id: None,
         only: origin.run.only.clone(),
     })
+}
+
+/// Says which values of the context stay those of the old run although the file says something else.
+fn note_kept(file: &Map<String, Value>, origin: &RunOrigin, context: &Map<String, Value>) {
+    let kept = file.iter().filter(|(key, value)| {
+        let known = origin.run.context.get(*key);
+        known.is_some_and(|known| known != *value) && known == context.get(*key)
+    });
+    let keys: Vec<&str> = kept.map(|(key, _)| key.as_str()).collect();
+    if !keys.is_empty() {
+        note(&format!(
+            "the new run has `{}` of the context from the old one, and not from the file: `--context` changes it",
+            keys.join("`, `")
+        ));
+    }
 }
 
 /// The workflow file of a run as it is now.

@@ -6,17 +6,18 @@ use serde_json::{Map, Value};
 use uwf_engine::{MadeRun, NewRun, active_runs, run_pipeline};
 use uwf_pipeline::course::{Archive, OnError, Steering, WhenMode, only};
 use uwf_pipeline::nodes::OnlyNode;
-use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, load, merged_context};
+use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, merged_context};
 use uwf_protocol::exit::Exit;
 use uwf_runner::Workspace;
 
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings, unfinished};
-use super::{bytes_of, invalid, place, validate, warn_all};
+use super::{bytes_of, invalid, load_told, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints::runs::{failed, not_alone, others_at_work};
+use crate::hints::stopped_runs::Results;
 
 /// The time between two tries that nobody chose, in milliseconds.
 const USUAL_DELAY_MS: u64 = 1000;
@@ -47,8 +48,8 @@ fn make_and_do(
 ) -> Result<Exit, Failure> {
     let file = args.file.as_path();
     let (source, loaded) = loaded(file)?;
-    let values = context_of(&loaded, &args.context)?;
-    let workspace = place::workspace(context, &args.place);
+    let values = context_of(&loaded.pipeline.context, &args.context)?;
+    let workspace = place::workspace(context, &args.place)?;
     if args.dry_run {
         if args.clean_processed {
             say_what_would_go(&workspace, &loaded)?;
@@ -63,7 +64,11 @@ fn make_and_do(
     check_archive(&workspace, &loaded, &steering)?;
     if args.clean_processed {
         if !args.force {
-            refuse_others(context, &workspace, &place::state_dir(context, &args.place))?;
+            refuse_others(
+                context,
+                &workspace,
+                &place::state_dir(context, &args.place)?,
+            )?;
         }
         clean(&workspace, &loaded)?;
     }
@@ -84,6 +89,7 @@ fn make_and_do(
     finish(
         context,
         &args.work,
+        (&args.place, Results::Seen),
         &report.map_err(|error| failed(error, None))?,
     )
 }
@@ -91,8 +97,7 @@ fn make_and_do(
 /// Reads a workflow file that must be sound: its text, and what it means.
 pub(super) fn loaded(file: &Path) -> Result<(Vec<u8>, Loaded), Failure> {
     let source = bytes_of(file, "name the YAML file of a pipeline")?;
-    let loaded = load(&source, &file.to_string_lossy());
-    let loaded = loaded.map_err(|problems| invalid(file, &problems))?;
+    let loaded = load_told(&source, file).map_err(|problems| invalid(file, &problems))?;
     Ok((source.to_vec(), loaded))
 }
 
@@ -105,9 +110,9 @@ pub(super) fn only_step(pipeline: &Pipeline, wanted: &OnlyNode) -> Result<Pipeli
     only(pipeline, &wanted.step, wanted.item.as_ref(), mode).map_err(|error| not_alone(&error))
 }
 
-/// Returns the context of a run: that of the file, that of `--context-file`, then that of `--context`.
+/// Returns the context of a run: what it has without the options, that of `--context-file`, then that of `--context`.
 pub(super) fn context_of(
-    loaded: &Loaded,
+    base: &Map<String, Value>,
     args: &ContextArgs,
 ) -> Result<Map<String, Value>, Failure> {
     let of_file = match &args.context_file {
@@ -129,7 +134,7 @@ pub(super) fn context_of(
     let values: Vec<_> = values
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::usage(error.to_string()).hint("write `--context KEY=VALUE`"))?;
-    Ok(merged_context(&loaded.pipeline.context, of_file, values))
+    Ok(merged_context(base, of_file, values))
 }
 
 fn steering(args: &RunPipelineArgs) -> Steering {
@@ -160,9 +165,7 @@ pub(super) fn on_error(arg: Option<OnErrorArg>) -> Option<OnError> {
 
 /// Opens a workspace in which only folders of the user are looked at.
 fn open(workspace: &Path) -> Result<Workspace, Failure> {
-    Workspace::open(workspace, &[]).map_err(|error| {
-        Failure::usage(format!("`{}` is no workspace", workspace.display())).cause(&error)
-    })
+    Workspace::open(workspace, &[]).map_err(|error| place::no_workspace(workspace, &error))
 }
 
 fn refused(failure: &uwf_pipeline::Failure) -> Failure {

@@ -14,7 +14,9 @@ use super::{place, warn_all};
 use crate::args::RunStepArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
+use crate::hints::run_name::RunName;
 use crate::hints::runs::failed;
+use crate::hints::stopped_runs::Results;
 
 pub(super) fn run(context: &Context, args: &RunStepArgs) -> Result<Exit, Failure> {
     let mut made = None;
@@ -38,7 +40,7 @@ fn make_and_do(
         },
     };
     let pipeline = only_step(&loaded.pipeline, &only)?;
-    let values = context_of(&loaded, &args.context)?;
+    let values = context_of(&loaded.pipeline.context, &args.context)?;
     warn_all(&loaded);
     warn_of_secrets(context, &args.work, (&pipeline, &source), &values);
     let settings = settings(context, &args.work)?;
@@ -52,7 +54,7 @@ fn make_and_do(
             retries: retries(&args.retries),
             ..Steering::default()
         },
-        workspace: place::workspace(context, &args.place),
+        workspace: place::workspace(context, &args.place)?,
         state_dir: place::chosen(context, &args.place),
         run_id: args.run_id.clone(),
         only: Some(only),
@@ -60,9 +62,14 @@ fn make_and_do(
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
         *made = Some(run.clone());
     });
+    let results = match args.from_run {
+        Some(_) => Results::Seen,
+        None => Results::Unseen,
+    };
     finish(
         context,
         &args.work,
+        (&args.place, results),
         &report.map_err(|error| failed(error, None))?,
     )
 }
@@ -79,6 +86,7 @@ fn item(text: &str) -> Result<Value, Failure> {
 /// Returns the head of the run whose results the step sees.
 fn head_of(context: &Context, args: &RunStepArgs, run: &str) -> Result<String, Failure> {
     let thread = place::find(context, &args.place, run)?;
-    let origin = run_origin(context.site(), thread).map_err(|error| failed(error, Some(run)))?;
+    let origin = run_origin(context.site(), thread)
+        .map_err(|error| failed(error, Some(&RunName::in_place(run, &args.place))))?;
     Ok(origin.head.as_str().to_owned())
 }

@@ -49,10 +49,9 @@ pub(super) fn run(context: &Context, args: &WatchArgs) -> Result<Exit, Failure> 
             return Err(Failure::usage(format!("`--also {glob}` names no files")).cause(&why));
         }
     }
-    let folder = place::workspace(context, &args.run.place);
-    let workspace = Workspace::open(&folder, &[]).map_err(|error| {
-        Failure::usage(format!("`{}` is no workspace", folder.display())).cause(&error)
-    })?;
+    let folder = place::workspace(context, &args.run.place)?;
+    let workspace = Workspace::open(&folder, &[]);
+    let workspace = workspace.map_err(|error| place::no_workspace(&folder, &error))?;
     let active = match args.restart {
         true => ActiveRun::IsEnded,
         false => ActiveRun::Finishes,
@@ -139,7 +138,7 @@ impl Watch<'_> {
         command.stdin(Stdio::null());
         let tree = Tree::spawn(&mut command)
             .map_err(|error| Failure::request("cannot start the run").cause(&error))?;
-        let folder = place::state_dir(self.context, &self.args.run.place);
+        let folder = place::state_dir(self.context, &self.args.run.place)?;
         self.call = Some(Call {
             tree,
             root: RunRoot::at(folder.join(run_id)),

@@ -4,17 +4,18 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use uwf_engine::{Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
+use uwf_engine::{Backups, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
 use uwf_pipeline::StepStatus;
 use uwf_protocol::exit::Exit;
 use uwf_runner::{OutputText, Stream};
 use uwf_util::printable::printable;
 use uwf_util::time::format_duration;
 
-use crate::args::{LogLevel, WorkArgs};
+use super::place;
+use crate::args::{LogLevel, PlaceArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
-use crate::hints;
+use crate::hints::stopped_runs::{self, Asked, Results};
 use crate::output::{Format, print, print_line};
 use crate::text::{NoRunView, RunView};
 
@@ -143,24 +144,21 @@ pub(super) fn unfinished(args: &WorkArgs, run: Option<(&str, &Path)>, failure: F
 pub(super) fn finish(
     context: &Context,
     args: &WorkArgs,
+    (place, results): (&PlaceArgs, Results),
     report: &RunReport,
 ) -> Result<Exit, Failure> {
-    let view = RunView::of(report);
-    if let RunEnd::Held(held) = &report.end
-        && !args.quiet
-    {
-        note(&format!("{}: {}", held.key, held.error));
-        if let Some(hint) = hints::of(&held.error) {
-            note(&hints::here(&hint));
-        }
-    }
+    let run = place::name_of(context, place, report);
+    let asked = Asked { run, results };
+    let view = RunView::of(report, &asked);
     if args.json {
         print(&view, Format::Json)?;
-    } else if level(context, args) >= LogLevel::Info {
-        note(&view.line());
-        if let Some(next) = view.next() {
-            note(&format!("go on: {next}"));
-        }
     }
-    Ok(Exit::Run(view.exit_code()))
+    let code = view.exit_code();
+    if code != 0 {
+        // It is no failure of this call, of which `--json` would tell once more.
+        stopped_runs::failure(report, &asked, view.line(), code).print();
+    } else if !args.json && level(context, args) >= LogLevel::Info {
+        note(&view.line());
+    }
+    Ok(Exit::Run(code))
 }

@@ -31,7 +31,7 @@ pub(super) fn named(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>,
     };
     let found: Result<Vec<ThreadId>, Failure> = args.threads.iter().map(find).collect();
     found.map_err(|failure| Failure {
-        note: are_several.then(|| "no thread got a step: all names are checked first".to_owned()),
+        note: are_several.then(|| "no thread got a step: all names are checked first".into()),
         ..failure
     })
 }

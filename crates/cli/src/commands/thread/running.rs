@@ -45,7 +45,7 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         Exit::Request if failure.note.is_none() => Failure {
             note: Some(format!(
                 "thread {thread} is kept: `uwf thread run {thread}` goes on with it, `uwf thread rm --force {thread}` removes it"
-            )),
+            ).into()),
             ..failure
         },
         _ => failure,
@@ -170,8 +170,8 @@ impl Run<'_> {
 
     fn stopped(&self, exit: Exit, report: &StepReport, options: &StepOptions) -> StoppedView {
         let (thread, state) = (self.thread, &report.state);
-        let next = match hints::thread::next(thread, state) {
-            Some(next) => Some(next + &agent_option(options.agent.as_deref())),
+        let next = match hints::thread::next_with(thread, state, options.agent.as_deref()) {
+            Some(next) => Some(next),
             None if state.status == ThreadStatus::Completed => {
                 Some(format!("uwf thread read {thread}"))
             }
@@ -213,7 +213,10 @@ impl Run<'_> {
         }
         let next = match stopped {
             "paused" => Some(format!("uwf thread unpause {thread}")),
-            _ => is_again.then_some(go_on),
+            _ => match &failure.next {
+                Some(next) => Some(next.to_string()),
+                None => is_again.then_some(go_on),
+            },
         };
         let view = StoppedView {
             thread,

@@ -111,9 +111,9 @@ pub(super) fn failure_of(
         agent: options.agent.as_deref(),
         message,
     };
-    let hint = hints::after(&error, given);
     Failure {
-        hint,
+        hint: hints::after(&error, given),
+        next: hints::command(&error, given).map(String::into_boxed_str),
         ..Failure::from(error)
     }
 }

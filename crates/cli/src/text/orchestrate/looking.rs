@@ -6,6 +6,8 @@ use uwf_pipeline::nodes::Stream;
 use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 
+use crate::hints;
+use crate::hints::run_name::RunName;
 use crate::output::Show;
 use crate::text::Page;
 use crate::text::table::{fields, fitted, table};
@@ -70,12 +72,27 @@ pub(super) fn whole_seconds(iso: &str) -> &str {
 
 /// Where a run stands.
 #[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct RunStatusPage(pub(crate) RunStatusView);
+pub(crate) struct RunStatusPage {
+    #[serde(flatten)]
+    status: RunStatusView,
+    /// The command that lets the run go on, or follows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl RunStatusPage {
+    pub(crate) fn new(status: RunStatusView, name: &RunName) -> Self {
+        let next = next_command(&status, name);
+        Self {
+            next: next.map(|next| hints::here(&next).into_owned()),
+            status,
+        }
+    }
+}
 
 impl Show for RunStatusPage {
     fn text(&self, page: Page) -> String {
-        let status = &self.0;
+        let status = &self.status;
         let run = &status.run;
         let mut rows = vec![
             ("run", run.run_id.clone()),
@@ -114,9 +131,18 @@ impl Show for RunStatusPage {
         if status.exit_code == Some(0) && !status.failed_steps.is_empty() {
             rows.push(("failed", status.failed_steps.join(", ")));
         }
-        if let Some(next) = next_command(run) {
-            rows.push(("next", next));
+        if status.paused {
+            rows.push(("paused", "a person paused it".to_owned()));
         }
+        if let Some(child) = &status.child {
+            let why = child.message.as_deref();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            rows.push((
+                "child",
+                format!("{}  {}{why}", child.thread, child.status.as_str()),
+            ));
+        }
+        rows.extend(self.next.clone().map(|next| ("next", next)));
         format!("{}\n\n{}", fields(&rows, page), steps_table(status))
     }
 }
@@ -134,11 +160,18 @@ pub(super) fn status_words(status: &RunStatusView) -> String {
 }
 
 /// Returns the command that goes on with a run, if it can.
-pub(super) fn next_command(run: &RunSummary) -> Option<String> {
+pub(super) fn next_command(status: &RunStatusView, name: &RunName) -> Option<String> {
     use uwf_engine::RunPhase::{Cancelled, Completed, Failed, Interrupted, Running};
-    match run.status {
-        Failed | Interrupted => Some(format!("uwf orchestrate resume {}", run.run_id)),
-        Running => Some(format!("uwf orchestrate logs {} -f", run.run_id)),
+    match status.run.status {
+        Failed | Interrupted if status.paused => {
+            Some(format!("uwf thread unpause {}", status.run.thread))
+        }
+        Failed | Interrupted => {
+            let of_child = status.child.as_ref();
+            let of_child = of_child.and_then(hints::thread::next_of_held);
+            Some(of_child.unwrap_or_else(|| name.command("resume")))
+        }
+        Running => Some(format!("{} -f", name.command("logs"))),
         Completed | Cancelled => None,
     }
 }

@@ -1,5 +1,6 @@
 //! What happened in a run, as a Markdown page.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use uwf_engine::{RunEntry, RunStory, VisitView};
@@ -9,6 +10,9 @@ use uwf_util::markdown::{block, cell, code};
 use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 
+use crate::hints;
+use crate::hints::run_name::RunName;
+
 use super::looking::{next_command, status_words, stream_name};
 
 /// How many rows the table of steps has. Visits of items that went well give way.
@@ -17,9 +21,9 @@ const MOST_ROWS: usize = 200;
 const MOST_BLOCKS: usize = 50;
 
 /// Returns what happened in a run as a Markdown page.
-pub(crate) fn run_report(story: &RunStory) -> String {
+pub(crate) fn run_report(story: &RunStory, name: &RunName) -> String {
     let visits: Vec<&VisitView> = visits(story).collect();
-    let mut page = head(story);
+    let mut page = head(story, name);
     page.push_str(&steps(story));
     page.push_str(&loops(story, &visits));
     page.push_str(&failures(&visits));
@@ -35,7 +39,7 @@ fn visits(story: &RunStory) -> impl Iterator<Item = &VisitView> {
     })
 }
 
-fn head(story: &RunStory) -> String {
+fn head(story: &RunStory, name: &RunName) -> String {
     let run = &story.status.run;
     let mut rows = vec![
         ("status", status_words(&story.status)),
@@ -56,8 +60,8 @@ fn head(story: &RunStory) -> String {
         let context = serde_json::to_string(&story.context).unwrap_or_default();
         rows.push(("context", code(&uwf_util::text::cut(&context, 500))));
     }
-    if let Some(next) = next_command(run) {
-        rows.push(("next", code(&next)));
+    if let Some(next) = next_command(&story.status, name) {
+        rows.push(("next", code(&hints::here(&next))));
     }
     let mut page = format!("# Run {}\n\n| | |\n|---|---|\n", run.run_id);
     for (name, value) in rows {
@@ -154,16 +158,20 @@ fn row(entry: &RunEntry) -> String {
 /// Returns the loops with their counts and their failed items.
 fn loops(story: &RunStory, visits: &[&VisitView]) -> String {
     let mut lines = Vec::new();
+    // A step that was done again has what came of it the last time.
+    let newest = newest_visits(visits);
+    let stands = |visit: &&&VisitView| newest[&*visit.key].visit == visit.visit;
+    let standing: Vec<&VisitView> = visits.iter().filter(stands).copied().collect();
     for visit in visits {
         if let Some(items) = visit.items {
-            let failed = failed_within(&visit.key, visits);
+            let failed = failed_within(&visit.key, &standing);
             let count = counted(items.count, "item");
             let line = format!("- {}: {count}, {} failed{failed}", visit.key, items.failed);
             lines.push(line);
         }
     }
     for open in &story.status.loops {
-        let failed = failed_within(&open.key, visits);
+        let failed = failed_within(&open.key, &standing);
         let (number, total) = (open.index + 1, open.total);
         lines.push(format!(
             "- {}: at item {number} of {total}, {} failed so far{failed}",
@@ -179,8 +187,7 @@ fn failed_within(key: &str, visits: &[&VisitView]) -> String {
     let failed = visits
         .iter()
         .filter(|visit| visit.status == StepStatus::Failed && visit.key.starts_with(&begin));
-    let mut keys: Vec<&str> = failed.map(|visit| visit.key.as_str()).collect();
-    keys.dedup();
+    let keys: Vec<&str> = failed.map(|visit| visit.key.as_str()).collect();
     match keys.len() {
         0 => String::new(),
         1..=MOST_BLOCKS => format!("; failed steps: {}", keys.join(", ")),
@@ -192,17 +199,29 @@ fn failed_within(key: &str, visits: &[&VisitView]) -> String {
     }
 }
 
+/// Returns the newest visit of each step.
+fn newest_visits<'v>(visits: &[&'v VisitView]) -> HashMap<&'v str, &'v VisitView> {
+    let keyed = visits.iter().map(|visit| (visit.key.as_str(), *visit));
+    keyed.collect()
+}
+
 fn failures(visits: &[&VisitView]) -> String {
     let failed = visits
         .iter()
         .filter_map(|visit| visit.error.as_ref().map(|error| (*visit, error)));
-    let texts = failed.map(|(visit, error)| failure(visit, error));
+    let last = newest_visits(visits);
+    let texts = failed.map(|(visit, error)| failure(visit, error, last[&*visit.key]));
     section("Failures", &newest(texts.collect()))
 }
 
-fn failure(visit: &VisitView, error: &StepError) -> String {
+/// Returns a failure. `last` is the newest visit of the step.
+fn failure(visit: &VisitView, error: &StepError, last: &VisitView) -> String {
+    let later = match last.visit > visit.visit {
+        true => format!("; {} in visit {}", last.status.as_str(), last.visit),
+        false => String::new(),
+    };
     let mut text = format!(
-        "### {} (exit code {})\n\n{}\n",
+        "### {} (exit code {}{later})\n\n{}\n",
         visit.key,
         visit.exit_code,
         code(&error.message)

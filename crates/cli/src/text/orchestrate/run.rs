@@ -6,7 +6,9 @@ use serde::Serialize;
 use uwf_engine::{EngineError, RunEnd, RunReport};
 use uwf_protocol::exit::Exit;
 
+use crate::hints;
 use crate::hints::runs::LOCKED;
+use crate::hints::stopped_runs::Asked;
 use crate::output::Show;
 use crate::text::Page;
 
@@ -24,10 +26,11 @@ pub(crate) struct RunView {
     failed_steps: Vec<String>,
     duration_ms: u64,
     state_file: String,
+    /// The command that lets the run go on, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
     #[serde(skip)]
     message: Option<String>,
-    #[serde(skip)]
-    is_paused: bool,
 }
 
 /// What a command has to tell that ended before a run did.
@@ -58,7 +61,8 @@ impl NoRunView {
 }
 
 impl RunView {
-    pub(crate) fn of(report: &RunReport) -> Self {
+    pub(crate) fn of(report: &RunReport, asked: &Asked) -> Self {
+        let next = hints::stopped_runs::next(report, asked);
         let (status, exit_code) = match &report.end {
             RunEnd::Completed(outcome) => ("completed", code(outcome.exit_code)),
             RunEnd::NothingToDo => ("completed", 0),
@@ -74,6 +78,9 @@ impl RunView {
             RunEnd::Cancelled => (None, Some("a person ended it".to_owned())),
             RunEnd::Paused => (None, Some("a person paused it".to_owned())),
             RunEnd::NothingToDo => (None, Some("nothing is left to do".to_owned())),
+            RunEnd::Completed(outcome) if outcome.exit_code != 0 => {
+                (None, Some("its archive could not be made".to_owned()))
+            }
             RunEnd::Held(held) => {
                 let message = format!("step `{}` has no result yet", held.key);
                 (None, Some(message))
@@ -97,8 +104,8 @@ impl RunView {
             failed_steps,
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             state_file: report.state_file.display().to_string(),
+            next: next.map(|next| hints::here(&next).into_owned()),
             message,
-            is_paused: matches!(report.end, RunEnd::Paused),
         }
     }
 
@@ -120,15 +127,6 @@ impl RunView {
             );
         }
         line
-    }
-
-    /// Returns the command that goes on with the run, if there is one.
-    pub(crate) fn next(&self) -> Option<String> {
-        if self.is_paused {
-            return Some(format!("uwf thread unpause {}", self.thread));
-        }
-        let goes_on = matches!(self.status, "failed" | "interrupted");
-        goes_on.then(|| format!("uwf orchestrate resume {}", self.run_id))
     }
 }
 

@@ -1,14 +1,14 @@
 //! The result of a call that did a step, or failed to.
 
 use serde::Serialize;
-use uwf_engine::{AgentFailure, ChildReport, StepReport, ThreadStatus, agent_option};
+use uwf_engine::{AgentFailure, ChildReport, StepReport, ThreadStatus};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::Phase;
 use uwf_util::time;
 
 use super::{of_branch, refused_row, result_rows, state_line, why_suspended};
-use crate::hints::{self, thread::next};
+use crate::hints::{self, thread::next_with};
 use crate::output::Show;
 use crate::text::table::{Page, fields};
 
@@ -34,9 +34,8 @@ impl Show for StepView {
             report.result_problem.as_deref(),
         ));
         if report.state.status == ThreadStatus::Suspended {
-            let next = next(report.thread, &report.state);
-            let option = agent_option(self.agent.as_deref());
-            rows.extend(next.map(|next| ("next", next + &option)));
+            let next = next_with(report.thread, &report.state, self.agent.as_deref());
+            rows.extend(next.map(|next| ("next", next)));
         }
         fields(&rows, page)
     }

@@ -16,7 +16,7 @@ use super::cared::paused_row;
 use super::listed::age;
 use super::naming::naming_rows;
 use super::{of_branch, placed, refused_row, result_rows, state_line, why_suspended, word_for};
-use crate::hints::{self, thread::next};
+use crate::hints::{self, thread::next_of};
 use crate::local_time;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
@@ -72,7 +72,7 @@ impl Show for ShownView {
         rows.extend(result_rows(result.as_deref(), result_problem.as_deref()));
         let summary = view.summary.as_ref();
         rows.extend(summary.map(|summary| ("summary", summary.text.clone())));
-        let next = next(view.thread, &view.state).filter(|_| view.waiting_answer.is_none());
+        let next = next_of(view).filter(|_| view.waiting_answer.is_none());
         rows.extend(next.map(|next| ("next", next + &option_of_last(view))));
         if view.outline.resumable {
             let resume = format!("uwf thread resume {} -p \"…\"", view.thread);

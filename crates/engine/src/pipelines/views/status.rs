@@ -15,7 +15,10 @@ use super::summary::{RunSummary, summary_of};
 use super::{Found, RunPhase, found};
 use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::folder::root_of;
+use crate::pipelines::route::in_general;
 use crate::pipelines::secrets::masks;
+use crate::read::child_view::child_of_run;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::{EngineError, Site};
 
 /// Where a run stands.
@@ -40,8 +43,25 @@ pub struct RunStatusView {
     pub transition_count: u64,
     /// How many steps the chain has.
     pub chain_steps: u64,
+    /// Whether a person has paused it.
+    pub paused: bool,
+    /// The child thread that does the next step, if it cannot go on for now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<HeldChild>,
     /// The picture of the run. It may be gone.
     pub state_file: PathBuf,
+}
+
+/// A child thread that cannot go on before somebody does something.
+#[derive(Debug, Clone, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct HeldChild {
+    pub thread: ThreadId,
+    pub status: ThreadStatus,
+    /// Its question, or what else holds it.
+    pub message: Option<String>,
+    #[serde(skip)]
+    pub state: ThreadState,
 }
 
 /// The step that is being done.
@@ -147,7 +167,14 @@ fn status_of(
         total: open.items.len(),
         failed: open.failed,
     });
+    let next = chain.course.next();
+    let child = match run.status {
+        RunPhase::Interrupted => held_child(site, found, chain, &next, masks)?,
+        _ => None,
+    };
     Ok(RunStatusView {
+        paused: site.root.run(found.thread).pause.read()?.is_some(),
+        child,
         exit_code,
         error: error.map(|error| masked_error(&error, masks)),
         failed_steps,
@@ -159,6 +186,30 @@ fn status_of(
         state_file: root_of(chain.start.cwd.as_deref(), &chain.run, found.thread).state_file(),
         run,
     })
+}
+
+/// Returns the child of the next step, if it cannot go on for now.
+fn held_child(
+    site: &Site,
+    found: &Found,
+    chain: &RunChain,
+    next: &Route,
+    masks: &Masks,
+) -> Result<Option<HeldChild>, EngineError> {
+    let Ok(uwf_moderator::Route::To(next)) = in_general(next) else {
+        return Ok(None);
+    };
+    let at = (found.thread, found.newest);
+    let child = child_of_run(site, at, chain.course.pipeline(), &next.role)?;
+    let is_held =
+        |state: &ThreadState| !matches!(state.status, ThreadStatus::Idle | ThreadStatus::Running);
+    let held = child.filter(|(_, state)| is_held(state));
+    Ok(held.map(|(thread, state)| HeldChild {
+        thread,
+        status: state.status,
+        message: state.why().map(|why| masks.text(&why)),
+        state,
+    }))
 }
 
 /// Returns the exit code of a run that has stopped by itself, its failed steps, and why it has failed.

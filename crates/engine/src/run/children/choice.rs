@@ -119,11 +119,20 @@ impl Round<'_> {
                 ThreadStatus::Suspended if state.held_by == Some(HeldBy::Limit) => {
                     ChildProblem::Limit {
                         child,
+                        taken_by: None,
                         reached: state.reached,
+                    }
+                }
+                ThreadStatus::Suspended if state.held_by == Some(HeldBy::Failure) => {
+                    ChildProblem::Stopped {
+                        child,
+                        taken_by: None,
+                        message: state.suspend_message.unwrap_or_default(),
                     }
                 }
                 ThreadStatus::Suspended => ChildProblem::Waits {
                     child,
+                    taken_by: None,
                     message: state.suspend_message.unwrap_or_default(),
                 },
                 _ => continue,

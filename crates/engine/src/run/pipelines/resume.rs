@@ -138,6 +138,12 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
     if decided.accepted.is_some() {
         notes.push("the run goes on under the workflow file as it is now".to_owned());
     }
+    if !decided.kept_context.is_empty() {
+        let keys = decided.kept_context.join("`, `");
+        notes.push(format!(
+            "the run keeps the context that it was made with, although the file has changed `{keys}` of it"
+        ));
+    }
     if let Some(step) = &decided.changed_step {
         notes.push(format!(
             "step `{step}` is completed, and the file does it differently now"

@@ -104,6 +104,7 @@ fn report_of(run: &OwnedRun, report: RunReport) -> Result<StepReport, EngineErro
             let role = role(&held.key).map_err(|source| EngineError::Blocked { thread, source })?;
             let mut branches = Vec::new();
             let problem = problem_of(held.child, held.error, &mut branches);
+            let problem = problem.taken_by_child(held.child);
             Err(failed_in(thread, &role, branches.join(" / "), problem))
         }
         RunEnd::Completed(_)

@@ -1,7 +1,7 @@
 //! How a person wants a run to go on, and what that means for where it stands.
 
 use uwf_pipeline::course::{OnError, restart};
-use uwf_pipeline::{Course, Pipeline, differences};
+use uwf_pipeline::{Course, Pipeline, changed_keys, differences};
 use uwf_util::suggest;
 
 use crate::pipelines::resume_error::ResumeError;
@@ -58,6 +58,8 @@ pub(super) struct Decided<'w> {
     pub(super) accepted: Option<&'w FileNow>,
     /// The first completed step that the changed file does differently.
     pub(super) changed_step: Option<String>,
+    /// The keys of the context about which the changed file says something else. The run keeps what it has.
+    pub(super) kept_context: Vec<String>,
 }
 
 impl ResumeWish {
@@ -97,6 +99,9 @@ impl ResumeWish {
             on_error: self.on_error,
             accepted: file,
             changed_step,
+            kept_context: file.map_or_else(Vec::new, |file| {
+                changed_keys(&course.pipeline().context, &file.pipeline.context)
+            }),
         })
     }
 }
