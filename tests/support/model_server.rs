@@ -87,6 +87,17 @@ impl Scripted {
         self
     }
 
+    /// The same with another usage; of a good answer only.
+    pub(crate) fn using(mut self, usage: &Value) -> Self {
+        let Self::Answer { body, .. } = &mut self else {
+            panic!("only answers tell what they used");
+        };
+        let mut answer: Value = serde_json::from_str(body).expect("a good answer is JSON");
+        answer["usage"] = usage.clone();
+        *body = answer.to_string();
+        self
+    }
+
     /// A good answer that comes in pieces of text.
     pub(crate) fn streams(pieces: &[&str]) -> Self {
         let mut events: Vec<String> = pieces.iter().map(|piece| delta(piece)).collect();

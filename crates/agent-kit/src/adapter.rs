@@ -9,6 +9,7 @@ use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
+use uwf_protocol::prices::Prices;
 use uwf_protocol::run::{Launched, Phase, StartedSession};
 use uwf_storage::{Env, RunDir};
 
@@ -81,6 +82,8 @@ pub struct Task {
     pub supervision: Supervision,
     /// The mark of the attempt, if an engine started it.
     pub attempt: Option<String>,
+    /// What models cost whose agents do not tell it.
+    pub prices: Prices,
 }
 
 /// How a program ended whose output was not used.
@@ -240,6 +243,15 @@ pub struct Reply {
     pub refused: Vec<String>,
 }
 
+/// What a model used up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelUsage {
+    /// How much it was.
+    pub usage: Usage,
+    /// The model, if known.
+    pub model: Option<String>,
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -255,7 +267,7 @@ pub struct AdapterError {
     /// The session, if there is one. The next attempt continues it.
     pub session_id: Option<String>,
     /// What the agent used up, if it reports it.
-    pub usage: Option<Box<Usage>>,
+    pub usage: Option<Box<ModelUsage>>,
     /// The turns that were observed before it failed. The kit sets their indices.
     pub turns: Vec<Turn>,
     /// Whether it failed because the session to continue does not exist any more. The kit then starts a new one with
@@ -326,5 +338,6 @@ pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
         schema: Value::Null,
         supervision: Supervision::default(),
         attempt: None,
+        prices: Prices::default(),
     }
 }

@@ -3,11 +3,12 @@
 
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
+use uwf_protocol::prices::Prices;
 use uwf_protocol::run::Phase;
 use uwf_storage::Scratch;
 use uwf_util::text::counted;
 
-use crate::adapter::{Adapter, AdapterError, Reply, Task};
+use crate::adapter::{Adapter, AdapterError, ModelUsage, Reply, Task};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
 use crate::extractor::{Reading, Unread};
 use crate::prompt;
@@ -130,7 +131,7 @@ impl Conversation {
         let asked = message.as_deref().unwrap_or(&task.prompt);
         let extracted = extract(&reply.text, asked, schema).ok()?;
         (self.usage, self.answer_of) = (used, attempt);
-        self.take(message, Ok(reply)).ok()?;
+        self.take(message, Ok(reply), &task.prices).ok()?;
         Some((extracted, self.extraction()))
     }
 
@@ -162,7 +163,7 @@ impl Conversation {
             }
             let message = prompt::correction(&rejected.to_string(), schema.schema());
             let reply = adapter.resume(task, &session, &message);
-            self.take(Some(message), reply)?;
+            self.take(Some(message), reply, &task.prices)?;
         }
     }
 
@@ -212,7 +213,7 @@ impl Conversation {
             Opening::Prompt => {
                 (self.session_id, self.answered_before) = (None, false);
                 let reply = adapter.run(task);
-                self.take(None, reply)
+                self.take(None, reply, &task.prices)
             }
             Opening::Continue {
                 session,
@@ -224,7 +225,7 @@ impl Conversation {
                 self.session_id = Some(session.clone());
                 let reply = adapter.resume(task, session, &message);
                 self.answered_before = *answered;
-                self.take(Some(message), reply)
+                self.take(Some(message), reply, &task.prices)
             }
         }
     }
@@ -240,12 +241,13 @@ impl Conversation {
         &mut self,
         message: Option<String>,
         reply: Result<Reply, AdapterError>,
+        prices: &Prices,
     ) -> Result<(), Unfinished> {
         match reply {
             Ok(reply) => {
                 self.session_id = reply.session_id.or(self.session_id.take());
                 self.model = reply.model.or(self.model.take());
-                self.usage = sum(self.usage.take(), reply.usage);
+                self.add_usage(reply.usage, prices);
                 self.refused.extend(reply.refused);
                 self.exchanges.push(Exchange {
                     message,
@@ -256,11 +258,20 @@ impl Conversation {
             }
             Err(error) => {
                 self.session_id = error.session_id.clone().or(self.session_id.take());
-                self.usage = sum(self.usage.take(), error.usage.as_deref().cloned());
+                if let Some(ModelUsage { usage, model }) = error.usage.as_deref().cloned() {
+                    self.model = model.or(self.model.take());
+                    self.add_usage(Some(usage), prices);
+                }
                 self.unfinished.extend(error.turns.iter().cloned());
                 Err(Unfinished::Agent(error))
             }
         }
+    }
+
+    /// Adds what the model used up. It cost what the agent tells, or else what its tokens cost.
+    fn add_usage(&mut self, usage: Option<Usage>, prices: &Prices) {
+        let priced = usage.map(|usage| prices.priced(&usage, self.model.as_deref()));
+        self.usage = sum(self.usage.take(), priced);
     }
 
     /// Returns the failure class of a conversation that ended without an answer that fits.

@@ -1,6 +1,7 @@
 //! The errors of the kit itself, before and after the agent.
 
 use uwf_cas_fs::StoreError;
+use uwf_config::ConfigError;
 use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
 use uwf_protocol::workflow_stored::StoredError;
@@ -55,6 +56,9 @@ pub enum KitError {
     /// A variable of the environment that must hold a hash does not.
     #[error(transparent)]
     Id(#[from] IdError),
+    /// The config, which has prices, cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -101,6 +105,9 @@ impl KitError {
             }
             Self::Store(StoreError::Damaged { .. }) => {
                 Some("`uwf cas verify` lists every damaged node".to_owned())
+            }
+            Self::Config(ConfigError::Invalid { .. }) => {
+                Some("`uwf config validate` tells all that is wrong with it".to_owned())
             }
             error => error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned()),
         }

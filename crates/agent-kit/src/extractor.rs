@@ -11,6 +11,7 @@ use uwf_config::{ConfigError, load_dotenv};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::policy::ExtractPolicy;
+use uwf_protocol::prices::Prices;
 use uwf_storage::{Env, Root};
 use uwf_util::size;
 
@@ -19,7 +20,9 @@ use crate::extract::{Extracted, RoleSchema, grounding};
 use crate::llm::{
     CallLimits, Client, Endpoint, LlmError, Message, ModelError, Purpose, ToolRequest, ToolSpec,
 };
-use crate::tool_loop::{Cause, Finish, Finished, Limits, ToolLoop, ToolLoopError, Toolbox};
+use crate::tool_loop::{
+    Cause, Finish, Finished, Limits, ToolLoop, ToolLoopError, Toolbox, Transcript,
+};
 
 /// How often the model may correct what it read.
 const CORRECTIONS: u32 = 1;
@@ -42,6 +45,8 @@ pub struct Extractor<'a> {
     pub schema: &'a RoleSchema,
     /// The policy of the role. It overrides the config.
     pub policy: Option<ExtractPolicy>,
+    /// What models cost whose providers do not tell it.
+    pub prices: &'a Prices,
 }
 
 /// What became of an answer.
@@ -141,21 +146,28 @@ impl Extractor<'_> {
             self.run_loop(&mut client, &mut NoTools, answer)
         };
         match result {
-            Ok((finished, extracted)) => Reading::Done(Box::new(Read {
-                extracted,
-                model: finished
-                    .transcript
-                    .model
-                    .unwrap_or_else(|| client.endpoint().model.clone()),
-                rounds: finished.transcript.rounds,
-                usage: finished.transcript.usage,
-            })),
-            Err(error) => Reading::Failed(Box::new(Unread {
-                code: error.code(),
-                problem: error.to_string(),
-                hint: error.hint(),
-                usage: Some(error.transcript.usage).filter(|usage| *usage != Usage::default()),
-            })),
+            Ok((finished, extracted)) => {
+                let served = finished.transcript.model;
+                let model = served.unwrap_or_else(|| client.endpoint().model.clone());
+                Reading::Done(Box::new(Read {
+                    extracted,
+                    rounds: finished.transcript.rounds,
+                    usage: self.prices.priced(&finished.transcript.usage, Some(&model)),
+                    model,
+                }))
+            }
+            Err(error) => {
+                let (code, problem, hint) = (error.code(), error.to_string(), error.hint());
+                let Transcript { model, usage, .. } = error.transcript;
+                let model = model.unwrap_or_else(|| client.endpoint().model.clone());
+                let is_told = usage != Usage::default();
+                Reading::Failed(Box::new(Unread {
+                    code,
+                    problem,
+                    hint,
+                    usage: is_told.then(|| self.prices.priced(&usage, Some(&model))),
+                }))
+            }
         }
     }
 

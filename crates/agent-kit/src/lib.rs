@@ -22,7 +22,7 @@ pub mod tool_loop;
 mod error;
 mod session;
 
-pub use adapter::{Adapter, AdapterError, Reply, Supervision, Task, Unread};
+pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, Unread};
 pub use error::KitError;
 pub use live_file::LiveFile;
 pub use serve::{perform, serve};

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
 use uwf_protocol::nodes::{Turn, Usage};
+use uwf_protocol::prices::Prices;
 use uwf_protocol::run::StartedSession;
 use uwf_storage::RunDir;
 
@@ -19,6 +20,7 @@ const TURN: &str = "{\"index\":";
 pub struct LiveFile {
     run: RunDir,
     task: StartedSession,
+    prices: Prices,
     /// Whether the session of `task` is known and not yet on record.
     session_is_new: bool,
     file: Option<File>,
@@ -34,6 +36,7 @@ impl LiveFile {
         Self {
             run: RunDir::at(task.run_dir.clone()),
             task: task.started_session(String::new()),
+            prices: task.prices.clone(),
             session_is_new: false,
             file: None,
             turns: 0,
@@ -65,12 +68,13 @@ impl LiveFile {
     }
 
     /// Records what this call has used up so far, for an agent that is ended before it answers.
-    pub fn usage(&mut self, so_far: &Usage) {
+    pub fn usage(&mut self, so_far: &Usage, model: Option<&str>) {
+        let so_far = self.prices.priced(so_far, model);
         let run = &self.run;
         let before = self
             .used_before
             .get_or_insert_with(|| run.scratch.usage().unwrap_or_default());
-        let _ = run.scratch.write_usage(&before.plus(so_far));
+        let _ = run.scratch.write_usage(&before.plus(&so_far));
     }
 
     /// Opens the file and counts its turns: those of earlier calls of the step, such as before a correction.
@@ -141,8 +145,8 @@ mod tests {
         };
         for _ in 0..2 {
             let mut live = LiveFile::of(&task);
-            live.usage(&tokens(5));
-            live.usage(&tokens(7));
+            live.usage(&tokens(5), None);
+            live.usage(&tokens(7), None);
         }
         let run = RunDir::at(dir.path().to_owned());
         assert_eq!(run.scratch.usage(), Some(tokens(14)));

@@ -10,7 +10,7 @@ use uwf_protocol::agent::{CallForm, parse_engine_mark};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
 use uwf_protocol::run::Pending;
-use uwf_protocol::schemas;
+use uwf_protocol::schemas::{self, DetailField};
 use uwf_storage::{Env, RunDir};
 
 use crate::KitError;
@@ -145,9 +145,9 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         raw,
         refused_calls: conversation.refused_calls(),
     };
-    let detail_type = match detail.refused_calls.is_empty() {
-        true => schemas::DETAIL,
-        false => batch.put(schemas::META, &schemas::detail_with_refusals(), now_ms)?,
+    let detail_type = match detail.fields().as_slice() {
+        [] => schemas::DETAIL,
+        fields => batch.put(schemas::META, &DetailField::schema(fields), now_ms)?,
     };
     Ok(batch.put(detail_type, &payload(&detail), now_ms)?)
 }

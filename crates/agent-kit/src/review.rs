@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use uwf_config::{ConfigError, load_dotenv};
+use uwf_protocol::config::Config;
 use uwf_protocol::nodes::Usage;
+use uwf_protocol::prices::Prices;
 use uwf_protocol::review::{Decision, ReviewFailure, ReviewReply, ReviewRequest, Wanted};
 use uwf_storage::{Env, Root};
 use uwf_util::text::cut;
 
 use crate::extractor::NoTools;
 use crate::llm::{CallLimits, Client, Endpoint, Message, ModelError, Purpose, resolve};
-use crate::tool_loop::{Finish, Limits, ToolLoop, ToolLoopError};
+use crate::tool_loop::{Finish, Limits, ToolLoop, ToolLoopError, Transcript};
 
 /// How often the model is asked at most.
 const ROUNDS: u32 = 4;
@@ -70,7 +72,10 @@ pub fn answer_request(env: &Env) -> i32 {
 fn review(env: &Env, request: &ReviewRequest) -> Result<ReviewReply, ReviewFailure> {
     let root = Root::resolve(None, env)
         .map_err(|error| ReviewFailure::new("no_root", error.to_string()))?;
-    let (endpoint, env) = endpoint(env, &root, request.model.as_deref())?;
+    let config = uwf_config::load(&root).map_err(|error| of_config(&error))?;
+    let config = config.unwrap_or_default();
+    let (endpoint, env) = endpoint(env, &root, &config, request.model.as_deref())?;
+    let prices = Prices::of(&config.prices);
     let limits = CallLimits {
         timeout: Duration::from_millis(request.limit_ms),
         ..CallLimits::default()
@@ -105,24 +110,30 @@ fn review(env: &Env, request: &ReviewRequest) -> Result<ReviewReply, ReviewFailu
             corrections: ROUNDS - 1,
         },
     );
-    let transcript = finished.map_err(|error| of_loop(&error))?.transcript;
-    let served = transcript.model;
-    let model = served.unwrap_or_else(|| client.endpoint().model.clone());
+    let asked = client.endpoint().model.clone();
+    let transcript = finished
+        .map_err(|error| of_loop(&error, &asked, &prices))?
+        .transcript;
+    let model = transcript.model.unwrap_or(asked);
+    let usage = prices.priced(&transcript.usage, Some(&model));
     let answer = reply
         .take()
         .expect("a loop that is finished has an accepted result");
-    Ok(answer.into_reply(model, transcript.usage))
+    Ok(answer.into_reply(model, usage))
 }
 
 /// Returns the model, and the environment with what `.env` adds to it.
-fn endpoint(env: &Env, root: &Root, alias: Option<&str>) -> Result<(Endpoint, Env), ReviewFailure> {
-    let config = uwf_config::load(root).map_err(|error| of_config(&error))?;
-    let config = config.unwrap_or_default();
+fn endpoint(
+    env: &Env,
+    root: &Root,
+    config: &Config,
+    alias: Option<&str>,
+) -> Result<(Endpoint, Env), ReviewFailure> {
     let env = env
         .clone()
         .with_defaults(load_dotenv(root).map_err(|error| of_config(&error))?);
     let purpose = alias.map_or(Purpose::Agent, Purpose::Alias);
-    let endpoint = resolve(&config, &env, purpose).map_err(|error| of_model(&error))?;
+    let endpoint = resolve(config, &env, purpose).map_err(|error| of_model(&error))?;
     Ok((endpoint, env))
 }
 
@@ -216,11 +227,13 @@ fn described(request: &ReviewRequest) -> String {
     text
 }
 
-fn of_loop(error: &ToolLoopError) -> ReviewFailure {
-    let usage = &error.transcript.usage;
+fn of_loop(error: &ToolLoopError, asked: &str, prices: &Prices) -> ReviewFailure {
+    let Transcript { usage, model, .. } = &error.transcript;
+    let model = model.as_deref().unwrap_or(asked);
+    let is_told = *usage != Usage::default();
     ReviewFailure {
         hint: error.hint(),
-        usage: (*usage != Usage::default()).then(|| Box::new(usage.clone())),
+        usage: is_told.then(|| Box::new(prices.priced(usage, Some(model)))),
         ..ReviewFailure::new(error.code(), error.to_string())
     }
 }

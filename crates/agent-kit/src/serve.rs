@@ -10,6 +10,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::prices::Prices;
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, StorageError, ThreadLock};
@@ -75,11 +76,13 @@ pub fn perform(
     env: &Env,
 ) -> Result<Finished, Failure> {
     let root = Root::resolve(None, env).map_err(KitError::from)?;
+    let config = uwf_config::load(&root).map_err(KitError::from)?;
     let service = Service {
         call,
         env,
         run: root.run(call.thread),
         store: Store::open(root.cas_dir(env)),
+        prices: Prices::of(&config.unwrap_or_default().prices),
         root,
     };
     // An agent started by an engine has inherited the thread's lock and keeps it even if the engine dies.
@@ -103,6 +106,7 @@ struct Service<'a> {
     root: Root,
     store: Store,
     run: RunDir,
+    prices: Prices,
 }
 
 impl Service<'_> {
@@ -207,6 +211,7 @@ impl Service<'_> {
             store: &self.store,
             schema: &context.schema,
             policy: context.role.extract,
+            prices: &self.prices,
         };
         let mut read = |answer: &str| extractor.read(answer);
         let schema = &context.schema;
@@ -351,6 +356,7 @@ impl Service<'_> {
             schema: context.schema.schema().clone(),
             supervision: Supervision::of(env),
             attempt: env.var(ATTEMPT).map(ToOwned::to_owned),
+            prices: self.prices.clone(),
         })
     }
 }

@@ -92,8 +92,13 @@ pub enum Observed<'a> {
     Turn(&'a Turn),
     /// A piece of an answer has come.
     Text(&'a str),
-    /// An answer is complete: the sum over all of them.
-    Usage(&'a Usage),
+    /// An answer is complete.
+    Usage {
+        /// The sum over all of them.
+        usage: &'a Usage,
+        /// The model, by the provider's word.
+        model: Option<&'a str>,
+    },
 }
 
 /// What happened so far.
@@ -275,7 +280,10 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
             .chat(&request, &mut |text| observe(Observed::Text(text)))?;
         transcript.usage = transcript.usage.plus(&reply.usage);
         transcript.model = reply.model.clone().or(transcript.model.take());
-        (self.observe)(Observed::Usage(&transcript.usage));
+        (self.observe)(Observed::Usage {
+            usage: &transcript.usage,
+            model: transcript.model.as_deref(),
+        });
         Ok(reply)
     }
 

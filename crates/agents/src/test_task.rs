@@ -23,5 +23,6 @@ pub(crate) fn task(run_dir: &Path) -> Task {
         schema: Value::Null,
         supervision: uwf_agent_kit::Supervision::default(),
         attempt: None,
+        prices: uwf_protocol::prices::Prices::default(),
     }
 }

@@ -77,29 +77,35 @@ mod tests {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{name}");
         }
         let later = [
-            (
-                schemas::DETAIL_WITH_REFUSALS,
-                schemas::detail_with_refusals(),
-            ),
             (schemas::TURN_WITH_IDS, schemas::turn_with_ids()),
             (
                 schemas::WORKFLOW_WITH_CHILDREN,
                 schemas::workflow_with_children(),
             ),
             (schemas::START_NODE_OF_CHILD, schemas::start_node_of_child()),
-            (schemas::DETAIL_OF_CHILDREN, schemas::detail_of_children()),
             (schemas::BYTES_PART, schemas::bytes_part()),
             (schemas::BYTES, schemas::bytes()),
-            (schemas::VERDICT, schemas::verdict()),
-            (schemas::SUMMARY, schemas::summary()),
             (schemas::START_NODE_OF_RUN, schemas::start_node_of_run()),
             (schemas::PIPELINE, schemas::pipeline()),
             (schemas::RUN, schemas::run()),
             (schemas::RESULT, schemas::result()),
-            (schemas::VISIT, schemas::visit()),
             (schemas::RESUME, schemas::resume()),
             (schemas::ARCHIVE, schemas::archive()),
         ];
+        let details = schemas::DetailField::sets().into_iter();
+        let details = details.map(|present| {
+            let hash = schemas::DetailField::type_hash(&present);
+            (hash, schemas::DetailField::schema(&present))
+        });
+        let with_costs = schemas::CostKind::ALL.into_iter().flat_map(|cost| {
+            [
+                cost.verdict(),
+                cost.summary(),
+                cost.detail_of_children(),
+                cost.visit(),
+            ]
+        });
+        let later = later.into_iter().chain(details).chain(with_costs);
         for (hash, schema) in schemas::all().into_iter().chain(later) {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");
         }

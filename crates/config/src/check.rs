@@ -4,6 +4,7 @@
 use serde::Serialize;
 use uwf_protocol::endpoint;
 use uwf_protocol::limits::Limits;
+use uwf_protocol::prices::{ModelPattern, PriceEntry};
 use uwf_util::suggest;
 use uwf_yaml::{At, Data, Dialect, Key, Node};
 
@@ -115,12 +116,14 @@ impl<'a> Check<'a> {
             };
             match shape {
                 Shape::Value(kind) => self.value(*kind, key, value),
-                Shape::Entries(fields) => {
-                    for (Key { text: name, .. }, entry) in self.entries_of(value, key) {
-                        let key = format!("{key}.{name}");
-                        self.has_value(&key, entry);
-                        self.fields(fields, &key, entry);
+                Shape::Entries(fields) => self.named(fields, key, value),
+                Shape::Prices => {
+                    for (Key { at, text: model }, _) in entries(value).unwrap_or_default() {
+                        if let Err(problem) = model.parse::<ModelPattern>() {
+                            self.error(*at, &format!("{key}.{model}"), problem.to_string());
+                        }
                     }
+                    self.named(key::PRICE, key, value);
                 }
                 Shape::Known(names, fields) => self.known(names, fields, key, value),
                 Shape::Section(fields) => self.fields(fields, key, value),
@@ -137,6 +140,15 @@ impl<'a> Check<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// Checks entries whose names the user chooses.
+    fn named(&mut self, fields: Fields, key: &str, node: &'a Node) {
+        for (Key { text: name, .. }, entry) in self.entries_of(node, key) {
+            let key = format!("{key}.{name}");
+            self.has_value(&key, entry);
+            self.fields(fields, &key, entry);
         }
     }
 
@@ -252,6 +264,10 @@ impl<'a> Check<'a> {
         for (Key { at, text: name }, provider) in below(root, "providers") {
             self.needs(&format!("providers.{name}"), *at, provider, &["baseUrl"]);
         }
+        for (Key { at, text: model }, price) in below(root, "prices") {
+            let key = format!("prices.{model}");
+            self.needs(&key, *at, price, &PriceEntry::NEEDED);
+        }
         for (Key { at, text: name }, agent) in below(root, "agents") {
             self.needs(&format!("agents.{name}"), *at, agent, &["command"]);
         }
@@ -341,130 +357,4 @@ fn below<'a>(root: &'a Node, section: &str) -> &'a [(Key, Node)] {
 }
 
 #[cfg(test)]
-mod tests {
-    use uwf_protocol::config::Config;
-
-    use super::*;
-
-    fn shown(text: &str) -> Vec<String> {
-        let findings = check(text, &|name| name == "SET");
-        let show =
-            |one: &Finding| format!("{}:{} {}: {}", one.line, one.column, one.key, one.problem);
-        let errors = findings.errors.iter().map(show);
-        errors
-            .chain(
-                findings
-                    .warnings
-                    .iter()
-                    .map(|one| format!("warning {}", show(one))),
-            )
-            .collect()
-    }
-
-    #[test]
-    fn a_sound_file_has_no_findings() {
-        for text in [
-            "",
-            "# nothing\n",
-            "agents:\nagentOverrides: null\n",
-            "providers: { p: { baseUrl: 'http://h/v1', apiKeyEnv: SET } }\n\
-             models: { m: { provider: p, name: n } }\n\
-             agents: { a: { command: c, args: [x], timeout: 5m, protocol: named } }\n\
-             defaultAgent: a\ndefaultModel: m\n\
-             agentOverrides: { w: { r: a } }\nmodelOverrides: { extract: m }\n",
-        ] {
-            assert_eq!(shown(text), Vec::<String>::new(), "{text}");
-        }
-    }
-
-    #[test]
-    fn all_findings_are_reported_at_once_with_their_places() {
-        let text = "\
-defaultAgent: wrter
-agnts: {}
-agents:
-  writer:
-    comand: x
-    timeout: soon
-models:
-  m: { provider: nobody, name: n }
-agentOverrides:
-  w: { r: gone }
-providers:
-  p: { baseUrl: ftp, apiKeyEnv: UNSET }
-";
-        let found = shown(text);
-        let begins = [
-            "1:15 defaultAgent: `wrter` is not in `agents`, did you mean `writer`?",
-            "2:1 agnts: `agnts` is not known, did you mean `agents`?",
-            "4:3 agents.writer: `command` is missing",
-            "5:5 agents.writer.comand: `comand` is not known, did you mean `command`?",
-            "6:14 agents.writer.timeout: `soon` is not a duration",
-            "8:18 models.m.provider: `nobody` is not in `providers`",
-            "10:11 agentOverrides.w.r: `gone` is not in `agents`",
-            "12:17 providers.p.baseUrl: not an address",
-            "warning 12:33 providers.p.apiKeyEnv: the variable `UNSET`",
-        ];
-        assert_eq!(found.len(), begins.len(), "{found:#?}");
-        for (found, begin) in found.iter().zip(begins) {
-            assert!(found.starts_with(begin), "{found} … {begin}");
-        }
-    }
-
-    /// The check reports an `unreadable` error exactly for the texts that the program cannot load.
-    #[test]
-    fn the_check_and_the_program_agree() {
-        for text in [
-            "[]",
-            "x",
-            "agents: []",
-            "agents: 1",
-            "agents: { a: x }",
-            "agents: { a: { command: [] } }",
-            "agents: { a: { command: c, args: x } }",
-            "agents: { a: { command: c, args: [1] } }",
-            "agents: { a: { command: c, args: [[x]] } }",
-            "agents: { a: { command: c, args: null } }",
-            "agents: { a: { command: c, protocol: both } }",
-            "agents: { a: { command: 12 } }",
-            "agents: { a: { command: true } }",
-            "agents: { a: null }",
-            "agents:",
-            "providers: ~",
-            "agentOverrides: { w: null }",
-            "agentOverrides: { w: { r: null } }",
-            "modelOverrides: { extract: null }",
-            "modelOverrides: { extract: [] }",
-            "defaultAgent:",
-            "defaultAgent: {}",
-            "limits:",
-            "limits: { maxSteps: 1, maxVisits: { r: 2 }, maxCostUsd: 0.5, maxDuration: 2h }",
-            "limits: { maxSteps: 0 }",
-            "limits: { maxSteps: '1' }",
-            "limits: { maxSteps: 1.5 }",
-            "limits: { maxVisits: { r: 0 } }",
-            "limits: { maxVisits: [] }",
-            "limits: { maxCostUsd: -1 }",
-            "limits: { maxDuration: 5 }",
-            "limits: { maxStep: 1 }",
-            "limits: { unknownUsage: maybe }",
-            "concurrency: { maxRunning: 2 }",
-            "concurrency: { maxRunning: 0 }",
-            "concurrency: { maxRunning: x }",
-            "concurrency: { max: 1 }",
-            "concurrency:",
-            "maxDepth: 2",
-            "maxDepth: 0",
-            "agents: { a: { command: c, maxRunning: 5000000000 } }",
-            "a: [",
-            "defaultAgent: a\ndefaultAgent: b",
-        ] {
-            let findings = check(text, &|_| true);
-            let unreadable = findings.errors.iter().any(|one| one.unreadable);
-            let root = uwf_yaml::parse(text, Dialect::Tolerant);
-            let loaded = root
-                .is_ok_and(|root| root.is_none_or(|root| root.to_type::<Option<Config>>().is_ok()));
-            assert_eq!(loaded, !unreadable, "{text}: {findings:?}");
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
 use uwf_protocol::hooks::HookEvent;
 use uwf_protocol::limits::{self, Limits};
+use uwf_protocol::prices::{ModelPattern, Rate};
 use uwf_util::{suggest, time};
 
 use crate::ConfigError;
@@ -31,6 +32,8 @@ pub(crate) enum Kind {
     Flag,
     /// The value of a limit.
     Limit,
+    /// US dollars for a million tokens.
+    Rate,
     /// One of some words.
     Word(&'static [&'static str]),
 }
@@ -47,6 +50,8 @@ pub(crate) enum Shape {
     Limits,
     /// `<name>.<field>`.
     Entries(Fields),
+    /// `<model>.<field>`, where the model is a name or the beginning of names.
+    Prices,
     /// `<event>.<field>`, where the event is one of these.
     Known(&'static [&'static str], Fields),
     /// `<purpose>`, one of these.
@@ -88,10 +93,17 @@ const SUMMARY: Fields = &[
     ("model", Kind::Text),
     ("timeout", Kind::Duration),
 ];
+pub(crate) const PRICE: Fields = &[
+    ("input", Kind::Rate),
+    ("output", Kind::Rate),
+    ("cacheRead", Kind::Rate),
+    ("cacheWrite", Kind::Rate),
+];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 pub(crate) const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),
     ("models", Shape::Entries(MODEL)),
+    ("prices", Shape::Prices),
     ("agents", Shape::Entries(AGENT)),
     ("agentOverrides", Shape::MapOfMaps),
     ("modelOverrides", Shape::Purposes(Config::PURPOSES)),
@@ -126,12 +138,13 @@ pub fn keys() -> Vec<String> {
                 keys.extend(keys_of.map(|(field, _)| format!("{top}.<event>.{field}")));
             }
             Shape::MapOfMaps => keys.push(format!("{top}.<workflow>.<role>")),
+            Shape::Prices => {
+                let keys_of = PRICE.iter();
+                keys.extend(keys_of.map(|(field, _)| format!("{top}.<model>.{field}")));
+            }
             Shape::Entries(fields) => {
-                keys.extend(
-                    fields
-                        .iter()
-                        .map(|(field, _)| format!("{top}.<name>.{field}")),
-                );
+                let keys_of = fields.iter();
+                keys.extend(keys_of.map(|(field, _)| format!("{top}.<name>.{field}")));
             }
         }
     }
@@ -248,7 +261,7 @@ impl Kind {
         let value = match self {
             Self::Limit => limit(key, text)?.value(),
             // `problem_with` refuses a text of the wrong kind.
-            Self::Count | Self::Flag => {
+            Self::Count | Self::Flag | Self::Rate => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
             }
             Self::TextList => serde_json::from_str::<Vec<String>>(text)
@@ -273,6 +286,10 @@ impl Kind {
             (_, Value::Array(_) | Value::Object(_)) => Some("a single value is needed".to_owned()),
             (Self::Text, _) => None,
             (Self::Limit, value) => limit(key, &plain(value)).err(),
+            (Self::Rate, value) => {
+                let rate = plain(value).parse::<Rate>();
+                rate.err().map(|error| error.to_string())
+            }
             (Self::Count, value) => {
                 let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
                 let is_count = count.is_some_and(|count| (1..=MAX_COUNT).contains(&count));
@@ -374,20 +391,36 @@ fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
             None => return Err(format!("incomplete: `{top}.<workflow>.<role>`")),
         },
         (Shape::Known(names, fields), rest) => known_path(top, names, fields, rest)?,
-        (Shape::Entries(fields), rest) => match rest.and_then(|rest| rest.rsplit_once('.')) {
-            Some((name, field)) => (vec![top, name, field], kind_of(field, fields)?),
-            None => {
-                let fields = listed(fields.iter().map(|(field, _)| *field));
-                return Err(format!(
-                    "incomplete: `{top}.<name>.<field>`, where the field is one of {fields}"
-                ));
-            }
-        },
+        (Shape::Prices, rest) => {
+            let path = entry_path(top, "model", PRICE, rest)?;
+            let name: Result<ModelPattern, _> = path.0[1].parse();
+            name.map_err(|error| error.to_string())?;
+            path
+        }
+        (Shape::Entries(fields), rest) => entry_path(top, "name", fields, rest)?,
     };
     if path.iter().any(|segment| segment.is_empty()) {
         return Err("a part of it is empty".to_owned());
     }
     Ok((path, kind))
+}
+
+/// Parses what follows a top-level key whose entries have names that the user chooses.
+fn entry_path<'a>(
+    top: &'a str,
+    placeholder: &str,
+    fields: Fields,
+    rest: Option<&'a str>,
+) -> Result<(Vec<&'a str>, Kind), String> {
+    match rest.and_then(|rest| rest.rsplit_once('.')) {
+        Some((name, field)) => Ok((vec![top, name, field], kind_of(field, fields)?)),
+        None => {
+            let fields = listed(fields.iter().map(|(field, _)| *field));
+            Err(format!(
+                "incomplete: `{top}.<{placeholder}>.<field>`, where the field is one of {fields}"
+            ))
+        }
+    }
 }
 
 /// Parses what follows a top-level key whose entries have known names.

@@ -47,10 +47,9 @@ impl ChildrenDetail {
     /// Reads the detail of a step; `None` if no child threads did it. The visit of a step of a pipeline may name one.
     #[must_use]
     pub fn of(type_hash: CasRef, detail: &Value) -> Option<Self> {
-        match type_hash {
-            schemas::DETAIL_OF_CHILDREN | schemas::VISIT => Self::deserialize(detail).ok(),
-            _ => None,
-        }
+        let mut types = schemas::DETAILS_OF_CHILDREN.iter().chain(&schemas::VISITS);
+        types.find(|known| **known == type_hash)?;
+        Self::deserialize(detail).ok()
     }
 }
 

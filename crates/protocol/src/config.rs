@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::hooks::{Hook, HookEvent};
 use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
+use crate::prices::{ModelPattern, PriceEntry};
 use crate::workflow::WorkflowSupervisor;
 
 /// The whole file.
@@ -21,6 +22,12 @@ pub struct Config {
     /// Models, by alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub models: IndexMap<String, Model>,
+    /// What models cost, in US dollars for a million tokens. It goes before the table that comes with the program.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub prices: IndexMap<ModelPattern, PriceEntry>,
     /// Agents, by alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agents: IndexMap<String, AgentConfig>,

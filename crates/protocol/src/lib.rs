@@ -17,6 +17,7 @@ pub mod limits;
 pub mod naming;
 pub mod nodes;
 pub mod policy;
+pub mod prices;
 pub mod program;
 pub mod review;
 pub mod run;

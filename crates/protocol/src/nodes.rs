@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use uwf_util::amount::dollars;
+use uwf_util::amount::without_noise;
 use uwf_util::text::counted;
 
 use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
-use crate::schemas;
+use crate::schemas::{self, CostKind, DetailField};
 
 /// The root of a thread: which workflow, and what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +93,21 @@ pub struct Detail {
     pub refused_calls: Vec<RefusedCalls>,
 }
 
+impl Detail {
+    /// Returns which of the fields it has that few details have. They decide its type.
+    #[must_use]
+    pub fn fields(&self) -> Vec<DetailField> {
+        let has = |field: &DetailField| match field {
+            DetailField::RefusedCalls => !self.refused_calls.is_empty(),
+            DetailField::CostEstimated => {
+                let usage = self.usage.as_ref();
+                usage.is_some_and(|usage| usage.cost_kind() == CostKind::Estimated)
+            }
+        };
+        DetailField::ALL.into_iter().filter(has).collect()
+    }
+}
+
 /// How often the calls of one tool were refused, because the agent lacks the permission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedCalls {
@@ -142,17 +157,29 @@ pub struct Usage {
     pub input_tokens: Option<u64>,
     /// Tokens that the model wrote.
     pub output_tokens: Option<u64>,
-    /// Tokens that were read from a cache.
+    /// Those of them that were read from a cache.
     pub cached_tokens: Option<u64>,
+    /// Those of them that were written to a cache. A node has them only if they explain an estimated cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
     /// Turns that the model took.
     pub turns: Option<u64>,
     /// Cost in US dollars.
     pub cost_usd: Option<f64>,
+    /// Whether the cost, or a part of it, was computed from tokens and prices. A node with such a cost has a type of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     /// Time spent, in milliseconds.
     pub duration_ms: Option<u64>,
 }
 
 impl Usage {
+    /// Returns how the cost is known.
+    #[must_use]
+    pub fn cost_kind(&self) -> CostKind {
+        CostKind::of(self.cost_estimated)
+    }
+
     /// Returns the sum of both. An unknown and a known amount make the known amount: it is a lower bound.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
@@ -166,8 +193,10 @@ impl Usage {
             input_tokens: add(self.input_tokens, other.input_tokens),
             output_tokens: add(self.output_tokens, other.output_tokens),
             cached_tokens: add(self.cached_tokens, other.cached_tokens),
+            cache_write_tokens: add(self.cache_write_tokens, other.cache_write_tokens),
             turns: add(self.turns, other.turns),
-            cost_usd: add(self.cost_usd, other.cost_usd),
+            cost_usd: add(self.cost_usd, other.cost_usd).map(without_noise),
+            cost_estimated: self.cost_estimated || other.cost_estimated,
             duration_ms: add(self.duration_ms, other.duration_ms),
         }
     }
@@ -187,7 +216,7 @@ impl Usage {
             self.input_tokens.map(cached),
             self.output_tokens.map(out),
             self.turns.map(|turns| counted(turns, "turn")),
-            self.cost_usd.map(dollars),
+            self.cost_usd.map(|usd| self.cost_kind().show(usd)),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
@@ -214,7 +243,7 @@ impl Usage {
     #[must_use]
     pub fn of_step(agent: &str, detail_type: CasRef, detail: &Value) -> Self {
         let is_told = detail.get("usage").is_some_and(|usage| !usage.is_null());
-        if detail_type != schemas::VISIT || is_told {
+        if !schemas::VISITS.contains(&detail_type) || is_told {
             return Self::of_detail(detail);
         }
         Self::of_visit(agent)
@@ -401,10 +430,15 @@ mod tests {
             cached_tokens: Some(1000),
             turns: Some(1),
             cost_usd: Some(0.0214),
-            duration_ms: None,
+            ..Usage::default()
         };
         let note = "1200 tokens in (1000 cached), 80 out, 1 turn, $0.02";
         assert_eq!(usage.note().as_deref(), Some(note));
+        let estimated = Usage {
+            cost_estimated: true,
+            ..usage
+        };
+        assert!(estimated.note().unwrap().ends_with("1 turn, ~$0.02"));
         let cheap = Usage {
             output_tokens: Some(3),
             cost_usd: Some(0.000_25),

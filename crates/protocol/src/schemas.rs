@@ -4,14 +4,18 @@
 //! one is a new schema under a new hash, never an edit.
 
 mod children;
+mod costs;
+mod details;
 mod runs;
 
 use serde_json::{Value, json};
 use uwf_schema::Violation;
 
 use crate::ids::CasRef;
-pub use children::{detail_of_children, start_node_of_child, workflow_with_children};
-pub use runs::{archive, pipeline, result, resume, run, start_node_of_run, visit};
+pub use children::{start_node_of_child, workflow_with_children};
+pub use costs::{CostKind, DETAILS_OF_CHILDREN, SUMMARIES, VERDICTS, VISITS};
+pub use details::{DETAIL, DETAILS, DetailField};
+pub use runs::{archive, pipeline, result, resume, run, start_node_of_run};
 
 /// The schema of schemas, which types itself.
 pub const META: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -35,14 +39,10 @@ pub const PIPELINE: CasRef = CasRef::from_digits(b"3ZTH51YPAQDRW");
 pub const RUN: CasRef = CasRef::from_digits(b"ESSMM268KGWS8");
 /// Results of the steps of pipelines.
 pub const RESULT: CasRef = CasRef::from_digits(b"434PDVRN6SJJ6");
-/// How visits of such steps went.
-pub const VISIT: CasRef = CasRef::from_digits(b"A7D2SV79510Q6");
 /// How runs were resumed.
 pub const RESUME: CasRef = CasRef::from_digits(b"04HR5AC4DH1WF");
 /// What came of the archives of runs.
 pub const ARCHIVE: CasRef = CasRef::from_digits(b"7QT9G4RCEX43E");
-/// The detail of a step that child threads did. The schema is put into a store with the first of them.
-pub const DETAIL_OF_CHILDREN: CasRef = CasRef::from_digits(b"7XW481CXM8KXN");
 /// Step nodes.
 pub const STEP_NODE: CasRef = CasRef::from_digits(b"108DB063KRQWW");
 /// Workflows in the form with `meta`, `conditions`, and list edges beside status maps.
@@ -59,13 +59,6 @@ pub const WORKFLOWS: [CasRef; 4] = [
     WORKFLOW_WITH_OPTIONS,
     WORKFLOW_WITH_CHILDREN,
 ];
-/// Detail nodes of the agent kit.
-pub const DETAIL: CasRef = CasRef::from_digits(b"BVC993YSEPJZD");
-/// Detail nodes with refused tool calls; only steps with such calls have one. The schema is put into a store with the first
-/// such node.
-pub const DETAIL_WITH_REFUSALS: CasRef = CasRef::from_digits(b"4Y5E30W8Y1322");
-/// Every type under which the agent kit stores details.
-pub const DETAILS: [CasRef; 2] = [DETAIL, DETAIL_WITH_REFUSALS];
 /// Turn nodes of the agent kit.
 pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
 /// Turn nodes whose tool calls have ids, or that answer such a call. The schema is put into a store with the first such
@@ -77,10 +70,6 @@ pub const BYTES_PART: CasRef = CasRef::from_digits(b"78ZBMNB90D9K4");
 /// Byte strings of any length: how long it is, and its parts in order. Its schema comes into a store with the first of
 /// them.
 pub const BYTES: CasRef = CasRef::from_digits(b"92ZN62FP3273R");
-/// Verdicts on threads. Its schema comes into a store with the first of them.
-pub const VERDICT: CasRef = CasRef::from_digits(b"C1Y3WGBHJ6XG6");
-/// Summaries of threads. Its schema comes into a store with the first of them.
-pub const SUMMARY: CasRef = CasRef::from_digits(b"EM885TP5M6WPX");
 
 /// Returns every schema that a new store gets, children before the nodes that need them, with its hash.
 #[must_use]
@@ -93,7 +82,7 @@ pub fn all() -> Vec<(CasRef, Value)> {
         (START_NODE, start_node()),
         (STEP_NODE, step_node()),
         (TURN, turn()),
-        (DETAIL, detail()),
+        (DETAIL, DetailField::schema(&[])),
     ]
 }
 
@@ -288,54 +277,6 @@ fn turn() -> Value {
     })
 }
 
-/// Returns the schema of what a model used up.
-fn usage() -> Value {
-    let count = || nullable(integer());
-    json!({
-        "type": "object",
-        "required": [
-            "inputTokens", "outputTokens", "cachedTokens", "turns", "costUsd", "durationMs"
-        ],
-        "additionalProperties": false,
-        "properties": {
-            "inputTokens": count(),
-            "outputTokens": count(),
-            "cachedTokens": count(),
-            "turns": count(),
-            "costUsd": nullable(json!({ "type": "number" })),
-            "durationMs": count(),
-        },
-    })
-}
-
-fn detail() -> Value {
-    let extraction = json!({
-        "type": "object",
-        "required": ["method", "attempts", "model"],
-        "additionalProperties": false,
-        "properties": {
-            "method": { "type": "string", "enum": ["frontmatter", "correction", "llm"] },
-            "attempts": integer(),
-            "model": nullable(string()),
-        },
-    });
-    json!({
-        "title": "uwf detail",
-        "type": "object",
-        "required": ["agent", "sessionId", "model", "turns", "usage", "extraction", "raw"],
-        "additionalProperties": false,
-        "properties": {
-            "agent": string(),
-            "sessionId": nullable(string()),
-            "model": nullable(string()),
-            "turns": { "type": "array", "items": reference() },
-            "usage": nullable(usage()),
-            "extraction": extraction,
-            "raw": reference(),
-        },
-    })
-}
-
 /// Returns the schema of [`BYTES_PART`].
 #[must_use]
 pub fn bytes_part() -> Value {
@@ -362,23 +303,6 @@ pub fn bytes() -> Value {
     })
 }
 
-/// Returns the schema of [`DETAIL_WITH_REFUSALS`].
-#[must_use]
-pub fn detail_with_refusals() -> Value {
-    let refused = json!({
-        "type": "object",
-        "required": ["tool", "calls"],
-        "additionalProperties": false,
-        "properties": { "tool": string(), "calls": integer() },
-    });
-    let mut schema = detail();
-    schema["properties"]["refusedCalls"] = json!({ "type": "array", "items": refused });
-    if let Some(required) = schema["required"].as_array_mut() {
-        required.push("refusedCalls".into());
-    }
-    schema
-}
-
 /// Returns the schema of [`TURN_WITH_IDS`].
 #[must_use]
 pub fn turn_with_ids() -> Value {
@@ -401,43 +325,6 @@ pub fn turn_with_ids() -> Value {
     schema["properties"]["toolCalls"] = nullable(json!({ "type": "array", "items": call }));
     schema["properties"]["answers"] = answers;
     schema
-}
-
-/// Returns the schema of [`VERDICT`].
-#[must_use]
-pub fn verdict() -> Value {
-    json!({
-        "title": "uwf verdict",
-        "description": "What a model says about a thread at a head: whether it goes on, and why.",
-        "type": "object",
-        "required": ["head", "decision", "reason", "model", "usage"],
-        "additionalProperties": false,
-        "properties": {
-            "head": reference(),
-            "decision": { "type": "string", "enum": ["continue", "suspend"] },
-            "reason": string(),
-            "model": string(),
-            "usage": usage(),
-        },
-    })
-}
-
-/// Returns the schema of [`SUMMARY`].
-#[must_use]
-pub fn summary() -> Value {
-    json!({
-        "title": "uwf summary",
-        "description": "What a model says about what has happened in a thread up to a head.",
-        "type": "object",
-        "required": ["head", "text", "model", "usage"],
-        "additionalProperties": false,
-        "properties": {
-            "head": reference(),
-            "text": string(),
-            "model": string(),
-            "usage": usage(),
-        },
-    })
 }
 
 #[cfg(test)]

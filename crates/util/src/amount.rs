@@ -13,6 +13,12 @@ pub fn dollars(dollars: f64) -> String {
     text.trim_end_matches('0').to_owned()
 }
 
+/// Rounds dollars to ten decimals: the rest is what adding binary fractions makes of decimal ones.
+#[must_use]
+pub fn without_noise(dollars: f64) -> f64 {
+    (dollars * 1e10).round() / 1e10
+}
+
 /// Returns a number with three digits at most and its unit, such as `1.2k`.
 #[must_use]
 pub fn short(number: u64) -> String {
@@ -47,6 +53,11 @@ mod tests {
             "<$0.000001",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_sum_of_dollars_has_no_binary_noise() {
+        assert_eq!(without_noise(0.1 + 0.2).to_string(), "0.3");
     }
 
     #[test]

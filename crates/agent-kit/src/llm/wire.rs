@@ -278,11 +278,24 @@ pub(super) fn read_usage(body: &Value, usage: &mut Usage) {
     let details = reported
         .get("prompt_tokens_details")
         .and_then(Value::as_object);
-    usage.input_tokens = number(reported, "prompt_tokens").or(usage.input_tokens);
-    usage.output_tokens = number(reported, "completion_tokens").or(usage.output_tokens);
+    let input = number(reported, "prompt_tokens");
+    let output = number(reported, "completion_tokens");
+    // Some endpoints count what the model reasons in the total only.
+    let total = number(reported, "total_tokens");
+    let rest = total.and_then(|total| total.checked_sub(input?));
+    usage.input_tokens = input.or(usage.input_tokens);
+    usage.output_tokens = output
+        .map(|output| output.max(rest.unwrap_or(0)))
+        .or(usage.output_tokens);
+    // DeepSeek and Moonshot have names of their own for it.
     usage.cached_tokens = details
         .and_then(|details| number(details, "cached_tokens"))
+        .or_else(|| number(reported, "prompt_cache_hit_tokens"))
+        .or_else(|| number(reported, "cached_tokens"))
         .or(usage.cached_tokens);
+    usage.cache_write_tokens = details
+        .and_then(|details| number(details, "cache_write_tokens"))
+        .or(usage.cache_write_tokens);
     usage.cost_usd = reported
         .get("cost")
         .and_then(Value::as_f64)

@@ -109,6 +109,33 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
 }
 
 #[test]
+fn the_tokens_of_all_rounds_are_summed() {
+    let told = |input: u64, cached: u64, written: u64| {
+        json!({
+            "prompt_tokens": input, "completion_tokens": 5,
+            "prompt_tokens_details": { "cached_tokens": cached, "cache_write_tokens": written },
+        })
+    };
+    let ran = run(
+        vec![
+            Scripted::calls(&[("echo", json!({ "a": 1 }))]).using(&told(100, 0, 90)),
+            Scripted::calls(&[("finish", json!({ "n": 1 }))]).using(&told(120, 90, 20)),
+        ],
+        true,
+    );
+    let usage = ran.result.unwrap().transcript.usage;
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(220), Some(10))
+    );
+    assert_eq!(
+        (usage.cached_tokens, usage.cache_write_tokens),
+        (Some(90), Some(110))
+    );
+    assert_eq!(usage.cost_usd, None);
+}
+
+#[test]
 fn tools_are_called_in_order_until_the_result_is_submitted() {
     let ran = run(
         vec![

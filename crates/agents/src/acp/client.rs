@@ -386,13 +386,27 @@ fn resuming_method(capabilities: &Value) -> Option<&'static str> {
     can_resume.then_some("session/resume")
 }
 
-/// Reads what a prompt used up, as far as the agent tells.
+/// Reads what a prompt used up, as far as the agent tells. The total tells whether tokens of the cache are part of the input,
+/// and thoughts part of the output.
 fn usage(usage: &Value) -> Usage {
     let count = |name: &str| usage[name].as_u64();
+    let (input, output) = (count("inputTokens"), count("outputTokens"));
+    let (read, written) = (count("cachedReadTokens"), count("cachedWriteTokens"));
+    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
+    let thought = count("thoughtTokens").unwrap_or(0);
+    let sum = input.unwrap_or(0).saturating_add(output.unwrap_or(0));
+    let beside = count("totalTokens").and_then(|total| total.checked_sub(sum));
+    let (more_input, more_output) = match beside {
+        Some(beside) if beside == cached.saturating_add(thought) => (cached, thought),
+        Some(beside) if beside == cached => (cached, 0),
+        Some(beside) if beside == thought => (0, thought),
+        Some(_) | None => (0, 0),
+    };
     Usage {
-        input_tokens: count("inputTokens"),
-        output_tokens: count("outputTokens"),
-        cached_tokens: count("cachedReadTokens"),
+        input_tokens: input.map(|input| input.saturating_add(more_input)),
+        output_tokens: output.map(|output| output.saturating_add(more_output)),
+        cached_tokens: read,
+        cache_write_tokens: written,
         ..Usage::default()
     }
 }

@@ -6,7 +6,7 @@
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use uwf_agent_kit::{AdapterError, LiveFile};
+use uwf_agent_kit::{AdapterError, LiveFile, ModelUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_util::size;
 
@@ -101,7 +101,10 @@ fn failed(message: String, cause: Option<AcpError>, outcome: Outcome) -> Failed 
     let error = AdapterError {
         session_gone: matches!(cause, Some(AcpError::SessionGone { .. })),
         session_id: outcome.session_id,
-        usage: Some(Box::new(outcome.usage)),
+        usage: Some(Box::new(ModelUsage {
+            usage: outcome.usage,
+            model: outcome.model,
+        })),
         turns: outcome.turns,
         ..AdapterError::failed(message)
     };

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use uwf_agent_kit::llm::{Client, with_code};
 use uwf_agent_kit::tool_loop::{Finish, LoopResult, Observed, Round, ToolLoop, Transcript};
-use uwf_agent_kit::{AdapterError, LiveFile, Reply, Task};
+use uwf_agent_kit::{AdapterError, LiveFile, ModelUsage, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 
 use super::LABEL;
@@ -56,7 +56,10 @@ impl TaskLoop<'_, '_> {
             Err(error) => Err(AdapterError {
                 session_id,
                 turns: transcript.turns,
-                usage: Some(Box::new(transcript.usage)),
+                usage: Some(Box::new(ModelUsage {
+                    usage: transcript.usage,
+                    model: transcript.model.or(Some(asked)),
+                })),
                 ..error
             }),
         }
@@ -73,6 +76,7 @@ impl TaskLoop<'_, '_> {
             "Submits your result and ends your work. {}",
             result_schema.explain()
         );
+        let asked = self.client.endpoint().model.clone();
         let mut tool_loop = ToolLoop {
             client: &mut *self.client,
             tools: &mut *self.tools,
@@ -90,7 +94,7 @@ impl TaskLoop<'_, '_> {
                     progress::turn(LABEL, turn);
                 }
                 Observed::Text(piece) => live.delta(piece),
-                Observed::Usage(usage) => live.usage(usage),
+                Observed::Usage { usage, model } => live.usage(usage, model.or(Some(&asked))),
             },
         };
         let mut refused = 0;

@@ -175,6 +175,7 @@ fn tokens(usage: &Value) -> Usage {
             .map(|input| input + cached.unwrap_or_default() + written.unwrap_or_default()),
         output_tokens: count(usage, "/output_tokens"),
         cached_tokens: cached,
+        cache_write_tokens: written,
         ..Usage::default()
     }
 }

@@ -104,7 +104,11 @@ fn read_result(event: &Value, seen: &mut Transcript) {
     seen.end_of_pieces(Vec::new());
     let usage = &mut seen.usage;
     usage.input_tokens = count(event, "/stats/input_tokens");
-    usage.output_tokens = count(event, "/stats/output_tokens");
+    // What the model thinks is in the total only.
+    let total = count(event, "/stats/total_tokens");
+    let rest = total.and_then(|total| total.checked_sub(usage.input_tokens?));
+    let output = count(event, "/stats/output_tokens");
+    usage.output_tokens = output.map(|output| output.max(rest.unwrap_or(0)));
     usage.cached_tokens = count(event, "/stats/cached");
     usage.duration_ms = count(event, "/stats/duration_ms");
     if text(event, "/status") == Some("success") {

@@ -53,6 +53,14 @@ fn an_error_result_says_why() {
 }
 
 #[test]
+fn thoughts_that_only_the_total_tells_are_output() {
+    let thoughtful = RESULT.replace("\"total_tokens\":240", "\"total_tokens\":250");
+    let seen = seen(read, &thoughtful);
+    let tokens = (seen.usage.input_tokens, seen.usage.output_tokens);
+    assert_eq!(tokens, (Some(200), Some(50)));
+}
+
+#[test]
 fn the_session_and_what_was_given_are_in_the_arguments() {
     let given = ["--skip-trust", "--approval-mode", "yolo"].map(ToOwned::to_owned);
     let options = Options::parse(&TOOL, &given).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use uwf_agent_kit::{AdapterError, LiveFile, Reply, Task};
+use uwf_agent_kit::{AdapterError, LiveFile, ModelUsage, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, Usage};
 
@@ -82,11 +82,15 @@ impl Asker<'_> {
             live.turn(turn);
             progress::turn(LABEL, turn);
         }
+        let model = observed.model.or_else(|| self.options.model.clone());
         if let Some(problem) = self.problem(&said) {
             return Err(AdapterError {
                 session_id: session_id.filter(|_| !problem.session_gone),
                 turns: observed.turns,
-                usage: Some(Box::new(observed.usage)),
+                usage: Some(Box::new(ModelUsage {
+                    usage: observed.usage,
+                    model,
+                })),
                 ..problem
             });
         }
@@ -94,7 +98,7 @@ impl Asker<'_> {
         Ok(Reply {
             text: answer.unwrap_or_else(|| words::without_session(&said.stdout)),
             session_id,
-            model: observed.model.or_else(|| self.options.model.clone()),
+            model,
             turns: observed.turns,
             usage: Some(observed.usage),
             ..Reply::default()

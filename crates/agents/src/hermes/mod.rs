@@ -9,7 +9,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use uwf_agent_kit::{Adapter, AdapterError, LiveFile, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, LiveFile, ModelUsage, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
 
@@ -123,7 +123,10 @@ impl Hermes {
             return Err(AdapterError {
                 session_id: outcome.session_id,
                 turns: outcome.turns,
-                usage: Some(Box::new(outcome.usage)),
+                usage: Some(Box::new(ModelUsage {
+                    usage: outcome.usage,
+                    model: outcome.model,
+                })),
                 ..words::failed("hermes could not reach its model", complaint)
             });
         }

@@ -89,12 +89,15 @@ impl Record {
         let told = |count: Option<u64>| count.filter(|_| input.is_some_and(|input| input > 0));
         let cost = |totals: &Totals| totals.actual_cost_usd.or(totals.estimated_cost_usd);
         let cost_usd = cost(&now).map(|now| now - cost(&was).unwrap_or_default());
+        let cost_usd = cost_usd.filter(|cost| *cost > 0.0);
         Usage {
             input_tokens: told(input),
             output_tokens: told(count(|totals| totals.output_tokens)),
             cached_tokens: told(cached),
+            cache_write_tokens: told(written),
             turns: count(|totals| totals.api_call_count).filter(|turns| *turns > 0),
-            cost_usd: cost_usd.filter(|cost| *cost > 0.0),
+            cost_usd,
+            cost_estimated: cost_usd.is_some() && now.actual_cost_usd.is_none(),
             duration_ms: None,
         }
     }

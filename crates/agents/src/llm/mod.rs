@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use uwf_agent_kit::llm::{Answer, CallLimits, ChatReply, ChatRequest, Client, Message};
-use uwf_agent_kit::{Adapter, AdapterError, LiveFile, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, LiveFile, ModelUsage, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, TurnRole};
 use uwf_storage::{Env, Root};
@@ -166,7 +166,10 @@ fn answer(reply: ChatReply, session_id: String, asked: String) -> Result<Reply, 
     if reply.finish.as_deref() == Some("length") {
         return Err(AdapterError {
             session_id: Some(session_id),
-            usage: Some(Box::new(reply.usage)),
+            usage: Some(Box::new(ModelUsage {
+                usage: reply.usage,
+                model: reply.model.or(Some(asked)),
+            })),
             turns,
             ..AdapterError::failed(
                 "the answer was cut off: it has as many tokens as the model may write",

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, ModelUsage, Reply, Task};
 use uwf_durable::FileError;
 use uwf_protocol::agent::env::HEAD;
 use uwf_protocol::ids::CasRef;
@@ -183,6 +183,7 @@ fn answer_from(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Rep
             text,
             session_id,
             usage: entry.usage.clone(),
+            model: entry.model.clone(),
             ..Reply::default()
         }),
         (0, None) => Err(AdapterError::failed(
@@ -191,7 +192,12 @@ fn answer_from(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Rep
         (code, _) => Err(AdapterError {
             exit_code: code.into(),
             session_id,
-            usage: entry.usage.clone().map(Box::new),
+            usage: entry.usage.clone().map(|usage| {
+                Box::new(ModelUsage {
+                    usage,
+                    model: entry.model.clone(),
+                })
+            }),
             ..AdapterError::failed(format!("the script says `exit: {code}`"))
         }),
     }

@@ -9,6 +9,7 @@
 //!       corrections: [{ $status: done }]  # when the kit asks again, in turn
 //!       continued: { $status: done }      # when a later process goes on with the session
 //!     - { exit: 3, stderr: out of money, sleepMs: 10, usage: { inputTokens: 90, costUsd: 0.2 } }
+//!     - { output: { $status: done }, model: gpt-5, usage: { inputTokens: 90, outputTokens: 7 } }
 //! ```
 //!
 //! A recording is a script, too: see [`crate::recording`].
@@ -60,6 +61,8 @@ pub(super) struct Entry {
     #[serde(default)]
     corrections: Vec<Output>,
     continued: Option<Output>,
+    /// The model that is said to have answered.
+    pub(super) model: Option<String>,
     /// The reported usage of each answer.
     pub(super) usage: Option<Usage>,
 }

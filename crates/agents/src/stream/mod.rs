@@ -97,6 +97,7 @@ impl Adapter for Agent {
             take(self.tool, line, Timing::InTime, &mut seen);
         });
         seen.end_of_pieces(Vec::new());
+        seen.model = seen.model.take().or_else(|| self.options.model());
         seen.settle_usage();
         if seen.error.is_some() {
             return None;
@@ -105,8 +106,12 @@ impl Adapter for Agent {
             Unread::Ended => seen.last_text.take(),
             Unread::EndUnseen => None,
         };
+        let text = seen.answer.take().or(last)?;
+        if self.tool.counts == Counts::Sessions {
+            totals::of_an_earlier_call(task, &mut seen);
+        }
         Some(Reply {
-            text: seen.answer.take().or(last)?,
+            text,
             session_id: seen.session_id.take(),
             model: seen.model.take(),
             usage: Some(seen.usage.clone()),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use uwf_agent_kit::{AdapterError, Reply};
+use uwf_agent_kit::{AdapterError, ModelUsage, Reply};
 use uwf_protocol::failure::FailureClass;
 
 use crate::complaint::complaint;
@@ -104,7 +104,10 @@ fn failure(
         hint: (class == FailureClass::Auth).then(|| tool.login.to_owned()),
         session_gone: is_gone,
         session_id: session_id.filter(|_| !is_gone),
-        usage: Some(Box::new(seen.usage.clone())),
+        usage: Some(Box::new(ModelUsage {
+            usage: seen.usage.clone(),
+            model: seen.model.take(),
+        })),
         exit_code: ended.ending.exit_code(),
         turns,
         ..AdapterError::failed(message).class(class)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use uwf_agent_kit::Task;
 use uwf_durable::Durability;
@@ -15,12 +16,8 @@ type Totals = BTreeMap<String, Usage>;
 
 /// Subtracts the usage of earlier calls of the session. If that is not recorded, the tokens of this call are unknown.
 pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut Transcript) {
-    let file = RunDir::at(task.run_dir.clone()).sessions.usage_file();
-    let mut totals: Totals = uwf_durable::read(&file)
-        .ok()
-        .flatten()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
+    let file = file(task);
+    let mut totals = read(&file);
     let total = seen.usage.clone();
     if let Some(session) = session {
         seen.usage = difference(&total, totals.get(session));
@@ -38,6 +35,25 @@ pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut
             file.display()
         );
     }
+}
+
+/// Does the same for a call that a process before this one made. Whether it went on with a session is not known from it: it
+/// did if there is a record of the session.
+pub(super) fn of_an_earlier_call(task: &Task, seen: &mut Transcript) {
+    let totals = read(&file(task));
+    let session = seen.session_id.clone();
+    let session = session.filter(|session| totals.contains_key(session));
+    since_the_last_call(task, session.as_deref(), seen);
+}
+
+fn file(task: &Task) -> PathBuf {
+    RunDir::at(task.run_dir.clone()).sessions.usage_file()
+}
+
+fn read(file: &Path) -> Totals {
+    let content = uwf_durable::read(file).ok().flatten();
+    let totals = content.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    totals.unwrap_or_default()
 }
 
 /// Returns the usage between two totals. If the new total is smaller, the tool has started to count from zero.

@@ -112,7 +112,7 @@ impl Transcript {
         }
         self.messages.insert(message.to_owned(), usage);
         let sum = self.sum_of_messages();
-        self.live.usage(&sum);
+        self.live.usage(&sum, self.model.as_deref());
     }
 
     /// Sums up the messages, if the tool has not reported the sum.

@@ -55,6 +55,7 @@ fn a_correction_goes_to_the_session_and_usage_is_summed() {
                 .world
                 .read("good")
                 .replace(":120", ":250")
+                .replace("\"cached_input_tokens\":20", "\"cached_input_tokens\":35")
                 .replace(":40", ":90");
             fake.world.write("good", &good);
         }
@@ -69,6 +70,12 @@ fn a_correction_goes_to_the_session_and_usage_is_summed() {
         }
         let usage = step.detail.usage.unwrap();
         let tokens = (usage.input_tokens, usage.output_tokens);
+        let cached = match fake.kind.agent {
+            "cursor" => None,
+            "codex" => Some(35),
+            _ => Some(40),
+        };
+        assert_eq!(usage.cached_tokens, cached, "{}", fake.kind.agent);
         match fake.kind.agent {
             "claude-code" => {
                 assert_eq!(tokens, (Some(240), Some(80)));

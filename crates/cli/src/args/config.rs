@@ -36,6 +36,8 @@ pub(crate) enum ConfigCommand {
     Edit,
     /// Check the config and list all mistakes
     Validate,
+    /// List what models cost: the prices of the config, then the built-in ones
+    Prices,
     /// Print the path of the config
     Path,
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::SIGINT;
 use uwf_config::{ConfigError, Draft, Finding};
 use uwf_protocol::exit::Exit;
+use uwf_protocol::prices::{DATE, Prices};
 use uwf_storage::{Env, Root};
 
 use crate::args::ConfigCommand;
@@ -15,7 +16,8 @@ use crate::commands::Context;
 use crate::failure::{Failure, say, warn};
 use crate::output::print;
 use crate::text::{
-    CheckView, ConfigView, EditedView, OriginsView, PathView, SetView, UnsetView, ValueView,
+    CheckView, ConfigView, EditedView, OriginsView, PathView, PricesView, SetView, UnsetView,
+    ValueView,
 };
 
 pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Failure> {
@@ -47,6 +49,7 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
         }
         ConfigCommand::Edit => print(&edit(root, &context.site().env)?, format)?,
         ConfigCommand::Validate => return validate(context),
+        ConfigCommand::Prices => print(&prices(root)?, format)?,
         ConfigCommand::Path => {
             let path = root.config_file();
             print(&PathView { path }, format)?;
@@ -73,6 +76,22 @@ fn warn_of_dangling(context: &Context, before: &[Finding], key: &str) {
             warn(&format!("{}: {}", one.key, one.problem));
         }
     }
+}
+
+/// Returns the prices that hold. An entry of the config that is not complete is none, which is a warning.
+fn prices(root: &Root) -> Result<PricesView, Failure> {
+    let config = uwf_config::load(root)?.unwrap_or_default();
+    for (model, entry) in &config.prices {
+        if let Some(field) = entry.missing() {
+            warn(&format!(
+                "prices.{model}: `{field}` is missing, so it is no price; `uwf config set prices.{model}.{field} <dollars>` adds it"
+            ));
+        }
+    }
+    Ok(PricesView {
+        built_in_date: DATE,
+        prices: Prices::of(&config.prices).rows(),
+    })
 }
 
 fn validate(context: &Context) -> Result<Exit, Failure> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_config::{Finding, Findings, OwnedValue};
+use uwf_protocol::prices::{PriceRow, PriceSource};
 use uwf_storage::log::LogFile;
 use uwf_util::text::counted;
 use uwf_util::{size, time};
@@ -43,6 +44,54 @@ impl Show for OriginsView {
         };
         let rows = self.0.iter().map(row).collect();
         fitted(&["KEY", "VALUE", "FILE"], rows, 1, page)
+    }
+}
+
+/// The prices of models that hold.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PricesView {
+    /// The day of the built-in ones.
+    pub(crate) built_in_date: &'static str,
+    pub(crate) prices: Vec<PriceRow>,
+}
+
+impl Show for PricesView {
+    fn text(&self, page: Page) -> String {
+        let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |usd| format!("${usd}"));
+        let row = |row: &PriceRow| {
+            let source = match (row.source, row.page) {
+                (PriceSource::Config, _) => "config".to_owned(),
+                (PriceSource::BuiltIn, page) => {
+                    format!(
+                        "built-in, {}, {}",
+                        self.built_in_date,
+                        page.unwrap_or_default()
+                    )
+                }
+            };
+            vec![
+                row.model.to_string(),
+                rate(Some(row.price.input)),
+                rate(Some(row.price.output)),
+                rate(row.price.cache_read),
+                rate(row.price.cache_write),
+                source,
+            ]
+        };
+        let rows = self.prices.iter().map(row).collect();
+        let headings = [
+            "MODEL",
+            "INPUT",
+            "OUTPUT",
+            "CACHE READ",
+            "CACHE WRITE",
+            "SOURCE",
+        ];
+        format!(
+            "{}\n\nUS dollars for a million tokens",
+            fitted(&headings, rows, 5, page).trim_end()
+        )
     }
 }
 

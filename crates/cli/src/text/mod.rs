@@ -26,8 +26,8 @@ pub(crate) use cas::{
     SchemaItem, SchemaView, VerifiedView,
 };
 pub(crate) use config::{
-    CheckView, ConfigView, DeletedView, EditedView, LogLinesView, OriginsView, PathView, SetView,
-    UnsetView, ValueView,
+    CheckView, ConfigView, DeletedView, EditedView, LogLinesView, OriginsView, PathView,
+    PricesView, SetView, UnsetView, ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid, svg};

@@ -2,13 +2,18 @@
 
 use uwf_engine::UsageTotal;
 use uwf_protocol::nodes::Usage;
-use uwf_util::amount::{dollars, short};
+use uwf_util::amount::short;
 use uwf_util::text::counted;
 use uwf_util::time;
 
-/// Returns the cost: `$0.12`, `>$0.12` if some runs did not tell theirs, `unknown` if none did.
+/// Returns the cost: `$0.12`, `~$0.12` if a part of it is estimated, `>$0.12` if some runs did not tell theirs, `unknown` if
+/// none did.
 pub(crate) fn cost(usage: &UsageTotal) -> String {
-    amount(usage.cost_usd.map(dollars), usage.cost_unknown)
+    amount(known_cost(usage), usage.cost_unknown)
+}
+
+fn known_cost(usage: &UsageTotal) -> Option<String> {
+    usage.cost_usd.map(|usd| usage.cost_kind().show(usd))
 }
 
 /// Returns the tokens in the same way, such as `1.2k`.
@@ -55,7 +60,7 @@ pub(crate) fn spelled_out(usage: &UsageTotal) -> [(&'static str, String); 3] {
     };
     let took = usage.duration_ms.map(time::format_duration);
     let tokens = usage.tokens.map(|tokens| tokens.to_string());
-    let cost = usage.cost_usd.map(dollars);
+    let cost = known_cost(usage);
     [
         ("Time", of(took, usage.duration_unknown)),
         ("Tokens", of(tokens, usage.tokens_unknown)),
@@ -72,7 +77,7 @@ pub(crate) fn so_far(usage: &Usage) -> Option<String> {
     let tokens = tokens.map(|tokens| format!("{} tokens", short(tokens)));
     let known: Vec<String> = tokens
         .into_iter()
-        .chain(usage.cost_usd.map(dollars))
+        .chain(usage.cost_usd.map(|usd| usage.cost_kind().show(usd)))
         .collect();
     (!known.is_empty()).then(|| known.join("  "))
 }
@@ -85,6 +90,7 @@ mod tests {
         UsageTotal {
             runs: 2,
             cost_usd,
+            cost_estimated: false,
             cost_unknown,
             tokens: Some(1234),
             tokens_unknown: 0,
@@ -98,6 +104,13 @@ mod tests {
         assert_eq!(cost(&usage(Some(0.0), 0)), "$0.00");
         assert_eq!(cost(&usage(None, 2)), "unknown");
         assert_eq!(cost(&usage(Some(0.5), 1)), ">$0.50");
+        let estimated = |unknown| UsageTotal {
+            cost_estimated: true,
+            ..usage(Some(0.5), unknown)
+        };
+        assert_eq!(cost(&estimated(0)), "~$0.50");
+        assert_eq!(cost(&estimated(1)), ">~$0.50");
+        assert_eq!(spelled_out(&estimated(0))[2].1, "~$0.50");
         assert_eq!(
             sentence(&usage(None, 2)),
             "cost unknown, 1.2k tokens, 1.5s in 2 runs"

@@ -30,6 +30,8 @@ fn keys_of_every_shape_are_parsed() {
     let visits = ["limits", "maxVisits", "a.b"];
     check("limits.maxVisits.a.b", "3", &visits, &3.into());
     check_text("limits.maxDuration", &["limits", "maxDuration"]);
+    let price = ["prices", "gpt-4.1*", "cacheRead"];
+    check("prices.gpt-4.1*.cacheRead", "0.5", &price, &0.5.into());
     let running = ["concurrency", "maxRunning"];
     check("concurrency.maxRunning", "2", &running, &2.into());
     let running = ["agents", "a", "maxRunning"];
@@ -88,6 +90,12 @@ fn a_wrong_value_is_refused() {
     check_error("limits", "1", &["incomplete", "`maxTokens`"]);
     check_error("limits.maxCostUsd", "much", &["an amount above 0"]);
     check_error("concurrency.maxRunning", "0", &["a whole number from 1"]);
+    check_error("prices.m", "1", &["incomplete", "`cacheRead`"]);
+    check_error("prices.m.inptu", "1", &["did you mean `input`?"]);
+    check_error("prices.m*n.input", "1", &["with one `*` at the end"]);
+    for price in ["-1", "nan", "1e400", "cheap"] {
+        check_error("prices.m.input", price, &["a number from 0"]);
+    }
     check_error("concurrency", "1", &["incomplete", "`maxRunning`"]);
     check_error("hooks.step.timeout", "soon", &["`soon` is not a duration"]);
     check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);

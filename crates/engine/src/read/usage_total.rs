@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 use uwf_protocol::limits::Used;
+use uwf_protocol::schemas::CostKind;
+use uwf_util::amount::without_noise;
 
 /// What runs of agents used up. Runs are steps and failed attempts, and each counts once, as for limits. `None` means that no
 /// run told it, which is not zero. If some runs did not tell it, the amount is what the others used up.
@@ -12,6 +14,9 @@ pub struct UsageTotal {
     pub runs: u64,
     /// What they cost, in US dollars.
     pub cost_usd: Option<f64>,
+    /// Whether it includes amounts that were computed from tokens and prices.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     /// How many runs have an unknown cost.
     pub cost_unknown: u64,
     /// How many tokens they read and wrote.
@@ -24,6 +29,14 @@ pub struct UsageTotal {
     pub duration_unknown: u64,
 }
 
+impl UsageTotal {
+    /// Returns how the cost is known.
+    #[must_use]
+    pub fn cost_kind(&self) -> CostKind {
+        CostKind::of(self.cost_estimated)
+    }
+}
+
 impl From<&Used> for UsageTotal {
     fn from(used: &Used) -> Self {
         let is_known =
@@ -32,6 +45,7 @@ impl From<&Used> for UsageTotal {
             runs: used.runs,
             cost_usd: is_known(used.cost_unknown, used.cost_usd == 0.0)
                 .then(|| without_noise(used.cost_usd)),
+            cost_estimated: used.cost_estimated,
             cost_unknown: used.cost_unknown,
             tokens: is_known(used.tokens_unknown, used.tokens == 0).then_some(used.tokens),
             tokens_unknown: used.tokens_unknown,
@@ -40,11 +54,6 @@ impl From<&Used> for UsageTotal {
             duration_unknown: used.duration_unknown,
         }
     }
-}
-
-/// Rounds a sum of dollars to ten decimals: the rest is what adding binary fractions makes of decimal ones.
-fn without_noise(dollars: f64) -> f64 {
-    (dollars * 1e10).round() / 1e10
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl VisitStory {
     pub(crate) fn read(store: &Store, step: &StepNode) -> Result<Option<Self>, StoreError> {
         let output = store.need(step.output)?;
         let detail = store.need(step.detail)?;
-        if (output.type_hash, detail.type_hash) != (schemas::RESULT, schemas::VISIT) {
+        if output.type_hash != schemas::RESULT || !schemas::VISITS.contains(&detail.type_hash) {
             return Ok(None);
         }
         let (Ok(result), Ok(visit)) = (

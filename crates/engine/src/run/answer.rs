@@ -148,19 +148,20 @@ pub(crate) fn closure(store: &Store, step: &StepContext) -> Result<Vec<CasRef>, 
 /// Returns the detail node and everything that it refers to. The details of our own kit are read without their schema.
 fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, EngineError> {
     let node = store.get(hash)?;
-    if node.type_hash == schemas::DETAIL_OF_CHILDREN {
+    if schemas::DETAILS_OF_CHILDREN.contains(&node.type_hash) {
         // What the children did is durable already.
-        return Ok(vec![schemas::DETAIL_OF_CHILDREN, hash]);
+        return Ok(vec![node.type_hash, hash]);
     }
     if schemas::DETAILS.contains(&node.type_hash)
         && let Ok(detail) = serde_json::from_value::<Detail>(node.payload)
     {
         let mut reached = detail.turns;
-        // The schemas of later versions come with the first nodes that need them.
-        for schema in [schemas::DETAIL_WITH_REFUSALS, schemas::TURN_WITH_IDS] {
-            if store.has(schema)? {
-                reached.push(schema);
-            }
+        // These schemas come with the first nodes that need them.
+        if node.type_hash != schemas::DETAIL {
+            reached.push(node.type_hash);
+        }
+        if store.has(schemas::TURN_WITH_IDS)? {
+            reached.push(schemas::TURN_WITH_IDS);
         }
         reached.extend([detail.raw, hash]);
         return Ok(reached);

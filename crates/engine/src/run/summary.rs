@@ -8,7 +8,6 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::review::{
     RecordedSummary, ReviewFailure, ReviewReply, Summaries, SummaryNode, Wanted,
 };
-use uwf_protocol::schemas;
 use uwf_thread::summarize;
 
 use crate::read::summary::SummaryView;
@@ -45,7 +44,7 @@ pub fn summarize_thread(
         Ok(summary) => summary,
         Err(failure) => return Err(not_summarized(site, &thread, failure)),
     };
-    let node = review::put(site, (schemas::SUMMARY, schemas::summary()), &summary)?;
+    let node = review::put(site, summary.usage.cost_kind().summary(), &summary)?;
     let at_ms = site.env.now_ms();
     change(site, id, |summaries| {
         summaries.count(Some(&summary.usage));

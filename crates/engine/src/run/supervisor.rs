@@ -5,7 +5,6 @@ use uwf_protocol::config::Supervisor;
 use uwf_protocol::review::{
     RecordedVerdict, ReviewFailure, ReviewReply, Reviews, VerdictNode, Wanted,
 };
-use uwf_protocol::schemas;
 use uwf_storage::RunDir;
 
 use crate::limits::LimitedThread;
@@ -118,7 +117,7 @@ fn record(
     verdict: &VerdictNode,
     mut reviews: Reviews,
 ) -> Result<RecordedVerdict, EngineError> {
-    let schema = (schemas::VERDICT, schemas::verdict());
+    let schema = verdict.usage.cost_kind().verdict();
     let recorded = RecordedVerdict {
         node: review::put(&runner.site, schema, verdict)?,
         head: verdict.head,

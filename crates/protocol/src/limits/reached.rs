@@ -10,6 +10,7 @@ use uwf_util::time;
 use super::{Limits, Setting, Span, UnknownUsage, Usd, Used};
 use crate::ids::RoleName;
 use crate::run::Attempt;
+use crate::schemas::CostKind;
 
 /// What a thread has spent before its next step.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,6 +96,9 @@ pub struct Reached {
     pub max: Amount,
     /// What was spent, as far as it is known.
     pub spent: Amount,
+    /// Whether that is a cost of which a part was computed from tokens and prices.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     /// How many runs have unknown usage, if the limit counts as reached for that.
     pub unknown: Option<u64>,
     /// How many runs there were.
@@ -176,6 +180,7 @@ impl<'a> Rules<'a> {
                 role: spent.role.clone(),
                 max: limit.max,
                 spent: amount,
+                cost_estimated: key == Key::MaxCostUsd && spent.used.cost_estimated,
                 unknown,
                 runs: spent.used.runs,
                 set_by: limit.set_by,
@@ -391,7 +396,11 @@ impl fmt::Display for Reached {
             SetBy::Config => "the config",
             SetBy::Raise => "a raise",
         };
-        let (max, spent) = (self.max, self.spent);
+        let max = self.max;
+        let spent = match self.spent {
+            Amount::Usd(usd) => CostKind::of(self.cost_estimated).show(usd),
+            spent => spent.to_string(),
+        };
         let of = match self.key {
             Key::MaxSteps => "steps".to_owned(),
             Key::MaxVisits => format!("visits of `{role}`"),

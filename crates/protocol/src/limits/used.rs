@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Key;
 use crate::nodes::Usage;
 use crate::run::{Attempt, Phase};
+use crate::schemas::CostKind;
 
 /// The usage of runs of agents, as far as it is known. Runs are steps and failed attempts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,9 @@ pub struct Used {
     pub runs: u64,
     /// What they cost, in US dollars.
     pub cost_usd: f64,
+    /// Whether that includes amounts that were computed from tokens and prices.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_estimated: bool,
     /// How many runs have an unknown cost.
     pub cost_unknown: u64,
     /// How many tokens they read and wrote.
@@ -45,6 +49,12 @@ const LEAST_USD: f64 = 1e-9;
 const MOST: u64 = 1 << 53;
 
 impl Used {
+    /// Returns how the cost is known.
+    #[must_use]
+    pub fn cost_kind(&self) -> CostKind {
+        CostKind::of(self.cost_estimated)
+    }
+
     /// Tells whether a thread can have used up this much.
     #[must_use]
     pub fn is_possible(&self) -> bool {
@@ -75,7 +85,10 @@ impl Used {
     pub fn add(&mut self, usage: Option<&Usage>, duration_ms: Option<u64>) {
         self.runs = self.runs.saturating_add(1);
         match usage.and_then(|usage| usage.cost_usd) {
-            Some(cost) if cost.is_finite() && cost >= 0.0 => self.add_cost(cost),
+            Some(cost) if cost.is_finite() && cost >= 0.0 => {
+                self.add_cost(cost);
+                self.cost_estimated |= usage.is_some_and(|usage| usage.cost_estimated);
+            }
             Some(_) | None => self.cost_unknown = self.cost_unknown.saturating_add(1),
         }
         let tokens = usage.and_then(|usage| {
@@ -151,6 +164,7 @@ impl Used {
             runs: self.runs.saturating_sub(other.runs),
             // Sums of the same costs in another order differ by less than this.
             cost_usd: if cost_usd > LEAST_USD { cost_usd } else { 0.0 },
+            cost_estimated: self.cost_estimated && cost_usd > LEAST_USD,
             cost_unknown: self.cost_unknown.saturating_sub(other.cost_unknown),
             tokens: self.tokens.saturating_sub(other.tokens),
             tokens_unknown: self.tokens_unknown.saturating_sub(other.tokens_unknown),
@@ -164,6 +178,7 @@ impl Used {
     pub(crate) fn raise_to(&mut self, other: &Self) {
         self.runs = self.runs.max(other.runs);
         self.cost_usd = self.cost_usd.max(other.cost_usd);
+        self.cost_estimated |= other.cost_estimated;
         self.cost_unknown = self.cost_unknown.max(other.cost_unknown);
         self.tokens = self.tokens.max(other.tokens);
         self.tokens_unknown = self.tokens_unknown.max(other.tokens_unknown);
@@ -176,6 +191,7 @@ impl Used {
     pub fn add_all(&mut self, other: &Self) {
         self.runs = self.runs.saturating_add(other.runs);
         self.add_cost(other.cost_usd);
+        self.cost_estimated |= other.cost_estimated;
         self.cost_unknown = self.cost_unknown.saturating_add(other.cost_unknown);
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.tokens_unknown = self.tokens_unknown.saturating_add(other.tokens_unknown);

@@ -63,21 +63,6 @@ pub(super) fn parent() -> Value {
     })
 }
 
-/// Returns the schema of [`DETAIL_OF_CHILDREN`](super::DETAIL_OF_CHILDREN).
-#[must_use]
-pub fn detail_of_children() -> Value {
-    json!({
-        "title": "uwf child threads",
-        "type": "object",
-        "required": ["children", "used"],
-        "additionalProperties": false,
-        "properties": {
-            "children": { "type": "array", "items": ended_child() },
-            "used": used(),
-        },
-    })
-}
-
 /// Returns the schema of a child thread whose work is part of a step.
 pub(super) fn ended_child() -> Value {
     json!({
@@ -90,28 +75,6 @@ pub(super) fn ended_child() -> Value {
             "head": reference(),
             "status": string(),
             "steps": integer(),
-        },
-    })
-}
-
-/// Returns the schema of what threads used up.
-pub(super) fn used() -> Value {
-    json!({
-        "type": "object",
-        "required": [
-            "runs", "costUsd", "costUnknown", "tokens", "tokensUnknown", "durationMs",
-            "durationUnknown"
-        ],
-        "additionalProperties": false,
-        "properties": {
-            "runs": integer(),
-            "costUsd": { "type": "number" },
-            "costUnknown": integer(),
-            "tokens": integer(),
-            "tokensUnknown": integer(),
-            "durationMs": integer(),
-            "durationUnknown": integer(),
-            "childSteps": integer(),
         },
     })
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::children::{ended_child, parent, used};
+use super::children::parent;
 use super::{integer, reference, start_node, string};
 
 /// Returns the schema of [`PIPELINE`](super::PIPELINE).
@@ -74,34 +74,6 @@ pub fn result() -> Value {
             "output": string(),
             "lines": { "type": "array", "items": string() },
             "json": string(),
-        },
-    })
-}
-
-/// Returns the schema of [`VISIT`](super::VISIT).
-#[must_use]
-pub fn visit() -> Value {
-    let log = json!({
-        "type": "object",
-        "required": ["stream", "run_id", "path", "bytes"],
-        "properties": {
-            "stream": string(),
-            "run_id": string(),
-            "path": string(),
-            "bytes": integer(),
-            "text": reference(),
-        },
-    });
-    json!({
-        "title": "uwf visit of a step of a pipeline",
-        "type": "object",
-        "required": ["visit"],
-        "properties": {
-            "visit": integer(),
-            "argv": { "type": "array", "items": string() },
-            "logs": { "type": "array", "items": log },
-            "children": { "type": "array", "items": ended_child() },
-            "used": used(),
         },
     })
 }

@@ -133,6 +133,25 @@ fn a_new_session_gets_the_prompt_and_answers() {
 }
 
 #[test]
+fn all_tokens_count_once_whether_the_agent_tells_them_apart_or_not() {
+    let told = |usage: Value| {
+        let usage = super::usage(&usage);
+        (usage.input_tokens, usage.output_tokens)
+    };
+    let base = json!({ "inputTokens": 200, "outputTokens": 20, "cachedReadTokens": 80, "cachedWriteTokens": 5, "thoughtTokens": 7 });
+    let with_total = |total: u64| {
+        let mut usage = base.clone();
+        usage["totalTokens"] = total.into();
+        told(usage)
+    };
+    assert_eq!(told(base.clone()), (Some(200), Some(20)));
+    assert_eq!(with_total(220), (Some(200), Some(20)));
+    assert_eq!(with_total(227), (Some(200), Some(27)));
+    assert_eq!(with_total(305), (Some(285), Some(20)));
+    assert_eq!(with_total(312), (Some(285), Some(27)));
+}
+
+#[test]
 fn an_agent_that_does_not_tell_its_usage_used_an_unknown_amount() {
     let outcome = Talk::prompted(request(None)).outcome();
     assert_eq!(outcome.usage, Usage::default());

@@ -97,6 +97,11 @@ fn what_was_there_before_belongs_to_another_step() {
         (Some(100), Some(10), Some(40))
     );
     assert_eq!((usage.turns, usage.cost_usd), (Some(1), Some(0.25)));
+    assert!(usage.cost_estimated, "hermes says that it is an estimate");
+    let mut paid = continued();
+    paid["actual_cost_usd"] = json!(0.5);
+    let usage = read(&paid).usage(Some(&before));
+    assert_eq!((usage.cost_usd, usage.cost_estimated), (Some(0.5), false));
 }
 
 #[test]

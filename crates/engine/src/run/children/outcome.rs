@@ -63,14 +63,16 @@ pub(super) fn put(round: &Round<'_>, joined: Joined) -> Result<StepContext, Engi
     let directory = contract::working_directory(site, thread, assignment)?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();
-    let detail = serde_json::to_value(detail_of(round, &outcomes)?).expect("it is plain data");
-    batch.put(schemas::META, &schemas::detail_of_children(), now_ms)?;
+    let detail = detail_of(round, &outcomes)?;
+    let (detail_type, detail_schema) = detail.used.cost_kind().detail_of_children();
+    let detail = serde_json::to_value(detail).expect("it is plain data");
+    batch.put(schemas::META, &detail_schema, now_ms)?;
     let node = StepNode {
         start: thread.start_hash,
         prev: thread.prev_of_next(),
         role: assignment.role.clone(),
         output: batch.put(schema, &output, now_ms)?,
-        detail: batch.put(schemas::DETAIL_OF_CHILDREN, &detail, now_ms)?,
+        detail: batch.put(detail_type, &detail, now_ms)?,
         agent: LABEL.to_owned(),
         edge_prompt: Some(assignment.prompt.clone()),
         started_at_ms: Some(started_at(round)?.unwrap_or(now_ms)),

@@ -11,7 +11,7 @@ use uwf_pipeline::nodes::VisitNode;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::{Pending, RefusedStep};
-use uwf_protocol::schemas;
+use uwf_protocol::schemas::{self, CostKind};
 use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, RunRoot, State};
 use uwf_thread::steps;
 
@@ -133,7 +133,14 @@ impl<'a> Chain<'a> {
         let prompt = prompt.transpose()?;
         let output = batch.put(step.output.0, &step.output.1, now_ms)?;
         let detail = serde_json::to_value(&step.detail).expect("a visit is plain data");
-        let detail = batch.put(schemas::VISIT, &detail, now_ms)?;
+        let cost = CostKind::in_sum(&detail["used"]);
+        let (visit_type, schema) = cost.visit();
+        let schema = match cost {
+            // It came with the run.
+            CostKind::Told => None,
+            CostKind::Estimated => Some(batch.put(schemas::META, &schema, now_ms)?),
+        };
+        let detail = batch.put(visit_type, &detail, now_ms)?;
         let duration = i64::try_from(step.duration_ms).unwrap_or(i64::MAX);
         let completed_at_ms = step.started_at_ms.saturating_add(duration);
         let node = StepNode {
@@ -164,7 +171,7 @@ impl<'a> Chain<'a> {
         Ok(Put {
             step: hash,
             output,
-            nodes: texts.chain([output, detail, hash]).collect(),
+            nodes: texts.chain(schema).chain([output, detail, hash]).collect(),
             completed_at_ms,
         })
     }

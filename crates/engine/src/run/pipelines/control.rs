@@ -106,17 +106,17 @@ impl Session<'_, '_> {
         let (role, duration_ms) = (self.role(key)?, super::progress::whole_ms(began.elapsed()));
         let duration = i64::try_from(duration_ms).unwrap_or(i64::MAX);
         let now_ms = self.worker.runner.site.env.now_ms();
-        self.chain.add(&NewStep {
-            role: role.clone(),
+        let step = NewStep {
+            role,
             agent: "engine".to_owned(),
             output,
             detail,
             prompt: None,
             started_at_ms: now_ms.saturating_sub(duration),
             duration_ms,
-        })?;
-        self.records
-            .add(self.chain.newest(), &role, ("engine", duration_ms));
+        };
+        self.chain.add(&step)?;
+        self.records.add(&step, self.chain.newest());
         self.picture.moved(self.chain.newest());
         Ok(())
     }

@@ -9,7 +9,7 @@ use uwf_pipeline::nodes::{self, OnlyNode, RunNode};
 use uwf_pipeline::{ErrorKind, Failure, Pipeline, checksum, run_id, run_id_problem, timestamp_utc};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::schemas;
+use uwf_protocol::schemas::{self, CostKind};
 use uwf_storage::{RunRoot, State, StorageError, ThreadPlace};
 
 use crate::pipelines::error::PipelineError;
@@ -148,7 +148,7 @@ pub(super) fn put_schemas(batch: &mut Batch<'_>, now_ms: i64) -> Result<(), Engi
         schemas::pipeline(),
         schemas::run(),
         schemas::result(),
-        schemas::visit(),
+        CostKind::Told.visit().1,
         schemas::resume(),
         schemas::archive(),
     ];

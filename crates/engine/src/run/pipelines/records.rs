@@ -3,14 +3,16 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
-use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::Usage;
 use uwf_storage::Ledger;
 use uwf_thread::{summarize, used_up_to};
 
 use crate::pipelines::route::standing;
+use crate::run::pipelines::commit::NewStep;
 use crate::{EngineError, Site};
 
 /// The shortest time between two writings while the run goes on.
@@ -36,11 +38,17 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// Counts the step that follows the newest one.
-    pub(super) fn add(&mut self, step: CasRef, key: &RoleName, (agent, duration_ms): (&str, u64)) {
-        self.summary.push(step, &key.without_indices());
-        self.used
-            .add(Some(&Usage::of_visit(agent)), Some(duration_ms));
+    /// Counts the step that follows the newest one. What a child thread used up for it is what the child did.
+    pub(super) fn add(&mut self, step: &NewStep, hash: CasRef) {
+        self.summary.push(hash, &step.role.without_indices());
+        let played = step.detail.played.as_ref();
+        match played.and_then(|played| Used::deserialize(&played.used).ok()) {
+            Some(by_child) => self.used.add_all(&by_child),
+            None => {
+                let usage = Usage::of_visit(&step.agent);
+                self.used.add(Some(&usage), Some(step.duration_ms));
+            }
+        }
     }
 
     /// Writes the sums if this was not done for a while. The head has moved to the newest step.

@@ -364,7 +364,7 @@ impl Session<'_, '_> {
             duration_ms,
         } = task;
         let (role, agent) = (self.role(&key)?, assignment.agent.to_string());
-        let added = self.chain.add(&NewStep {
+        let step = NewStep {
             role: role.clone(),
             agent: agent.clone(),
             output: (schemas::RESULT, result_payload(&result)),
@@ -372,9 +372,9 @@ impl Session<'_, '_> {
             prompt,
             started_at_ms,
             duration_ms,
-        })?;
-        self.records
-            .add(self.chain.newest(), &role, (&agent, duration_ms));
+        };
+        let added = self.chain.add(&step)?;
+        self.records.add(&step, self.chain.newest());
         self.tell_settled(&key, &result, (duration_ms, &warnings))?;
         let visit = Visit {
             key: assignment.key.clone(),

@@ -1,0 +1,115 @@
+//! The schemas of the details of steps that the agent kit writes. A field that few steps need is in the schema of those only:
+//! each set of such fields gives a detail a type of its own, so that all others keep theirs.
+
+use serde_json::{Value, json};
+
+use super::costs::{CostKind, usage};
+use super::{integer, nullable, reference, string};
+use crate::ids::CasRef;
+
+/// The type of details without any [`DetailField`]. Its schema is in every store.
+pub const DETAIL: CasRef = DETAILS[0];
+
+/// Every type under which the agent kit stores details. The index has a bit for each [`DetailField`], in the order of
+/// [`DetailField::ALL`]: a new field comes last, and doubles the list. The schemas of all but the first are put into a store
+/// with the first such node.
+pub const DETAILS: [CasRef; 1 << DetailField::ALL.len()] = [
+    CasRef::from_digits(b"BVC993YSEPJZD"),
+    CasRef::from_digits(b"4Y5E30W8Y1322"),
+    CasRef::from_digits(b"D9F8DS5HPQXHC"),
+    CasRef::from_digits(b"3260ENNN56E55"),
+];
+
+/// A field of a detail that few steps need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DetailField {
+    /// `refusedCalls`: the tool calls that the agent was not allowed to make.
+    RefusedCalls,
+    /// `usage.costEstimated`: the cost was computed.
+    CostEstimated,
+}
+
+impl DetailField {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::RefusedCalls, Self::CostEstimated];
+
+    /// Returns every set of fields, in the order of [`DETAILS`].
+    #[must_use]
+    pub fn sets() -> Vec<Vec<Self>> {
+        let sets = 0..DETAILS.len();
+        let set = |bits: usize| {
+            let present = Self::ALL
+                .into_iter()
+                .filter(|field| bits & field.bit() != 0);
+            present.collect()
+        };
+        sets.map(set).collect()
+    }
+
+    /// Returns the type of details with these fields.
+    #[must_use]
+    pub fn type_hash(present: &[Self]) -> CasRef {
+        DETAILS[present.iter().fold(0, |bits, field| bits | field.bit())]
+    }
+
+    /// Returns the schema of details with these fields.
+    #[must_use]
+    pub fn schema(present: &[Self]) -> Value {
+        let mut schema = detail();
+        for field in Self::ALL.iter().filter(|field| present.contains(field)) {
+            field.add_to(&mut schema);
+        }
+        schema
+    }
+
+    fn bit(self) -> usize {
+        1 << self as usize
+    }
+
+    fn add_to(self, schema: &mut Value) {
+        match self {
+            Self::RefusedCalls => {
+                let refused = json!({
+                    "type": "object",
+                    "required": ["tool", "calls"],
+                    "additionalProperties": false,
+                    "properties": { "tool": string(), "calls": integer() },
+                });
+                let calls = json!({ "type": "array", "items": refused });
+                schema["properties"]["refusedCalls"] = calls;
+                if let Some(required) = schema["required"].as_array_mut() {
+                    required.push("refusedCalls".into());
+                }
+            }
+            Self::CostEstimated => schema["properties"]["usage"] = usage(CostKind::Estimated),
+        }
+    }
+}
+
+fn detail() -> Value {
+    let extraction = json!({
+        "type": "object",
+        "required": ["method", "attempts", "model"],
+        "additionalProperties": false,
+        "properties": {
+            "method": { "type": "string", "enum": ["frontmatter", "correction", "llm"] },
+            "attempts": integer(),
+            "model": nullable(string()),
+        },
+    });
+    json!({
+        "title": "uwf detail",
+        "type": "object",
+        "required": ["agent", "sessionId", "model", "turns", "usage", "extraction", "raw"],
+        "additionalProperties": false,
+        "properties": {
+            "agent": string(),
+            "sessionId": nullable(string()),
+            "model": nullable(string()),
+            "turns": { "type": "array", "items": reference() },
+            "usage": nullable(usage(CostKind::Told)),
+            "extraction": extraction,
+            "raw": reference(),
+        },
+    })
+}
