@@ -1,0 +1,133 @@
+//! Calls of the program `git`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::SnapshotError;
+
+/// The variables that would lead git to another repository, index or object store: a hook of git sets them for the programs
+/// that it starts.
+const FOREIGN: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_LITERAL_PATHSPECS",
+];
+/// What holds for every call: no hook and no monitor of the user is started, new objects are written out together, and no
+/// line ending is a reason to refuse a file.
+const SETTINGS: [&str; 4] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.fsyncMethod=batch",
+    "core.safecrlf=false",
+];
+/// How much of the end of a message is kept, in bytes.
+const MESSAGE_END: usize = 1000;
+
+/// Calls of git in one directory.
+pub(crate) struct Git<'a> {
+    directory: &'a Path,
+    index: Option<&'a Path>,
+}
+
+impl<'a> Git<'a> {
+    pub(crate) fn at(directory: &'a Path) -> Self {
+        Self {
+            directory,
+            index: None,
+        }
+    }
+
+    /// Uses this index in place of the user's.
+    pub(crate) fn with_index(self, index: &'a Path) -> Self {
+        Self {
+            index: Some(index),
+            ..self
+        }
+    }
+
+    /// Returns what git prints, without the newline at its end.
+    pub(crate) fn line(&self, args: &[&str]) -> Result<String, SnapshotError> {
+        let printed = self.bytes(args, b"")?;
+        Ok(String::from_utf8_lossy(&printed).trim_end().to_owned())
+    }
+
+    /// Returns the path that git prints.
+    pub(crate) fn path(&self, args: &[&str]) -> Result<PathBuf, SnapshotError> {
+        let mut printed = self.bytes(args, b"")?;
+        if printed.last() == Some(&b'\n') {
+            printed.pop();
+        }
+        Ok(self.directory.join(OsString::from_vec(printed)))
+    }
+
+    /// Returns what git prints when it is given this input.
+    pub(crate) fn bytes(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, SnapshotError> {
+        let output = self
+            .command(args, input)
+            .and_then(|mut command| command.output())
+            .map_err(|error| match self.directory.is_dir() {
+                true => SnapshotError::NoGit(error),
+                false => SnapshotError::Gone(self.directory.to_owned()),
+            })?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim();
+        let from = said.ceil_char_boundary(said.len().saturating_sub(MESSAGE_END));
+        let message = match &said[from..] {
+            "" => output.status.to_string(),
+            said => said.to_owned(),
+        };
+        Err(SnapshotError::Refused {
+            command: args.first().copied().unwrap_or_default().to_owned(),
+            message,
+        })
+    }
+
+    fn command(&self, args: &[&str], input: &[u8]) -> std::io::Result<Command> {
+        let mut command = Command::new("git");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(args).current_dir(self.directory);
+        for name in FOREIGN {
+            command.env_remove(name);
+        }
+        // Messages are read by this program, too. A call that only looks must not write the user's index.
+        command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        for who in ["AUTHOR", "COMMITTER"] {
+            let name: &OsStr = OsStr::new("uwf");
+            command.env(format!("GIT_{who}_NAME"), name);
+            command.env(format!("GIT_{who}_EMAIL"), "uwf@localhost");
+        }
+        if let Some(index) = self.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        match input {
+            b"" => command.stdin(Stdio::null()),
+            input => command.stdin(file_of(input)?),
+        };
+        Ok(command)
+    }
+}
+
+/// Returns a file in memory with this content. A pipe could fill up while git writes its answer.
+fn file_of(input: &[u8]) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(input)?;
+    file.rewind()?;
+    Ok(file)
+}

@@ -1,0 +1,111 @@
+//! Snapshots of a git working tree.
+//!
+//! A snapshot is a commit of all files of the working tree that git does not ignore, also of those that it does not track.
+//! A reference of our own keeps it (`refs/uwf/…`). The user's index, branches and stash are not touched: the files are
+//! listed and added with an index of our own ([`Place::index`]). That index is kept between snapshots, so that git reads
+//! only the files that have changed.
+//!
+//! All of this is done by the program `git`. A directory outside a working tree costs a look at its parents for `.git`.
+
+mod compare;
+mod git;
+mod restore;
+mod take;
+
+use std::path::{Path, PathBuf};
+
+use uwf_durable::FileError;
+
+pub use compare::{Change, Changed};
+pub use take::{Place, Snapshot};
+
+/// Why something could not be done with a repository.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// `git` cannot be started.
+    #[error("git cannot be started")]
+    NoGit(#[source] std::io::Error),
+    /// The folder of the repository is gone.
+    #[error("the folder `{}` is gone", .0.display())]
+    Gone(PathBuf),
+    /// `git` refused.
+    #[error("git {command}: {message}")]
+    Refused {
+        /// Its subcommand.
+        command: String,
+        /// The end of what it said on stderr.
+        message: String,
+    },
+    /// A file of ours cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The working tree of a git repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repository {
+    /// The folder of the working tree.
+    root: PathBuf,
+}
+
+impl Repository {
+    /// Finds the repository that a directory lies in; `None` if it lies in no working tree.
+    ///
+    /// # Errors
+    /// When `git` does not answer, or refuses the repository: for example one of another user.
+    pub fn of(directory: &Path) -> Result<Option<Self>, SnapshotError> {
+        // No program is started for a directory that is in no repository.
+        let has_git = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
+        if !directory.ancestors().any(has_git) {
+            return Ok(None);
+        }
+        let inside = git::Git::at(directory);
+        let is_inside = inside.line(&["rev-parse", "--is-inside-work-tree"]);
+        match is_inside {
+            Ok(answer) if answer == "true" => {}
+            Ok(_) => return Ok(None),
+            Err(SnapshotError::Refused { message, .. })
+                if message.contains("not a git repository") =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        let root = inside.path(&["rev-parse", "--show-toplevel"])?;
+        Ok(Some(Self { root }))
+    }
+
+    /// Returns the repository with this folder as its working tree. It may be gone: then every call fails.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Returns the folder of the working tree.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Lets a reference keep a commit.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn keep(&self, reference: &str, commit: &str) -> Result<(), SnapshotError> {
+        self.git().line(&["update-ref", reference, commit])?;
+        Ok(())
+    }
+
+    /// Removes a reference, if it is there. Commits that nothing else keeps are collected by `git gc` in time.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn forget(&self, reference: &str) -> Result<(), SnapshotError> {
+        self.git().line(&["update-ref", "-d", reference])?;
+        Ok(())
+    }
+
+    fn git(&self) -> git::Git<'_> {
+        git::Git::at(&self.root)
+    }
+}
