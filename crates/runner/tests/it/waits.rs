@@ -91,7 +91,9 @@ fn a_wait_that_lasts_too_long_says_what_was_there() {
     let error = found.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Timeout);
     assert!(
-        error.message.starts_with("1 file after "),
+        error
+            .message
+            .starts_with("1 file matches `q/*.task` after "),
         "{}",
         error.message
     );
