@@ -16,6 +16,7 @@ mod branch_runs;
 mod branches;
 mod builtin;
 mod cas;
+mod changed_files;
 mod children_care;
 mod children_migrate;
 mod children_redone;

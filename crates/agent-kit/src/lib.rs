@@ -20,6 +20,7 @@ pub mod serve;
 pub mod tool_loop;
 
 mod error;
+mod files;
 mod session;
 
 pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, Unread};

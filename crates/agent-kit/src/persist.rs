@@ -11,6 +11,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
 use uwf_protocol::run::Pending;
 use uwf_protocol::schemas::{self, DetailField};
+use uwf_protocol::step_files::StepFiles;
 use uwf_storage::{Env, RunDir};
 
 use crate::KitError;
@@ -50,6 +51,8 @@ pub struct Work<'a> {
     pub extracted: Extracted,
     /// How the data was extracted from the answer.
     pub extraction: Extraction,
+    /// The files before and after the work, if they were recorded.
+    pub files: Option<StepFiles>,
     /// When the agent began, in milliseconds since 1970.
     pub started_at_ms: i64,
     /// When its answer was complete.
@@ -144,6 +147,7 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         extraction: work.extraction.clone(),
         raw,
         refused_calls: conversation.refused_calls(),
+        files: work.files.clone(),
     };
     let detail_type = match detail.fields().as_slice() {
         [] => schemas::DETAIL,

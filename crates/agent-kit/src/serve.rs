@@ -23,6 +23,7 @@ use crate::context::{self, Context, Past};
 use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extract::Extracted;
 use crate::extractor::Extractor;
+use crate::files::Files;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::session;
 
@@ -142,6 +143,8 @@ impl Service<'_> {
             true => session::opening(run, &mut task),
             false => Opening::Prompt,
         };
+        // An agent of no repository, or one whose files cannot be recorded, works all the same.
+        let files = Files::before(&self.root, run, &task);
         let started_at_ms = self.env.now_ms();
         let mut conversation = Conversation::of(&run.scratch);
         let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;
@@ -164,6 +167,7 @@ impl Service<'_> {
                     conversation: &conversation,
                     extracted,
                     extraction,
+                    files: files.as_ref().and_then(|files| files.after(run, &task)),
                     started_at_ms,
                     completed_at_ms,
                     now_ms,

@@ -93,6 +93,7 @@ const SUMMARY: Fields = &[
     ("model", Kind::Text),
     ("timeout", Kind::Duration),
 ];
+const SNAPSHOTS: Fields = &[("enabled", Kind::Flag), ("maxFileMib", Kind::Count)];
 pub(crate) const PRICE: Fields = &[
     ("input", Kind::Rate),
     ("output", Kind::Rate),
@@ -113,6 +114,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("limits", Shape::Limits),
     ("supervisor", Shape::Section(SUPERVISOR)),
     ("summary", Shape::Section(SUMMARY)),
+    ("snapshots", Shape::Section(SNAPSHOTS)),
     ("concurrency", Shape::Section(CONCURRENCY)),
     ("maxDepth", Shape::Value(Kind::Count)),
     ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),

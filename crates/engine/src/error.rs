@@ -22,6 +22,7 @@ use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
     utc,
 };
+use crate::files_error::FilesError;
 use crate::pipelines::error::PipelineError;
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
@@ -94,6 +95,9 @@ pub enum EngineError {
     /// Something about runs of pipelines.
     #[error(transparent)]
     Pipeline(Box<PipelineError>),
+    /// Something about the files that steps changed.
+    #[error(transparent)]
+    Files(Box<FilesError>),
     /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
@@ -430,6 +434,7 @@ impl EngineError {
             | Self::NotEnded { .. }
             | Self::NotSuspended(_)
             | Self::NoStep(_)
+            | Self::Files(_)
             | Self::Blocked { .. }
             | Self::NoWayOn { .. }
             | Self::Misfit { .. }

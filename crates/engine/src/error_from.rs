@@ -4,6 +4,7 @@ use uwf_config::project::ReadError;
 use uwf_thread::ThreadError;
 
 use crate::EngineError;
+use crate::files_error::FilesError;
 
 impl From<ThreadError> for EngineError {
     fn from(error: ThreadError) -> Self {
@@ -33,5 +34,11 @@ impl From<ReadError> for EngineError {
             ReadError::File(error) => Self::Storage(error),
             ReadError::Workflow(problems) => Self::Workflow(problems),
         }
+    }
+}
+
+impl From<FilesError> for EngineError {
+    fn from(error: FilesError) -> Self {
+        Self::Files(Box::new(error))
     }
 }

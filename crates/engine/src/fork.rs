@@ -14,6 +14,7 @@ use crate::read::step_data::thread_of;
 use crate::read::thread_state::ThreadState;
 use crate::rebase::{self, Misfit};
 use crate::short_names::NameError;
+use crate::snapshots::keep_snapshots;
 use crate::thread::Thread;
 use crate::workflow_ref::{self, Found, HiddenWorkflow};
 use crate::{EngineError, Site, short_names, tags};
@@ -107,6 +108,9 @@ pub fn fork(
     site.note_use(id);
     // A run folder proves that its thread exists, so the record comes after the thread. The thread works without it.
     let _ = run.origin.write(&origin);
+    if let Some(original) = origin.thread {
+        keep_snapshots(site, original, id, thread.head);
+    }
     site.log(&thread, tags::FORKED, &format!("from={}", from.step));
     Ok(Forked {
         thread: id,

@@ -18,6 +18,7 @@ mod confine;
 mod describe;
 mod error;
 mod error_from;
+mod files_error;
 mod first_instruction;
 mod fix;
 mod fork;
@@ -40,6 +41,7 @@ mod review_error;
 mod run;
 mod short_names;
 mod site;
+mod snapshots;
 mod start;
 mod store_error;
 mod store_import;
@@ -62,6 +64,7 @@ pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use confine::confine;
 pub use describe::{agent_option, describe_pause, message_option};
 pub use error::EngineError;
+pub use files_error::FilesError;
 pub use fix::Fix;
 pub use fork::{ForkPoint, Forked, MovedOn, Visit, find_visit, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
@@ -87,6 +90,9 @@ pub use pipelines::views::summary::{RunSummary, run_summary};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
+pub use read::changed_files::{
+    ChangedFile, ChangedFiles, StepOfFiles, files_of_step, files_of_thread,
+};
 pub use read::child_view::{ChildView, SumsWithChildren};
 pub use read::cost::cost;
 pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
@@ -158,6 +164,7 @@ pub use run::pipelines::{
     Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
+pub use run::restore::{Files, RestoreOptions, Restored, restore};
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;
 pub use run::slots::NoSlot;

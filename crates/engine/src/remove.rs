@@ -16,6 +16,7 @@ use crate::read::outline::first_line;
 use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
+use crate::snapshots::forget_snapshots;
 use crate::{EngineError, Site, children, lost_run, tags, thread};
 
 /// Whether a thread may be removed that has not ended.
@@ -114,6 +115,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
         }
     };
     log_removal(site, &removed);
+    forget_snapshots(site, id, &run);
     run.remove()?;
     Ok(removed)
 }
@@ -270,6 +272,7 @@ fn remove_left(
         if !forgotten.contains(thread) {
             log_removal(site, removed);
         }
+        forget_snapshots(site, **thread, run);
         run.remove()?;
     }
     Ok(())

@@ -58,6 +58,12 @@ pub struct Config {
         skip_serializing_if = "Summary::is_empty"
     )]
     pub summary: Summary,
+    /// Snapshots of the files that agents work on.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Snapshots::is_empty"
+    )]
+    pub snapshots: Snapshots,
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,
@@ -165,6 +171,43 @@ pub struct Summary {
 impl Summary {
     /// How long a summary may take if the config does not say, in seconds.
     pub const USUAL_SECONDS: u64 = 120;
+
+    /// Tells whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Snapshots of the files that agents work on, if they work in a git repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Snapshots {
+    /// Whether they are taken; they are if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// How large a file may be that git does not track, in MiB; [`USUAL_MIB`](Self::USUAL_MIB) if absent. A larger one is
+    /// left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_file_mib: Option<NonZeroU32>,
+}
+
+impl Snapshots {
+    /// How large a file may be that git does not track if the config does not say, in MiB.
+    pub const USUAL_MIB: u32 = 10;
+
+    /// Tells whether snapshots are taken.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+
+    /// Returns how large a file may be that git does not track, in bytes.
+    #[must_use]
+    pub fn most_bytes(&self) -> u64 {
+        let mib = self.max_file_mib.map_or(Self::USUAL_MIB, NonZeroU32::get);
+        u64::from(mib) << 20
+    }
 
     /// Tells whether nothing is set.
     #[must_use]

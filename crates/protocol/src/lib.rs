@@ -22,6 +22,7 @@ pub mod program;
 pub mod review;
 pub mod run;
 pub mod schemas;
+pub mod step_files;
 pub mod work;
 pub mod workflow;
 pub mod workflow_diff;

@@ -9,6 +9,7 @@ use uwf_util::text::counted;
 use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
 use crate::schemas::{self, CostKind, DetailField};
+use crate::step_files::StepFiles;
 
 /// The root of a thread: which workflow, and what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +92,9 @@ pub struct Detail {
     /// The tool calls that the agent was not allowed to make. A detail with refused calls has a type of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// The files before and after the step, if the agent worked in a git repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<StepFiles>,
 }
 
 impl Detail {
@@ -103,6 +107,7 @@ impl Detail {
                 let usage = self.usage.as_ref();
                 usage.is_some_and(|usage| usage.cost_kind() == CostKind::Estimated)
             }
+            DetailField::Files => self.files.is_some(),
         };
         DetailField::ALL.into_iter().filter(has).collect()
     }

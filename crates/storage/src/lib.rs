@@ -38,8 +38,8 @@ pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use registry_history::{NameChange, RegistryHistory};
 pub use root::{Root, is_of_root};
 pub use run_dir::{
-    Acquired, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
-    Scratch, Sessions, ThreadLock,
+    Acquired, BeforeStep, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused,
+    RunDir, RunWatch, Scratch, Sessions, SnapshotNotes, SnapshotRecord, Snapshots, ThreadLock,
 };
 pub use run_log::RunLog;
 pub use run_root::{RunRoot, ThreadPlace, WriteParts};

@@ -18,6 +18,7 @@ mod records;
 mod run_watch;
 mod scratch;
 mod sessions;
+mod snapshots;
 
 pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
 pub use ledger::Ledger;
@@ -27,6 +28,7 @@ pub use pause::{Pause, Paused};
 pub use run_watch::RunWatch;
 pub use scratch::Scratch;
 pub use sessions::Sessions;
+pub use snapshots::{BeforeStep, SnapshotNotes, SnapshotRecord, Snapshots};
 
 use records::Records;
 
@@ -50,6 +52,8 @@ pub struct RunDir {
     pub pause: Pause,
     /// Where the thread came from, if it is a fork.
     pub origin: Origin,
+    /// Snapshots of the files that the thread works on.
+    pub snapshots: Snapshots,
 }
 
 impl RunDir {
@@ -65,6 +69,7 @@ impl RunDir {
             ledger: Ledger::of(records.clone()),
             pause: Pause::of(records.clone()),
             origin: Origin::of(records.clone()),
+            snapshots: Snapshots::of(records.clone()),
             records,
         }
     }

@@ -45,7 +45,7 @@ pub(crate) use orchestrate::{
     RunPipelineArgs, RunStatusArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WatchArgs,
     WorkArgs,
 };
-pub(crate) use reading::{DiffArgs, TailArgs};
+pub(crate) use reading::{DiffArgs, RestoreArgs, TailArgs};
 pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,
     WaitArgs,

@@ -9,7 +9,7 @@ use super::care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use super::cost::CostArgs;
 use super::listing::ListArgs;
 use super::naming::{LabelArgs, RenameArgs};
-use super::reading::{DiffArgs, TailArgs};
+use super::reading::{DiffArgs, RestoreArgs, TailArgs};
 use super::running::{AgentArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs};
 use super::{ExportArgs, ForkArgs, ImportArgs, MigrateArgs, positive};
 
@@ -50,8 +50,10 @@ pub(crate) enum ThreadCommand {
     Tail(TailArgs),
     /// Let a model write what has happened in a thread; `thread show`, `list` and `read` show it
     Summarize(SummarizeArgs),
-    /// Compare two threads from their last common step, or two steps
+    /// Compare two threads from their last common step, or two steps; or show the files that one changed
     Diff(DiffArgs),
+    /// Put the files back that a step left in its git repository
+    Restore(RestoreArgs),
     /// Start a new thread from a step (or the start) of another
     Fork(ForkArgs),
     /// Go on under another workflow, from where the thread stands

@@ -2,9 +2,9 @@
 
 mod background;
 mod care;
-mod comparing;
 mod cost;
 mod dry_run;
+mod files;
 mod following;
 mod listing;
 mod live;
@@ -52,7 +52,8 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),
         ThreadCommand::Summarize(args) => summarize(context, &args),
-        ThreadCommand::Diff(args) => comparing::diff(context, &args),
+        ThreadCommand::Diff(args) => files::diff(context, &args),
+        ThreadCommand::Restore(args) => files::restore(context, &args),
         ThreadCommand::Fork(args) => fork::fork(context, args),
         ThreadCommand::Migrate(args) => fork::migrate(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),

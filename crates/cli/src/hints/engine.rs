@@ -1,8 +1,8 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    ChildError, ChildProblem, EngineError, Fix, PipelineError, ReviewError, WorkflowUseError,
-    agent_option, message_option,
+    ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, ReviewError,
+    WorkflowUseError, agent_option, message_option,
 };
 
 use super::thread::{raise_command, use_answer};
@@ -21,6 +21,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Limit { .. }
         | EngineError::Review(_)
         | EngineError::NoStep(_)
+        | EngineError::Files(_)
         | EngineError::NoAttempt { .. }
         | EngineError::Raise(_)
         | EngineError::NotSuspended(_)
@@ -142,6 +143,7 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Review(ReviewError::NotSummarized { failure, .. }) => {
             failure.hint.clone()?
         }
+        EngineError::Files(error) => return of_files(error),
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
             format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")
@@ -175,6 +177,22 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         _ => return None,
     };
     Some(hint)
+}
+
+/// Returns the hint of an error about the files that steps changed.
+fn of_files(error: &FilesError) -> Option<String> {
+    Some(match error {
+        FilesError::OfStep(_) | FilesError::OfThread(_) => {
+            "files are recorded when an agent works in a git repository, unless the config says `snapshots.enabled: false`; `uwf log show` tells why it failed".to_owned()
+        }
+        FilesError::Unsaved { step, before, .. } => {
+            let before = if *before { " --before" } else { "" };
+            format!(
+                "commit them, or `uwf thread restore --force{before} {step}` replaces them; they stay as a snapshot of the thread"
+            )
+        }
+        FilesError::NotCompared(_) | FilesError::NotRestored(_) => return None,
+    })
 }
 
 /// Returns the hint of an error about the children of a thread: the commands name the thread that they work for.

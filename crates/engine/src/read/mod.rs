@@ -4,6 +4,7 @@
 pub(crate) mod activity;
 pub(crate) mod branch;
 pub(crate) mod causing_child;
+pub(crate) mod changed_files;
 pub(crate) mod child_view;
 pub(crate) mod copies;
 pub(crate) mod cost;

@@ -12,6 +12,7 @@ use crate::limits::{self, LimitedThread};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
+use crate::snapshots::log_snapshot_notes;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
 
@@ -204,6 +205,7 @@ pub(crate) fn report(
     runner
         .site
         .log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
+    log_snapshot_notes(&runner.site, run, &thread);
     if matches!(route, Some(Ok(Route::End { .. }))) {
         runner
             .site

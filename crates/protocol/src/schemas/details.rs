@@ -18,6 +18,10 @@ pub const DETAILS: [CasRef; 1 << DetailField::ALL.len()] = [
     CasRef::from_digits(b"4Y5E30W8Y1322"),
     CasRef::from_digits(b"D9F8DS5HPQXHC"),
     CasRef::from_digits(b"3260ENNN56E55"),
+    CasRef::from_digits(b"2HN52HHT1KBNA"),
+    CasRef::from_digits(b"4Y2FAPM17PTNZ"),
+    CasRef::from_digits(b"FJMATZFN0J2M6"),
+    CasRef::from_digits(b"DMWT2JT26RNH2"),
 ];
 
 /// A field of a detail that few steps need.
@@ -27,11 +31,13 @@ pub enum DetailField {
     RefusedCalls,
     /// `usage.costEstimated`: the cost was computed.
     CostEstimated,
+    /// `files`: the snapshots of the repository that the agent worked in.
+    Files,
 }
 
 impl DetailField {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::RefusedCalls, Self::CostEstimated];
+    pub const ALL: [Self; 3] = [Self::RefusedCalls, Self::CostEstimated, Self::Files];
 
     /// Returns every set of fields, in the order of [`DETAILS`].
     #[must_use]
@@ -76,13 +82,26 @@ impl DetailField {
                     "properties": { "tool": string(), "calls": integer() },
                 });
                 let calls = json!({ "type": "array", "items": refused });
-                schema["properties"]["refusedCalls"] = calls;
-                if let Some(required) = schema["required"].as_array_mut() {
-                    required.push("refusedCalls".into());
-                }
+                add_required(schema, "refusedCalls", calls);
             }
             Self::CostEstimated => schema["properties"]["usage"] = usage(CostKind::Estimated),
+            Self::Files => {
+                let files = json!({
+                    "type": "object",
+                    "required": ["repository", "before", "after"],
+                    "additionalProperties": false,
+                    "properties": { "repository": string(), "before": string(), "after": string() },
+                });
+                add_required(schema, "files", files);
+            }
         }
+    }
+}
+
+fn add_required(schema: &mut Value, field: &str, values: Value) {
+    schema["properties"][field] = values;
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push(field.into());
     }
 }
 

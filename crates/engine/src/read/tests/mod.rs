@@ -117,6 +117,7 @@ impl World {
             turns,
             usage: None,
             refused_calls: Vec::new(),
+            files: None,
             extraction: Extraction {
                 method,
                 attempts: 1,

@@ -1,0 +1,148 @@
+//! Snapshots of the files that an agent works on, before and after a step.
+//!
+//! All of it is best effort: no step fails because its files could not be recorded. Then a note says why.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use uwf_protocol::step_files::{StepFiles, reference_of};
+use uwf_snapshot::{Place, Repository, SnapshotError};
+use uwf_storage::{BeforeStep, Root, RunDir, StorageError};
+use uwf_util::causes::with_causes;
+use uwf_util::printable::labelled;
+use uwf_util::text::counted;
+
+use crate::adapter::Task;
+
+/// Why the files were not recorded.
+#[derive(Debug, thiserror::Error)]
+enum NotRecorded {
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Config(#[from] uwf_config::ConfigError),
+    #[error("the name of its folder is not valid UTF-8")]
+    Name,
+}
+
+/// The files that a step changes.
+pub(crate) struct Files {
+    repository: Repository,
+    index: PathBuf,
+    most_bytes: u64,
+    before: String,
+}
+
+impl Files {
+    /// Takes the snapshot before a step, unless an earlier attempt at the same step has done that. `None` if the agent works
+    /// outside of every repository, if the config says so, or if it could not be done.
+    pub(crate) fn before(root: &Root, run: &RunDir, task: &Task) -> Option<Self> {
+        let notes = Notes { run, task };
+        notes.of(Self::try_before(root, &notes)).flatten()
+    }
+
+    fn try_before(root: &Root, notes: &Notes<'_>) -> Result<Option<Self>, NotRecorded> {
+        let Notes { run, task } = notes;
+        let Some(repository) = Repository::of(&task.cwd)? else {
+            return Ok(None);
+        };
+        let snapshots = uwf_config::load(root)?.unwrap_or_default().snapshots;
+        if !snapshots.is_on() {
+            return Ok(None);
+        }
+        repository.root().to_str().ok_or(NotRecorded::Name)?;
+        let mut files = Self {
+            // This also notes the repository: a call that removes the thread finds the reference by it.
+            index: run.snapshots.index_of(repository.root())?,
+            most_bytes: snapshots.most_bytes(),
+            before: String::new(),
+            repository,
+        };
+        let root = files.repository.root();
+        let is_of_step = |before: &&BeforeStep| {
+            (before.head, before.replaces) == (task.head, task.replaces)
+                && before.repository == root
+        };
+        let known = run.snapshots.read().before;
+        if let Some(before) = known.as_ref().filter(is_of_step) {
+            files.before.clone_from(&before.commit);
+            return Ok(Some(files));
+        }
+        files.before = files.take("before", notes)?;
+        let mut record = run.snapshots.read();
+        record.before = Some(BeforeStep {
+            head: task.head,
+            replaces: task.replaces,
+            repository: files.repository.root().to_owned(),
+            commit: files.before.clone(),
+        });
+        run.snapshots.write(&record)?;
+        Ok(Some(files))
+    }
+
+    /// Takes the snapshot after the step. `None` if it could not be done.
+    pub(crate) fn after(&self, run: &RunDir, task: &Task) -> Option<StepFiles> {
+        let notes = Notes { run, task };
+        let after = notes.of(self.take("after", &notes).map_err(NotRecorded::from))?;
+        Some(StepFiles {
+            repository: self.repository.root().to_string_lossy().into_owned(),
+            before: self.before.clone(),
+            after,
+        })
+    }
+
+    fn take(&self, when: &str, notes: &Notes<'_>) -> Result<String, SnapshotError> {
+        let Task {
+            thread, role, step, ..
+        } = notes.task;
+        let reference = reference_of(*thread);
+        let place = Place {
+            index: &self.index,
+            reference: &reference,
+            most_bytes: self.most_bytes,
+        };
+        let message = format!("{when} step {step} of thread {thread}, {role}");
+        let taken = self.repository.snapshot(place, &message)?;
+        if let Some(first) = taken.left_out.first() {
+            let others = taken.left_out.len() as u64 - 1;
+            let others = match others {
+                0 => String::new(),
+                others => format!(" and {}", counted(others, "other")),
+            };
+            let first = first.display();
+            notes.add(&format!(
+                "the snapshot of the files leaves out `{first}`{others}: larger than `snapshots.maxFileMib`"
+            ));
+        }
+        Ok(taken.commit)
+    }
+}
+
+/// What people should know about the snapshots of a step. The engine logs it when the step is committed.
+struct Notes<'a> {
+    run: &'a RunDir,
+    task: &'a Task,
+}
+
+impl Notes<'_> {
+    /// Returns what was found. If it could not be done, notes why.
+    fn of<T>(&self, result: Result<T, NotRecorded>) -> Option<T> {
+        let error = match result {
+            Ok(found) => return Some(found),
+            Err(error) => error,
+        };
+        self.add(&format!(
+            "what the step changes in the repository is not recorded: {}; `uwf config set snapshots.enabled false` turns this off",
+            with_causes(&error)
+        ));
+        None
+    }
+
+    fn add(&self, text: &str) {
+        // Best effort, as all of this: a closed stderr is no error.
+        let _ = self.run.snapshots.note(self.task.head, text);
+        let _ = writeln!(io::stderr(), "{}", labelled("note", text));
+    }
+}

@@ -1,0 +1,49 @@
+//! Errors about the files that steps changed.
+
+use std::path::PathBuf;
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_snapshot::SnapshotError;
+use uwf_util::text::counted;
+
+/// Why it cannot be told what a step changed.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// The step has recorded no files.
+    #[error("step `{0}` has recorded no files")]
+    OfStep(CasRef),
+    /// No step of the thread has recorded files.
+    #[error("no step of thread `{0}` has recorded files")]
+    OfThread(ThreadId),
+    /// Changes would be lost.
+    #[error("`{}` has changes that no snapshot and no commit has: {}", repository.display(), few(files))]
+    Unsaved {
+        /// The folder of the working tree.
+        repository: PathBuf,
+        /// The step whose files were to be put back.
+        step: CasRef,
+        /// Whether they were those that the step found.
+        before: bool,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The files cannot be put back.
+    #[error("the files cannot be put back")]
+    NotRestored(#[source] SnapshotError),
+    /// The snapshots cannot be compared.
+    #[error("the files cannot be compared")]
+    NotCompared(#[source] SnapshotError),
+}
+
+/// How many files are named.
+const NAMED: usize = 5;
+
+/// Names the first files of a list.
+fn few(files: &[String]) -> String {
+    let named = files.iter().take(NAMED).map(|file| format!("`{file}`"));
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if let Some(others @ 1..) = files.len().checked_sub(NAMED) {
+        named.push_str(&format!(" and {}", counted(others as u64, "other")));
+    }
+    named
+}

@@ -1,0 +1,280 @@
+//! What steps change in a git repository: it is recorded, shown and put back, and nothing of the user is touched.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::processes::signal;
+use crate::world::{Run, World, binary, wait_until};
+
+/// A role that writes again and again.
+const AGAIN: &str = r#"
+name: again
+roles:
+  writer:
+    goal: You write.
+    frontmatter: { type: object, properties: { status: { enum: [more, done] } }, required: [status] }
+graph:
+  $START: { _: { role: writer, prompt: "Write." } }
+  writer: { more: { role: writer, prompt: "Write more." }, done: { role: $END, prompt: "" } }
+"#;
+/// An agent that does what the file `do` says, and answers.
+const AGENT: &str = "#!/bin/sh\n. ./do >&2 || exit 9\nprintf -- '---\\nstatus: more\\n---\\n'\n";
+
+fn git(world: &World, args: &[&str]) -> String {
+    let who = ["-c", "user.name=Test", "-c", "user.email=test@localhost"];
+    let mut command = Command::new("git");
+    let command = command.args(who).args(args).current_dir(world.project());
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout)
+        .unwrap()
+        .trim_end()
+        .to_owned()
+}
+
+/// A world whose project is a git repository, with a thread.
+fn world() -> (World, String) {
+    let world = World::new();
+    world.put(AGAIN);
+    let agent = world.script("agent.sh", AGENT);
+    world.agent("uwf-command", &["--", agent.to_str().unwrap()]);
+    git(&world, &["init", "--quiet", "--initial-branch=main"]);
+    world.write(".gitignore", "do\nbuilt\n");
+    world.write("kept", "one\n");
+    git(&world, &["add", "--all"]);
+    git(&world, &["commit", "--quiet", "--message=first"]);
+    let thread = world.start("again");
+    (world, thread)
+}
+
+/// Does a step whose agent does this.
+#[track_caller]
+fn step(world: &World, thread: &str, script: &str) -> Value {
+    world.write("do", script);
+    world.step(thread).exits(0).json()
+}
+
+fn diff(world: &World, args: &[&str]) -> Value {
+    let all = [&["thread", "diff"], args].concat();
+    world.uwf(&all).exits(0).json()["repositories"][0].clone()
+}
+
+/// Returns what a comparison tells of each file: its path, what happened, new and removed lines.
+fn files(compared: &Value) -> Vec<String> {
+    let files = compared["files"].as_array().unwrap().iter();
+    let told = files.map(|file| {
+        let path = file["path"].as_str().unwrap();
+        let change = file["change"].as_str().unwrap();
+        format!("{path} {change} {} {}", file["added"], file["removed"])
+    });
+    told.collect()
+}
+
+fn references(world: &World) -> Vec<String> {
+    let names = git(world, &["for-each-ref", "--format=%(refname)", "refs/uwf"]);
+    names.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_step_changed_is_recorded_and_shown() {
+    let (world, thread) = world();
+    world.write("mine", "not committed\n");
+    git(&world, &["add", "mine"]);
+    let before = git(&world, &["status", "--porcelain=v2", "--branch"]);
+    step(
+        &world,
+        &thread,
+        "echo two >> kept; echo new > 'a new file'; echo built > built",
+    );
+    step(
+        &world,
+        &thread,
+        "rm kept; printf '\\000\\001' > 'a new file'",
+    );
+    let expected = ["a new file added 1 0", "kept modified 1 0"];
+    let compared = diff(&world, &[&format!("{thread}@1")]);
+    assert_eq!(files(&compared), expected);
+    assert_eq!(compared["repository"], json!(world.project()));
+    let compared = diff(&world, &[&format!("{thread}@2")]);
+    assert_eq!(
+        files(&compared),
+        ["a new file modified null null", "kept deleted 0 2"]
+    );
+    let compared = diff(&world, &[&thread]);
+    assert_eq!(
+        files(&compared),
+        ["a new file added null null", "kept deleted 0 1"]
+    );
+    assert_eq!(compared["steps"].as_array().unwrap().len(), 2);
+    let text = |args: &[&str]| {
+        let all = [&["thread", "diff", "--format", "text", &thread], args].concat();
+        world.uwf(&all).exits(0).stdout
+    };
+    assert!(text(&[]).contains("\n-one\n"), "{}", text(&[]));
+    assert!(!text(&["--stat"]).contains("\n-one\n"));
+    assert!(text(&["--stat"]).contains("  D kept        +0 -1"));
+    // The user's index and branch are as they were, but for what the agent did.
+    git(&world, &["checkout", "kept"]);
+    fs::remove_file(world.project().join("a new file")).unwrap();
+    assert_eq!(
+        git(&world, &["status", "--porcelain=v2", "--branch"]),
+        before
+    );
+    assert_eq!(git(&world, &["stash", "list"]), "");
+    assert_eq!(references(&world), [format!("refs/uwf/threads/{thread}")]);
+    world.uwf(&["cas", "verify"]).exits(0);
+}
+
+#[test]
+fn a_step_counts_everything_since_its_first_attempt() {
+    let (world, thread) = world();
+    world.write("do", "echo first > first; exit 1");
+    world.step(&thread).exits(3);
+    step(&world, &thread, "echo second > second");
+    let expected = ["first added 1 0", "second added 1 0"];
+    assert_eq!(files(&diff(&world, &[&format!("{thread}@1")])), expected);
+    world.write("mine", "");
+    step(&world, &thread, "true");
+    let none: [&str; 0] = [];
+    assert_eq!(files(&diff(&world, &[&format!("{thread}@2")])), none);
+}
+
+#[test]
+fn an_answer_whose_engine_was_killed_keeps_what_was_there_before() {
+    let (world, thread) = world();
+    world.write(
+        "do",
+        "echo new > new; touch at-work; while [ ! -e go ]; do sleep 0.05; done",
+    );
+    let call = world.spawn(&["thread", "step", &thread]);
+    wait_until("it works", || world.project().join("at-work").exists());
+    signal("KILL", call.id());
+    call.wait_with_output().unwrap();
+    world.write("go", "");
+    world.uwf(&["thread", "step", &thread, "--wait"]).exits(0);
+    let found = files(&diff(&world, &[&format!("{thread}@1")]));
+    assert!(found.contains(&"new added 1 0".to_owned()), "{found:?}");
+}
+
+#[test]
+fn files_are_put_back_unless_changes_would_be_lost() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo one > new; echo two > kept");
+    step(
+        &world,
+        &thread,
+        "rm new; echo three > kept; echo later > later",
+    );
+    let text = |name: &str| fs::read_to_string(world.project().join(name)).unwrap_or_default();
+    let status = git(&world, &["diff", "--cached", "--name-only"]);
+    let restore = |args: &[&str]| -> Run {
+        let first = format!("{thread}@1");
+        world.uwf(&[&["thread", "restore", &first], args].concat())
+    };
+    let restored = restore(&[]).exits(0).json();
+    assert_eq!(
+        [text("new"), text("kept"), text("later")],
+        ["one\n", "two\n", ""]
+    );
+    assert_eq!(files(&restored).len(), 3);
+    assert_eq!(git(&world, &["diff", "--cached", "--name-only"]), status);
+    restore(&["--before"]).exits(0);
+    assert_eq!([text("new"), text("kept")], ["", "one\n"]);
+    // What nobody has kept is refused, twice.
+    world.write("kept", "mine\n");
+    for _ in 0..2 {
+        restore(&[]).exits(1).says("`kept`").says("restore --force");
+        restore(&["--before"])
+            .exits(1)
+            .says("restore --force --before");
+        assert_eq!(text("kept"), "mine\n");
+    }
+    let forced = restore(&["--force"]).exits(0).json();
+    assert_eq!(text("kept"), "two\n");
+    let kept = format!("{}:kept", forced["replaced"].as_str().unwrap());
+    assert_eq!(git(&world, &["show", &kept]), "mine");
+    // What is committed is not lost.
+    world.write("kept", "committed\n");
+    git(&world, &["add", "--all"]);
+    git(&world, &["commit", "--quiet", "--message=second"]);
+    restore(&[]).exits(0);
+    assert_eq!(text("kept"), "two\n");
+    // A thread stands for its last step.
+    world.uwf(&["thread", "restore", &thread]).exits(0);
+    assert_eq!([text("kept"), text("later")], ["three\n", "later\n"]);
+}
+
+#[test]
+fn snapshots_go_with_their_thread_and_stay_with_a_fork() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo one > new");
+    let fork = world
+        .uwf(&["thread", "fork", &format!("{thread}@1")])
+        .exits(0)
+        .json();
+    let fork = fork["thread"].as_str().unwrap().to_owned();
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    assert_eq!(references(&world), [format!("refs/uwf/threads/{fork}")]);
+    git(&world, &["gc", "--quiet", "--prune=now"]);
+    assert_eq!(files(&diff(&world, &[&fork])), ["new added 1 0"]);
+    world.uwf(&["thread", "kill", &fork]).exits(0);
+    world.uwf(&["thread", "prune", "--ended"]).exits(0);
+    assert!(references(&world).is_empty());
+}
+
+#[test]
+fn without_a_repository_or_by_the_config_nothing_is_recorded() {
+    let (world, thread) = world();
+    world.configure("snapshots.enabled", "false");
+    step(&world, &thread, "echo new > new");
+    world
+        .uwf(&["thread", "diff", &thread])
+        .exits(1)
+        .says("no step of thread")
+        .says("snapshots");
+    world
+        .uwf(&["thread", "restore", &thread])
+        .exits(1)
+        .says("has recorded no files");
+    assert!(references(&world).is_empty());
+}
+
+#[test]
+fn a_step_is_done_though_its_files_cannot_be_recorded() {
+    let (world, thread) = world();
+    let large = "x".repeat(2 << 20);
+    world.configure("snapshots.maxFileMib", "1");
+    world.write("large", &large);
+    step(&world, &thread, "echo new > new");
+    assert_eq!(files(&diff(&world, &[&thread])), ["new added 1 0"]);
+    // A program that is called git and fails.
+    let bin = world.project().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::rename(
+        world.script("git", "#!/bin/sh\necho broken >&2; exit 128\n"),
+        bin.join("git"),
+    )
+    .unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = world.command_of(binary());
+    let run: Run = command
+        .args(["thread", "step", &thread])
+        .env("PATH", path)
+        .output()
+        .unwrap()
+        .into();
+    run.exits(0);
+    let log = world
+        .uwf(&["log", "show", "--thread", &thread])
+        .exits(0)
+        .stdout;
+    for told in ["leaves out `large`", "is not recorded", "broken"] {
+        assert!(log.contains(told), "{told}: {log}");
+    }
+    assert_eq!(files(&diff(&world, &[&thread])), ["new added 1 0"]);
+    world
+        .uwf(&["thread", "diff", &format!("{thread}@2")])
+        .exits(1);
+}
