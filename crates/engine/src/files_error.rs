@@ -27,6 +27,17 @@ pub enum FilesError {
         /// The files.
         files: Vec<String>,
     },
+    /// Files that no snapshot has, because git ignores them or because they are large, are where others would be put.
+    #[error("`{}` has files that no snapshot has, and that would be replaced: {}", repository.display(), few(files))]
+    InTheWay {
+        /// The folder of the working tree.
+        repository: PathBuf,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// The snapshots of a thread cannot be kept for a fork.
+    #[error("the snapshots cannot be kept")]
+    NotKept(#[source] SnapshotError),
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),

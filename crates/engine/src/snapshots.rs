@@ -35,7 +35,9 @@ pub(crate) fn forget_snapshots(site: &Site, thread: ThreadId, run: &RunDir) {
         if !root.exists() {
             continue;
         }
-        if let Err(error) = Repository::at(root).forget(&reference_of(thread)) {
+        let forgotten =
+            Repository::open(&root).and_then(|repository| repository.forget(&reference_of(thread)));
+        if let Err(error) = forgotten {
             let error = site.loggable(&error);
             site.log_line(tags::SNAPSHOT_REFERENCE, &error, Some(thread), None);
         }
@@ -57,7 +59,7 @@ pub(crate) fn keep_snapshots(site: &Site, original: ThreadId, fork: ThreadId, he
 }
 
 fn try_to_keep(site: &Site, fork: ThreadId, head: CasRef) -> Result<(), EngineError> {
-    let mut kept = SnapshotRecord::default();
+    let (mut kept, mut commits) = (SnapshotRecord::default(), Vec::new());
     for step in steps(&site.store, head) {
         let Some(files) = recorded(site, step?.node.detail)? else {
             continue;
@@ -66,12 +68,18 @@ fn try_to_keep(site: &Site, fork: ThreadId, head: CasRef) -> Result<(), EngineEr
         if !kept.repositories.contains(&root) && root.exists() {
             // The newest snapshot has all earlier ones as its ancestors.
             kept.repositories.push(root.clone());
-            let kept = Repository::at(root).keep(&reference_of(fork), &files.after);
-            kept.map_err(FilesError::NotCompared)?;
+            commits.push((root, files.after));
         }
     }
-    match kept.repositories.is_empty() {
-        true => Ok(()),
-        false => Ok(site.root.run(fork).snapshots.write(&kept)?),
+    if kept.repositories.is_empty() {
+        return Ok(());
     }
+    // The record comes first: a call that removes the fork finds the references by it.
+    site.root.run(fork).snapshots.write(&kept)?;
+    for (root, commit) in commits {
+        Repository::open(&root)
+            .and_then(|repository| repository.keep(&reference_of(fork), &commit))
+            .map_err(FilesError::NotKept)?;
+    }
+    Ok(())
 }

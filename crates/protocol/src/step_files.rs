@@ -16,8 +16,46 @@ pub struct StepFiles {
     pub after: String,
 }
 
+impl StepFiles {
+    /// Tells whether both commits are full names of objects. Anything else is no commit that we made, and `git` could take it
+    /// for an option.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let is_name = |commit: &str| {
+            matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        is_name(&self.before) && is_name(&self.after)
+    }
+}
+
 /// Returns the git reference that keeps the snapshots of a thread.
 #[must_use]
 pub fn reference_of(thread: ThreadId) -> String {
     format!("refs/uwf/threads/{thread}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_commits_are_sound() {
+        let files = |before: &str| StepFiles {
+            repository: "/work".to_owned(),
+            before: before.to_owned(),
+            after: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+        };
+        let full = files("").after;
+        assert!(files(&full).is_sound());
+        assert!(files(&full.repeat(2)[..64]).is_sound());
+        for bad in [
+            "",
+            "HEAD",
+            "--output=/work/file",
+            &full[1..],
+            &full.replace('0', "-"),
+        ] {
+            assert!(!files(bad).is_sound(), "{bad}");
+        }
+    }
 }

@@ -108,6 +108,10 @@ impl<'a> Git<'a> {
         }
         // Messages are read by this program, too. A call that only looks must not write the user's index.
         command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
+        // Nobody is there to answer a question, and nothing is fetched.
+        command
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1");
         for who in ["AUTHOR", "COMMITTER"] {
             let name: &OsStr = OsStr::new("uwf");
             command.env(format!("GIT_{who}_NAME"), name);

@@ -25,8 +25,8 @@ pub enum SnapshotError {
     /// `git` cannot be started.
     #[error("git cannot be started")]
     NoGit(#[source] std::io::Error),
-    /// The folder of the repository is gone.
-    #[error("the folder `{}` is gone", .0.display())]
+    /// The repository is gone.
+    #[error("there is no repository `{}` any more", .0.display())]
     Gone(PathBuf),
     /// `git` refused.
     #[error("git {command}: {message}")]
@@ -75,10 +75,14 @@ impl Repository {
         Ok(Some(Self { root }))
     }
 
-    /// Returns the repository with this folder as its working tree. It may be gone: then every call fails.
-    #[must_use]
-    pub fn at(root: PathBuf) -> Self {
-        Self { root }
+    /// Opens the repository with this folder as its working tree.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Gone`] if there is none: a folder that lies in the working tree of another one is not meant. As of
+    /// [`of`](Self::of).
+    pub fn open(root: &Path) -> Result<Self, SnapshotError> {
+        let found = Self::of(root)?.filter(|found| found.root == root);
+        found.ok_or_else(|| SnapshotError::Gone(root.to_owned()))
     }
 
     /// Returns the folder of the working tree.

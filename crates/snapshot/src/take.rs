@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use uwf_durable::{Durability, read, remove, replace};
+use uwf_durable::{Durability, FileError, open, read, remove, replace};
 
 use crate::git::Git;
 use crate::{Repository, SnapshotError};
@@ -108,6 +108,12 @@ impl Repository {
         // Without one, nothing was ever added in this repository.
         if let Some(content) = read(&users)? {
             replace(index, &content, Durability::Volatile)?;
+            // By the time of its index, git knows which files may have changed within the same second.
+            let modified = users.metadata().and_then(|users| users.modified());
+            if let (Ok(modified), Some(copy)) = (modified, open(index)?) {
+                copy.set_modified(modified)
+                    .map_err(FileError::io("touch", index))?;
+            }
         }
         Ok(())
     }

@@ -280,3 +280,52 @@ fn a_call_from_a_hook_of_git_works_on_the_right_repository() {
     assert!(output.status.success(), "{output:?}");
     world.git(&["rev-parse", "--verify", REFERENCE]);
 }
+
+#[test]
+fn a_file_that_git_ignores_by_now_is_in_the_way_of_a_restore() {
+    let world = World::new();
+    world.write("env", "old\n");
+    let first = world.snapshot();
+    world.write(".gitignore", "target/\nenv\n");
+    world.write("env", "new secret\n");
+    // An index that does not know the file, as that of a fork.
+    fs::remove_file(world.index()).unwrap();
+    let now = world.snapshot();
+    let index = world.index();
+    let changed = |now: &Snapshot| {
+        world
+            .repository
+            .changed(&now.commit, &first.commit)
+            .unwrap()
+    };
+    let in_the_way = |changes: &[uwf_snapshot::Changed]| {
+        world.repository.in_the_way(place(&index), changes).unwrap()
+    };
+    assert_eq!(in_the_way(&changed(&now)), [Path::new("env")]);
+    fs::remove_file(world.root().join("env")).unwrap();
+    world.write("env/inside", "");
+    assert_eq!(in_the_way(&changed(&now)), [Path::new("env/inside")]);
+    fs::remove_dir_all(world.root().join("env")).unwrap();
+    assert!(in_the_way(&changed(&now)).is_empty());
+}
+
+#[test]
+fn another_repository_around_the_folder_is_not_taken_for_the_one_that_is_gone() {
+    let world = World::new();
+    let inner = world.root().join("inner");
+    world.git(&["worktree", "add", "--quiet", "--detach", "inner"]);
+    assert_eq!(Repository::open(&inner).unwrap().root(), inner);
+    fs::remove_file(inner.join(".git")).unwrap();
+    Repository::open(&inner).unwrap_err();
+    Repository::open(&world.root()).unwrap();
+}
+
+#[test]
+fn a_change_within_the_second_of_the_commit_is_seen() {
+    let world = World::new();
+    world.write("kept", "two\n");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let taken = world.snapshot();
+    let kept = world.git(&["show", &format!("{}:kept", taken.commit)]);
+    assert_eq!(kept, "two");
+}

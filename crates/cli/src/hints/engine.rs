@@ -191,7 +191,10 @@ fn of_files(error: &FilesError) -> Option<String> {
                 "commit them, or `uwf thread restore --force{before} {step}` replaces them; they stay as a snapshot of the thread"
             )
         }
-        FilesError::NotCompared(_) | FilesError::NotRestored(_) => return None,
+        FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
+        FilesError::NotCompared(_) | FilesError::NotKept(_) | FilesError::NotRestored(_) => {
+            return None;
+        }
     })
 }
 

@@ -1,6 +1,6 @@
 //! The files that steps changed, by the snapshots that their details name.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -117,7 +117,8 @@ pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<Vec<ChangedFiles
 }
 
 fn compare(snapshots: StepFiles, steps: Vec<StepOfFiles>) -> Result<ChangedFiles, EngineError> {
-    let repository = Repository::at(PathBuf::from(&snapshots.repository));
+    let repository = Repository::open(Path::new(&snapshots.repository));
+    let repository = repository.map_err(FilesError::NotCompared)?;
     let (before, after) = (&snapshots.before, &snapshots.after);
     let changed = repository.changed(before, after);
     let changed = changed.map_err(FilesError::NotCompared)?;
@@ -135,5 +136,7 @@ pub(crate) fn recorded(site: &Site, detail: CasRef) -> Result<Option<StepFiles>,
     let detail = site.store.need(detail)?.payload;
     let files = detail.get("files").filter(|files| !files.is_null());
     // A detail of a program that writes its own may have another field of that name.
-    Ok(files.and_then(|files| serde_json::from_value::<StepFiles>(Value::clone(files)).ok()))
+    let files =
+        files.and_then(|files| serde_json::from_value::<StepFiles>(Value::clone(files)).ok());
+    Ok(files.filter(StepFiles::is_sound))
 }

@@ -90,7 +90,7 @@ fn put_back(
         most_bytes: config.snapshots.most_bytes(),
     };
     let not_restored = FilesError::NotRestored;
-    let repository = Repository::at(root.clone());
+    let repository = Repository::open(&root).map_err(not_restored)?;
     let (tree, _) = repository.tree(place).map_err(not_restored)?;
     let newest = repository.tree_of(place.reference);
     let is_known =
@@ -113,6 +113,16 @@ fn put_back(
         .map_err(not_restored)?
         .commit;
     let files = repository.changed(&now, &commit).map_err(not_restored)?;
+    let in_the_way = repository.in_the_way(place, &files).map_err(not_restored)?;
+    if !in_the_way.is_empty() {
+        let names = in_the_way.iter().map(|path| path.display().to_string());
+        let files = names.collect();
+        return Err(FilesError::InTheWay {
+            repository: root,
+            files,
+        }
+        .into());
+    }
     repository
         .restore(place, &now, &commit)
         .map_err(not_restored)?;
