@@ -20,9 +20,7 @@ use crate::extract::{Extracted, RoleSchema, grounding};
 use crate::llm::{
     CallLimits, Client, Endpoint, LlmError, Message, ModelError, Purpose, ToolRequest, ToolSpec,
 };
-use crate::tool_loop::{
-    Cause, Finish, Finished, Limits, ToolLoop, ToolLoopError, Toolbox, Transcript,
-};
+use crate::tool_loop::{Cause, Finish, Finished, Limits, ToolLoop, ToolLoopError, Toolbox};
 
 /// How often the model may correct what it read.
 const CORRECTIONS: u32 = 1;
@@ -145,29 +143,24 @@ impl Extractor<'_> {
         } else {
             self.run_loop(&mut client, &mut NoTools, answer)
         };
+        let asked = client.endpoint().model.clone();
         match result {
             Ok((finished, extracted)) => {
-                let served = finished.transcript.model;
-                let model = served.unwrap_or_else(|| client.endpoint().model.clone());
+                let Finished { transcript, .. } = finished;
+                let (model, usage) = transcript.spent(&asked, self.prices);
                 Reading::Done(Box::new(Read {
                     extracted,
-                    rounds: finished.transcript.rounds,
-                    usage: self.prices.priced(&finished.transcript.usage, Some(&model)),
+                    rounds: transcript.rounds,
+                    usage: usage.unwrap_or_default(),
                     model,
                 }))
             }
-            Err(error) => {
-                let (code, problem, hint) = (error.code(), error.to_string(), error.hint());
-                let Transcript { model, usage, .. } = error.transcript;
-                let model = model.unwrap_or_else(|| client.endpoint().model.clone());
-                let is_told = usage != Usage::default();
-                Reading::Failed(Box::new(Unread {
-                    code,
-                    problem,
-                    hint,
-                    usage: is_told.then(|| self.prices.priced(&usage, Some(&model))),
-                }))
-            }
+            Err(error) => Reading::Failed(Box::new(Unread {
+                code: error.code(),
+                problem: error.to_string(),
+                hint: error.hint(),
+                usage: error.transcript.spent(&asked, self.prices).1,
+            })),
         }
     }
 

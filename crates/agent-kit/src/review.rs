@@ -19,7 +19,7 @@ use uwf_util::text::cut;
 
 use crate::extractor::NoTools;
 use crate::llm::{CallLimits, Client, Endpoint, Message, ModelError, Purpose, resolve};
-use crate::tool_loop::{Finish, Limits, ToolLoop, ToolLoopError, Transcript};
+use crate::tool_loop::{Finish, Limits, ToolLoop, ToolLoopError};
 
 /// How often the model is asked at most.
 const ROUNDS: u32 = 4;
@@ -114,12 +114,11 @@ fn review(env: &Env, request: &ReviewRequest) -> Result<ReviewReply, ReviewFailu
     let transcript = finished
         .map_err(|error| of_loop(&error, &asked, &prices))?
         .transcript;
-    let model = transcript.model.unwrap_or(asked);
-    let usage = prices.priced(&transcript.usage, Some(&model));
+    let (model, usage) = transcript.spent(&asked, &prices);
     let answer = reply
         .take()
         .expect("a loop that is finished has an accepted result");
-    Ok(answer.into_reply(model, usage))
+    Ok(answer.into_reply(model, usage.unwrap_or_default()))
 }
 
 /// Returns the model, and the environment with what `.env` adds to it.
@@ -228,12 +227,9 @@ fn described(request: &ReviewRequest) -> String {
 }
 
 fn of_loop(error: &ToolLoopError, asked: &str, prices: &Prices) -> ReviewFailure {
-    let Transcript { usage, model, .. } = &error.transcript;
-    let model = model.as_deref().unwrap_or(asked);
-    let is_told = *usage != Usage::default();
     ReviewFailure {
         hint: error.hint(),
-        usage: is_told.then(|| Box::new(prices.priced(usage, Some(model)))),
+        usage: error.transcript.spent(asked, prices).1.map(Box::new),
         ..ReviewFailure::new(error.code(), error.to_string())
     }
 }

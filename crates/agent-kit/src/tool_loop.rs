@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
+use uwf_protocol::prices::Prices;
 
 use uwf_util::text::cut_line;
 
@@ -112,6 +113,18 @@ pub struct Transcript {
     pub rounds: u32,
     /// The model that answered last, by the provider's word.
     pub model: Option<String>,
+}
+
+impl Transcript {
+    /// Returns the model, which is the one that was asked unless the provider named another, and what it used up with what
+    /// that cost; `None` if it used up nothing.
+    #[must_use]
+    pub fn spent(&self, asked: &str, prices: &Prices) -> (String, Option<Usage>) {
+        let model = self.model.as_deref().unwrap_or(asked);
+        let is_any = self.usage != Usage::default();
+        let usage = is_any.then(|| prices.priced(&self.usage, Some(model)));
+        (model.to_owned(), usage)
+    }
 }
 
 /// A loop that ended with a result.
