@@ -278,3 +278,19 @@ fn a_step_is_done_though_its_files_cannot_be_recorded() {
         .uwf(&["thread", "diff", &format!("{thread}@2")])
         .exits(1);
 }
+
+#[test]
+fn snapshots_of_a_repository_that_was_moved_are_there_again_when_it_is() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo new > new");
+    let (git, away) = (world.project().join(".git"), world.project().join("away"));
+    fs::rename(&git, &away).unwrap();
+    for command in ["diff", "restore"] {
+        world
+            .uwf(&["thread", command, &thread])
+            .exits(1)
+            .says("the snapshots are in that repository: put it back where it was");
+    }
+    fs::rename(&away, &git).unwrap();
+    assert_eq!(files(&diff(&world, &[&thread])), ["new added 1 0"]);
+}

@@ -5,9 +5,10 @@
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
+use uwf_protocol::config::Snapshots;
 use uwf_protocol::step_files::{StepFiles, reference_of};
 use uwf_snapshot::{Place, Repository, SnapshotError};
-use uwf_storage::{BeforeStep, Root, RunDir, StorageError};
+use uwf_storage::{BeforeStep, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 use uwf_util::printable::labelled;
 use uwf_util::text::counted;
@@ -21,8 +22,6 @@ enum NotRecorded {
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
     Storage(#[from] StorageError),
-    #[error(transparent)]
-    Config(#[from] uwf_config::ConfigError),
     #[error("the name of its folder is not valid UTF-8")]
     Name,
 }
@@ -38,25 +37,24 @@ pub(crate) struct Files {
 impl Files {
     /// Takes the snapshot before a step, unless an earlier attempt at the same step has done that. `None` if the agent works
     /// outside of every repository, if the config says so, or if it could not be done.
-    pub(crate) fn before(root: &Root, run: &RunDir, task: &Task) -> Option<Self> {
+    pub(crate) fn before(config: &Snapshots, run: &RunDir, task: &Task) -> Option<Self> {
         let notes = Notes { run, task };
-        notes.of(Self::try_before(root, &notes)).flatten()
+        notes.of(Self::try_before(config, &notes)).flatten()
     }
 
-    fn try_before(root: &Root, notes: &Notes<'_>) -> Result<Option<Self>, NotRecorded> {
+    fn try_before(config: &Snapshots, notes: &Notes<'_>) -> Result<Option<Self>, NotRecorded> {
         let Notes { run, task } = notes;
+        if !config.is_on() {
+            return Ok(None);
+        }
         let Some(repository) = Repository::of(&task.cwd)? else {
             return Ok(None);
         };
-        let snapshots = uwf_config::load(root)?.unwrap_or_default().snapshots;
-        if !snapshots.is_on() {
-            return Ok(None);
-        }
         repository.root().to_str().ok_or(NotRecorded::Name)?;
         let mut files = Self {
             // This also notes the repository: a call that removes the thread finds the reference by it.
             index: run.snapshots.index_of(repository.root())?,
-            most_bytes: snapshots.most_bytes(),
+            most_bytes: config.most_bytes(),
             before: String::new(),
             repository,
         };

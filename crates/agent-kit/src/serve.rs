@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
+use uwf_protocol::config::Snapshots;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
@@ -78,12 +79,14 @@ pub fn perform(
 ) -> Result<Finished, Failure> {
     let root = Root::resolve(None, env).map_err(KitError::from)?;
     let config = uwf_config::load(&root).map_err(KitError::from)?;
+    let config = config.unwrap_or_default();
     let service = Service {
         call,
         env,
         run: root.run(call.thread),
         store: Store::open(root.cas_dir(env)),
-        prices: Prices::of(&config.unwrap_or_default().prices),
+        prices: Prices::of(&config.prices),
+        snapshots: config.snapshots,
         root,
     };
     // An agent started by an engine has inherited the thread's lock and keeps it even if the engine dies.
@@ -108,6 +111,7 @@ struct Service<'a> {
     store: Store,
     run: RunDir,
     prices: Prices,
+    snapshots: Snapshots,
 }
 
 impl Service<'_> {
@@ -144,7 +148,7 @@ impl Service<'_> {
             false => Opening::Prompt,
         };
         // An agent of no repository, or one whose files cannot be recorded, works all the same.
-        let files = Files::before(&self.root, run, &task);
+        let files = Files::before(&self.snapshots, run, &task);
         let started_at_ms = self.env.now_ms();
         let mut conversation = Conversation::of(&run.scratch);
         let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;

@@ -35,9 +35,6 @@ pub enum FilesError {
         /// The files.
         files: Vec<String>,
     },
-    /// The snapshots of a thread cannot be kept for a fork.
-    #[error("the snapshots cannot be kept")]
-    NotKept(#[source] SnapshotError),
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),

@@ -9,10 +9,9 @@ use uwf_snapshot::Repository;
 use uwf_storage::{RunDir, SnapshotRecord};
 use uwf_thread::steps;
 
-use crate::files_error::FilesError;
 use crate::read::changed_files::recorded;
 use crate::thread::Thread;
-use crate::{EngineError, Site, tags};
+use crate::{Site, tags};
 
 /// Logs what people should know about the snapshots of the newest step.
 pub(crate) fn log_snapshot_notes(site: &Site, run: &RunDir, thread: &Thread) {
@@ -29,57 +28,60 @@ pub(crate) fn log_snapshot_notes(site: &Site, run: &RunDir, thread: &Thread) {
     }
 }
 
-/// Lets the snapshots of a thread go, whose folder is removed. What cannot be done now is logged: a repository may be gone.
+/// Lets the snapshots of a thread go, whose folder is removed. What cannot be done is logged: a repository may be gone.
 pub(crate) fn forget_snapshots(site: &Site, thread: ThreadId, run: &RunDir) {
     for root in run.snapshots.read().repositories {
-        if !root.exists() {
-            continue;
-        }
         let forgotten =
             Repository::open(&root).and_then(|repository| repository.forget(&reference_of(thread)));
-        if let Err(error) = forgotten {
-            let error = site.loggable(&error);
-            site.log_line(tags::SNAPSHOT_REFERENCE, &error, Some(thread), None);
-        }
+        log_if_failed(site, thread, forgotten);
     }
 }
 
 /// Keeps the snapshots of the steps that a fork shares with its original, also when the original is removed. What cannot be
 /// done is logged.
 pub(crate) fn keep_snapshots(site: &Site, original: ThreadId, fork: ThreadId, head: CasRef) {
-    let known = site.root.run(original).snapshots.read();
-    if known.repositories.is_empty() {
-        // No step is read if there is nothing to find.
+    let known = site.root.run(original).snapshots.read().repositories;
+    let newest = newest_snapshots(site, head, known.len());
+    let (repositories, commits): (Vec<PathBuf>, Vec<String>) = newest.into_iter().unzip();
+    if repositories.is_empty() {
         return;
     }
-    if let Err(error) = try_to_keep(site, fork, head) {
-        let error = site.loggable(&error);
-        site.log_line(tags::SNAPSHOT_REFERENCE, &error, Some(fork), None);
+    let record = SnapshotRecord {
+        repositories,
+        ..SnapshotRecord::default()
+    };
+    // The record comes first: a call that removes the fork finds the references by it.
+    log_if_failed(site, fork, site.root.run(fork).snapshots.write(&record));
+    for (root, commit) in record.repositories.iter().zip(commits) {
+        let kept = Repository::open(root)
+            .and_then(|repository| repository.keep(&reference_of(fork), &commit));
+        log_if_failed(site, fork, kept);
     }
 }
 
-fn try_to_keep(site: &Site, fork: ThreadId, head: CasRef) -> Result<(), EngineError> {
-    let (mut kept, mut commits) = (SnapshotRecord::default(), Vec::new());
-    for step in steps(&site.store, head) {
-        let Some(files) = recorded(site, step?.node.detail)? else {
+/// Returns the newest snapshot in each of so many repositories. It has all earlier ones as its ancestors. Steps that cannot
+/// be read have none.
+fn newest_snapshots(site: &Site, head: CasRef, repositories: usize) -> Vec<(PathBuf, String)> {
+    let mut newest: Vec<(PathBuf, String)> = Vec::new();
+    let mut steps = steps(&site.store, head);
+    // No step is read if all are found.
+    while newest.len() < repositories
+        && let Some(Ok(step)) = steps.next()
+    {
+        let Ok(Some(files)) = recorded(site, step.node.detail) else {
             continue;
         };
-        let root = PathBuf::from(&files.repository);
-        if !kept.repositories.contains(&root) && root.exists() {
-            // The newest snapshot has all earlier ones as its ancestors.
-            kept.repositories.push(root.clone());
-            commits.push((root, files.after));
+        let root = PathBuf::from(files.repository);
+        if !newest.iter().any(|(known, _)| *known == root) {
+            newest.push((root, files.after));
         }
     }
-    if kept.repositories.is_empty() {
-        return Ok(());
+    newest
+}
+
+fn log_if_failed<E: std::error::Error>(site: &Site, thread: ThreadId, done: Result<(), E>) {
+    if let Err(error) = done {
+        let error = site.loggable(&error);
+        site.log_line(tags::SNAPSHOT_REFERENCE, &error, Some(thread), None);
     }
-    // The record comes first: a call that removes the fork finds the references by it.
-    site.root.run(fork).snapshots.write(&kept)?;
-    for (root, commit) in commits {
-        Repository::open(&root)
-            .and_then(|repository| repository.keep(&reference_of(fork), &commit))
-            .map_err(FilesError::NotKept)?;
-    }
-    Ok(())
 }

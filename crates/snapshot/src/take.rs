@@ -64,8 +64,8 @@ impl Repository {
     pub fn tree(&self, place: Place<'_>) -> Result<(String, Vec<PathBuf>), SnapshotError> {
         let git = self.git().with_index(place.index);
         match self.try_tree(&git, place) {
-            // A power cut may have damaged the index.
-            Err(SnapshotError::Refused { .. }) => {
+            // A power cut may have damaged the index. Any other refusal stays one.
+            Err(SnapshotError::Refused { .. }) if git.bytes(&["ls-files"], b"").is_err() => {
                 remove(place.index)?;
                 self.try_tree(&git, place)
             }

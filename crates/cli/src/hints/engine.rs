@@ -2,7 +2,7 @@
 
 use uwf_engine::{
     ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, ReviewError,
-    WorkflowUseError, agent_option, message_option,
+    SnapshotError, WorkflowUseError, agent_option, message_option,
 };
 
 use super::thread::{raise_command, use_answer};
@@ -192,9 +192,14 @@ fn of_files(error: &FilesError) -> Option<String> {
             )
         }
         FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
-        FilesError::NotCompared(_) | FilesError::NotKept(_) | FilesError::NotRestored(_) => {
-            return None;
-        }
+        FilesError::NotCompared(source)
+        | FilesError::NotRestored(source) => match source {
+            SnapshotError::NoGit(_) => "install git, or put it on PATH".to_owned(),
+            SnapshotError::Gone(_) => {
+                "the snapshots are in that repository: put it back where it was".to_owned()
+            }
+            SnapshotError::Refused { .. } | SnapshotError::File(_) => return None,
+        },
     })
 }
 
