@@ -4,7 +4,7 @@
 //! an open one, whatever its path leads to. Until the end they have no name at all, if the file system can do that: so
 //! programs that look into the folder do not find them, and a process that is killed leaves nothing.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -151,7 +151,11 @@ fn unnamed(folder: &Entry, name: Name<'_>) -> Result<(File, Option<String>), Err
     let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
     match openat(folder.descriptor(), ".", flags, FILE_MODE) {
         // The lock says that the file belongs to a process that lives, when it gets a name.
-        Ok(file) => Ok((locked(file.into())?, None)),
+        Ok(file) => {
+            let file = File::from(file);
+            lock(&file);
+            Ok((file, None))
+        }
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => named(folder, name),
         Err(error) => Err(error),
     }
@@ -163,9 +167,9 @@ fn named(folder: &Entry, name: Name<'_>) -> Result<(File, Option<String>), Errno
         let name = free_name(folder, name)?;
         match openat(folder.descriptor(), &*name, flags, FILE_MODE) {
             Ok(file) => {
-                let file = locked(file.into())?;
+                let file = File::from(file);
                 // Another process may have taken it for a left one before it was locked.
-                if is_named(&file, folder, &name)? {
+                if lock(&file) && is_named(&file, folder, &name)? {
                     return Ok((file, Some(name)));
                 }
             }
@@ -176,10 +180,10 @@ fn named(folder: &Entry, name: Name<'_>) -> Result<(File, Option<String>), Errno
     }
 }
 
-/// Locks a draft until its process ends. Where a file system has no locks, none is needed to go on.
-fn locked(file: File) -> Result<File, Errno> {
-    let _ = file.try_lock();
-    Ok(file)
+/// Locks a draft until its process ends. Returns `false` if another process has the lock. Where a file system has no locks,
+/// none is needed to go on.
+fn lock(file: &File) -> bool {
+    !matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 /// Returns a name for a draft: the one that a killed process would have used, whose draft is removed. A process that lives
