@@ -260,6 +260,9 @@ fn the_prices_that_hold_are_listed_with_their_source() {
     let listed = world.uwf(&["config", "prices"]).exits(0);
     let hint = "`uwf config set prices.gpt-5.output <dollars>`";
     let listed = listed.says(hint).json();
+    world.configure("prices.gpt-*.input", "0");
+    let hint = "`uwf config set 'prices.gpt-*.output' <dollars>`";
+    world.uwf(&["config", "prices"]).exits(0).says(hint);
     let day = listed["builtInDate"].as_str().unwrap();
     assert_eq!(day.len(), "2025-12-31".len());
     let rows = listed["prices"].as_array().unwrap();

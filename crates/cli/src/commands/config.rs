@@ -9,6 +9,7 @@ use uwf_config::{ConfigError, Draft, Finding};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::prices::{DATE, Prices};
 use uwf_storage::{Env, Root};
+use uwf_util::shell_words;
 
 use crate::args::ConfigCommand;
 use crate::ask::{can_ask, confirm};
@@ -83,8 +84,10 @@ fn prices(root: &Root) -> Result<PricesView, Failure> {
     let config = uwf_config::load(root)?.unwrap_or_default();
     for (model, entry) in &config.prices {
         if let Some(field) = entry.missing() {
+            let key = format!("prices.{model}.{field}");
+            let key = shell_words::quote(&key);
             warn(&format!(
-                "prices.{model}: `{field}` is missing, so it is no price; `uwf config set prices.{model}.{field} <dollars>` adds it"
+                "prices.{model}: `{field}` is missing, so it is no price; `uwf config set {key} <dollars>` adds it"
             ));
         }
     }

@@ -8,6 +8,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
 
 use super::fix;
+use super::run_name::RunName;
 
 /// Returns what a person has to do, if the thread waits for a person.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
@@ -31,9 +32,9 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         return Some(format!("a limit is reached: `{command}` goes on"));
     }
     if let (Some(command), Some(run)) = (of_child_of_run(view), &view.run) {
-        let run = &run.id;
+        let resume = RunName::of_thread(&run.id, thread.as_str()).command("resume");
         return Some(format!(
-            "the child of the next step waits: `{command}` lets it go on, then `uwf orchestrate resume {run}` goes on"
+            "the child of the next step waits: `{command}` lets it go on, then `{resume}` goes on"
         ));
     }
     match state.status {

@@ -67,7 +67,8 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     let run = runner.site.root.run(id);
     let mut agent_ended = end_agent(runner, &run)?;
     let mut children = Vec::new();
-    for killed in kill_children(runner, &run, id, thread::find(&runner.site, id)?.head())? {
+    let last = thread::find(&runner.site, id)?.head();
+    for killed in kill_children(runner, &run, id, last)? {
         agent_ended |= killed.agent_ended;
         children.push(killed.thread);
         children.extend(killed.children);
@@ -87,7 +88,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     Ok(Killed {
         thread: id,
         agent_ended,
-        is_run: is_run(&runner.site.store, thread::find(&runner.site, id)?.head()).unwrap_or(false),
+        is_run: is_run(&runner.site.store, last).unwrap_or(false),
         // The thread is ended even if the pending record cannot be read.
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
         children,

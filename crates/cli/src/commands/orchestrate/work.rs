@@ -155,7 +155,7 @@ pub(super) fn finish(
     }
     let code = view.exit_code();
     if code != 0 {
-        // It is no failure of this call, of which `--json` would tell once more.
+        // It is printed on stderr only: with `--json`, stdout has it already.
         stopped_runs::failure(report, &asked, view.line(), code).print();
     } else if !args.json && level(context, args) >= LogLevel::Info {
         note(&view.line());
