@@ -162,9 +162,9 @@ pub struct Usage {
     pub input_tokens: Option<u64>,
     /// Tokens that the model wrote.
     pub output_tokens: Option<u64>,
-    /// Those of them that were read from a cache.
+    /// Tokens of the input that were read from a cache.
     pub cached_tokens: Option<u64>,
-    /// Those of them that were written to a cache. A node has them only if they explain an estimated cost.
+    /// Tokens of the input that were written to a cache. A node has them only if they explain an estimated cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     /// Turns that the model took.

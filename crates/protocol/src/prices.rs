@@ -181,7 +181,7 @@ fn built_in() -> impl Iterator<Item = (&'static str, &'static table::Known)> {
 /// Returns the price under the name that fits a model best.
 fn best<'a>(prices: impl Iterator<Item = (&'a str, Price)>, model: &str) -> Option<Price> {
     let fits = prices.filter(|(name, _)| covers(name, model));
-    // An exact name is as long as the model's, or has no star.
+    // A name without a star goes first, then the longest.
     let best = fits.max_by_key(|(name, _)| (!name.ends_with('*'), name.len()));
     best.map(|(_, price)| price)
 }

@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Known] = &[
     reads(DEEPSEEK, &["deepseek-chat", "deepseek-reasoner"], [0.28, 0.42, 0.028]),
 ];
 
-/// A vendor for whom only the tokens that were read from a cache have a price of their own.
+/// Models of a vendor with one special price: that of tokens which were read from a cache.
 const fn reads(
     source: &'static str,
     names: &'static [&'static str],
@@ -68,7 +68,7 @@ const fn reads(
     }
 }
 
-/// The vendor for whom the tokens that were written to a cache have a price, too: the one of a cache of five minutes.
+/// Models of Anthropic, with prices of tokens that were read from a cache and written to it. A cache lives for five minutes.
 const fn writes(
     names: &'static [&'static str],
     [input, output, cache_read, cache_write]: [f64; 4],
