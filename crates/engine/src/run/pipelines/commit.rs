@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use indexmap::IndexSet;
 use serde_json::Value;
 use uwf_cas_fs::StoreError;
 use uwf_pipeline::nodes::VisitNode;
@@ -32,8 +33,11 @@ pub(super) struct Chain<'a> {
     head: CasRef,
     /// The newest step, or the start.
     newest: CasRef,
-    /// The nodes after the head.
-    unsynced: Vec<CasRef>,
+    /// The nodes of the steps after the head.
+    added: IndexSet<CasRef>,
+    /// The nodes of the steps that the head moved over last. They are durable: equal results are one node, which need not be
+    /// synced for each step.
+    durable: IndexSet<CasRef>,
     /// The logs after the head that no node has, relative to the folder of the run.
     unsynced_logs: Vec<String>,
     root: &'a RunRoot,
@@ -90,7 +94,8 @@ impl<'a> Chain<'a> {
             cwd,
             head,
             newest: head,
-            unsynced: Vec::new(),
+            added: IndexSet::new(),
+            durable: IndexSet::new(),
             unsynced_logs: Vec::new(),
             root,
             moved: Instant::now(),
@@ -112,7 +117,7 @@ impl<'a> Chain<'a> {
         let root = &self.runner.site.root;
         let put = root.with_room(is_of_full_disk, || self.put(step))?;
         self.newest = put.step;
-        self.unsynced.extend(put.nodes);
+        self.added.extend(put.nodes);
         let logs = step.detail.logs.iter().filter(|log| log.text.is_none());
         self.unsynced_logs.extend(logs.map(|log| log.path.clone()));
         Ok(Added {
@@ -226,14 +231,15 @@ impl<'a> Chain<'a> {
     /// Makes durable what the new head needs.
     fn sync(&self) -> Result<(), EngineError> {
         self.root.sync_logs(&self.unsynced_logs)?;
-        Ok(self.runner.site.store.sync(&self.unsynced)?)
+        let unsynced: Vec<CasRef> = self.added.difference(&self.durable).copied().collect();
+        Ok(self.runner.site.store.sync(&unsynced)?)
     }
 
     fn after(&mut self, advanced: Advance) -> Result<Moved, EngineError> {
         match advanced {
             Advance::Moved => {
                 self.head = self.newest;
-                self.unsynced.clear();
+                self.durable = std::mem::take(&mut self.added);
                 self.unsynced_logs.clear();
                 self.moved = Instant::now();
                 self.run.outbox.clear_pending()?;
