@@ -15,6 +15,15 @@ use crate::draft::{Draft, Name};
 use crate::error::NotDone;
 use crate::workspace::{Entry, WalkError, names};
 
+/// What came of an attempt to claim a task.
+#[derive(Debug, Default)]
+pub struct Claim {
+    /// The old and the new path of the task; `None` if there is none that can be claimed.
+    pub task: Option<(String, String)>,
+    /// Why the tasks before it could not be claimed, such as one whose path is too long. They stay where they are.
+    pub refused: Vec<Failure>,
+}
+
 impl Workspace {
     /// Writes a new task, and makes its folder.
     ///
@@ -73,27 +82,33 @@ impl Workspace {
         Ok(tasks)
     }
 
-    /// Moves the first task of a folder into another one, so that nobody else gets it. Returns its old and its new path, or
-    /// `None` if there is no task. A task that is there already is not claimed again.
+    /// Moves the first task of a folder that can be moved into another one, so that nobody else gets it. A task that is there
+    /// already is not claimed again.
     ///
     /// # Errors
-    /// See [`tasks`](Self::tasks) and [`move_into`](Self::move_into).
+    /// When the folder cannot be read or written, or the disk takes no more; see [`tasks`](Self::tasks).
     pub fn claim_task(
         &self,
         folder: &str,
         extension: &str,
         claimed: &str,
-    ) -> Result<Option<(String, String)>, Failure> {
+    ) -> Result<Claim, Failure> {
         let own = names(claimed).map_err(|error| error.failure(claimed, ErrorKind::PathError))?;
         let own = format!("{}/", own.join("/"));
         let tasks = self.tasks(folder, extension)?.into_iter();
+        let mut claim = Claim::default();
         for task in tasks.filter(|task| !task.starts_with(&own)) {
-            let taken = self.take_into(&task, claimed);
-            if let Some(path) = taken.map_err(NotDone::failure)? {
-                return Ok(Some((task, path)));
+            match self.take_into(&task, claimed) {
+                Ok(Some(path)) => {
+                    claim.task = Some((task, path));
+                    break;
+                }
+                Ok(None) => {}
+                Err(NotDone::Failure(failure)) => claim.refused.push(failure),
+                Err(NotDone::Disk(error)) => return Err(NotDone::Disk(error).failure()),
             }
         }
-        Ok(None)
+        Ok(claim)
     }
 }
 

@@ -97,6 +97,7 @@ fn a_task_is_claimed_once() {
             .workspace
             .claim_task("inbox", ".task", &folder)
             .unwrap()
+            .task
         {
             assert!(world.inside(&path).is_file());
             claimed.push(task);
@@ -125,11 +126,31 @@ fn a_run_claims_no_task_that_it_has_already_but_those_of_another_run() {
             world
                 .workspace
                 .claim_task("./inbox/.claimed", ".task", "./inbox/.claimed/mine");
-        claimed.unwrap().map(|(task, _)| task)
+        claimed.unwrap().task.map(|(task, _)| task)
     };
     assert_eq!(claim().as_deref(), Some("inbox/.claimed/lost/b.task"));
     assert_eq!(claim(), None);
     assert_eq!(world.names("inbox/.claimed/mine"), ["a.task", "b.task"]);
+}
+
+#[test]
+fn a_task_that_cannot_be_claimed_keeps_nobody_from_the_next_one() {
+    let world = World::new();
+    let long = format!("{}.task", "a".repeat(249));
+    let in_inbox = format!("inbox/{long}");
+    world.write(&in_inbox, "");
+    world.write("inbox/b.task", "");
+    // Its name is taken there, and with a number it would be longer than the system allows.
+    let folder = "inbox/.claimed/mine";
+    world.write(&format!("{folder}/{long}"), "");
+    let claim = || world.workspace.claim_task("inbox", ".task", folder);
+    let claimed = claim().unwrap();
+    assert_eq!(claimed.task.unwrap().0, "inbox/b.task");
+    assert_eq!(claimed.refused.len(), 1);
+    let none = claim().unwrap();
+    assert!(none.task.is_none());
+    assert!(none.refused[0].message.contains(&in_inbox), "{none:?}");
+    assert!(world.inside(&in_inbox).is_file());
 }
 
 #[test]

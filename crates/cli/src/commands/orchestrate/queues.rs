@@ -13,7 +13,7 @@ use super::place::{STATE_DIR, no_workspace};
 use super::{invalid, read};
 use crate::args::{FinishArgs, QueueArgs, TaskCommand};
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::hints::queues::{Wanted, refused};
 use crate::output::{Format, Show, print_paths};
 use crate::text::{MovedTask, PutTask, TaskList};
@@ -111,19 +111,25 @@ impl<'a> Desk<'a> {
     fn claim(&self, dir: Option<String>, run_id: Option<&str>) -> Result<Exit, Failure> {
         let dir = dir.unwrap_or_else(|| self.queues.inbox_dir.clone());
         let claimed = self.claimed_dir(run_id)?;
-        let task = self
+        let claim = self
             .workspace
-            .claim_task(&dir, &self.queues.task_extension, &claimed);
-        match task.map_err(|failure| refused(failure, Wanted::Folder))? {
-            Some((from, path)) => {
-                let printed = self.print(&MovedTask { from, path });
-                printed.map_err(|failure| Failure {
-                    exit: Exit::Usage,
-                    ..failure
-                })
-            }
-            None => Ok(Exit::Request),
+            .claim_task(&dir, &self.queues.task_extension, &claimed)
+            .map_err(|failure| refused(failure, Wanted::Folder))?;
+        let mut left = claim.refused.into_iter();
+        let Some((from, path)) = claim.task else {
+            return match left.next() {
+                Some(failure) => Err(refused(failure, Wanted::Task)),
+                None => Ok(Exit::Request),
+            };
+        };
+        for failure in left {
+            warn(&format!("a task is not claimed: {}", failure.message));
         }
+        let printed = self.print(&MovedTask { from, path });
+        printed.map_err(|failure| Failure {
+            exit: Exit::Usage,
+            ..failure
+        })
     }
 
     /// Returns the folder of what the run has claimed.
