@@ -145,6 +145,7 @@ fn an_archive_waits_until_every_file_can_be_read() {
         ];
         let stopped = as_a_user(&world, &args).exits(1);
         assert_eq!(stopped.state["status"], "interrupted");
+        assert_eq!(stopped.summary["status"], "interrupted");
         let said = format!("cannot read `{unreadable}`");
         let id = stopped.id().to_owned();
         stopped.run.says(&said).says("Permission denied");

@@ -50,7 +50,8 @@ impl NoRunView {
     pub(crate) fn new(run: Option<(&str, &Path)>, exit_code: u8) -> Self {
         Self {
             run_id: run.map(|(id, _)| id.to_owned()),
-            status: "failed",
+            // Its picture says the same: nothing stopped it that `resume` does not go on from.
+            status: run.map_or("failed", |_| "interrupted"),
             exit_code,
             failed_step: None,
             failed_steps: Vec::new(),
