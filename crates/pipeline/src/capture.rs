@@ -8,9 +8,9 @@ mod lines;
 mod tail;
 
 use serde::{Deserialize, Serialize};
+use uwf_util::mask::{MaskStream, Masks};
 
 use crate::Capture;
-use crate::mask::{MaskStream, Masks};
 use crate::result::{Captured, ErrorKind, Failure, INVALID};
 
 use head::Head;
@@ -22,7 +22,7 @@ pub use tail::Tail;
 #[derive(Debug)]
 pub struct Capturing<'m> {
     masks: &'m Masks,
-    stream: MaskStream<'m>,
+    stream: MaskStream,
     /// The newest bytes without secrets.
     masked: Vec<u8>,
     kind: Kind,

@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
-
-use crate::mask::Masks;
+use uwf_util::mask::Masks;
 
 /// The result of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! What people should know about the secrets of a pipeline before it runs.
 
 use serde_json::{Map, Value};
+use uwf_util::mask::{Masks, is_maskable};
 
-use crate::mask::{Masks, is_maskable};
 use crate::{Pipeline, Step, Work};
 
 /// What a run is made of, as far as secrets may stand in it.

@@ -11,6 +11,7 @@ mod tree;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use uwf_util::mask::Masks;
 
 pub use record::{AttemptFacts, RecordFacts};
 
@@ -21,7 +22,6 @@ use tree::Members;
 
 use crate::StepError;
 use crate::course::{Course, StepKey, Visit};
-use crate::mask::Masks;
 
 /// The version of the form of the file.
 pub const SCHEMA_VERSION: &str = "1.1.1";

@@ -147,14 +147,14 @@ impl<'a> Stdout<'a> {
 
 /// The standard error of a program.
 pub(crate) struct Stderr<'a> {
-    masking: MaskStream<'a>,
+    masking: MaskStream,
     /// The newest bytes without secrets.
     newest: Vec<u8>,
     masked: Masked<'a>,
 }
 
 impl<'a> Stderr<'a> {
-    pub(crate) fn new(masking: MaskStream<'a>, log: LogWriter, show: Show<'a>) -> Self {
+    pub(crate) fn new(masking: MaskStream, log: LogWriter, show: Show<'a>) -> Self {
         let masked = Masked {
             stream: Stream::Stderr,
             log,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use uwf_util::mask::Masks;
 
 use crate::course::{Course, OpenLoop, StepKey, Visit};
-use crate::mask::Masks;
 
 /// The loops of a run, by the order in which they were entered. An inner one stays until the item around it is done.
 #[derive(Debug, Default)]

@@ -14,7 +14,6 @@ mod graph;
 mod load_accepts;
 mod load_refuses;
 mod load_refuses_names;
-mod masks;
 mod state;
 mod substitute;
 mod total;

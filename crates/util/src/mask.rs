@@ -3,11 +3,11 @@
 mod forms;
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::{Map, Value};
-
-use crate::text_of;
 
 /// What stands in the place of a secret.
 const STARS: &str = "***";
@@ -17,9 +17,14 @@ const MIN_BYTES: usize = 4;
 /// How many bytes of a form are searched for. The rest is compared where they are found.
 const MAX_BEGINNING: usize = 8;
 
-/// The secrets of a run, in every form in which they could be printed.
-#[derive(Debug, Clone)]
+/// Secrets, in every form in which they could be printed. A clone shares the forms.
+#[derive(Clone)]
 pub struct Masks {
+    forms: Arc<Forms>,
+}
+
+/// The forms of all secrets.
+struct Forms {
     /// The forms by their first byte, the longest first.
     by_first: Vec<Vec<Vec<u8>>>,
     /// Finds the beginnings of forms; `None` without secrets.
@@ -57,9 +62,17 @@ impl Masks {
             by_first[usize::from(form[0])].push(form);
         }
         Self {
-            by_first,
-            beginnings,
+            forms: Arc::new(Forms {
+                by_first,
+                beginnings,
+            }),
         }
+    }
+
+    /// Tells whether there is no secret to mask.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.forms.beginnings.is_none()
     }
 
     /// Returns a text without secrets.
@@ -77,10 +90,10 @@ impl Masks {
     #[must_use]
     pub fn json(&self, value: &Value) -> Value {
         match value {
-            _ if self.beginnings.is_none() => value.clone(),
+            _ if self.is_empty() => value.clone(),
             Value::String(text) => Value::String(self.text(text)),
             Value::Number(_) => {
-                let text = text_of(value);
+                let text = value.to_string();
                 if self.text(&text) == text {
                     value.clone()
                 } else {
@@ -103,14 +116,37 @@ impl Masks {
 
     /// Starts the masking of a stream.
     #[must_use]
-    pub fn stream(&self) -> MaskStream<'_> {
+    pub fn stream(&self) -> MaskStream {
         MaskStream {
-            masks: self,
+            forms: Arc::clone(&self.forms),
             held: Vec::new(),
             covered: 0,
         }
     }
+}
 
+impl Default for Masks {
+    /// Returns the masks for no secret.
+    fn default() -> Self {
+        Self::of([])
+    }
+}
+
+impl fmt::Debug for Masks {
+    /// Shows no secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.forms.fmt(f)
+    }
+}
+
+impl fmt::Debug for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let forms = self.by_first.iter().map(Vec::len).sum::<usize>();
+        write!(f, "Masks({forms} forms)")
+    }
+}
+
+impl Forms {
     /// Tells how far the longest form reaches that starts at a position.
     fn longest(&self, bytes: &[u8], start: usize, rest: Rest) -> Found {
         let here = &bytes[start..];
@@ -135,7 +171,7 @@ fn beginnings(forms: &[Vec<u8>]) -> AhoCorasick {
         .kind(Some(AhoCorasickKind::DFA))
         .match_kind(MatchKind::LeftmostFirst)
         .build(beginnings.collect::<BTreeSet<_>>())
-        .expect("the secrets of a run have less than 2^31 beginnings")
+        .expect("the secrets have less than 2^31 beginnings")
 }
 
 /// Returns the next position, from `at` on, at which a form may start. Everything before it starts none.
@@ -157,18 +193,25 @@ pub fn is_maskable(secret: &[u8]) -> bool {
 
 /// The masking of a stream that comes in chunks. It keeps back what could be the beginning of a secret, which is less than
 /// the longest form.
-#[derive(Debug)]
-pub struct MaskStream<'m> {
-    masks: &'m Masks,
+pub struct MaskStream {
+    forms: Arc<Forms>,
     held: Vec<u8>,
     /// How many of the held bytes, from the first on, belong to a secret whose stars are written already.
     covered: usize,
 }
 
-impl MaskStream<'_> {
+impl fmt::Debug for MaskStream {
+    /// Shows no part of a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MaskStream({:?})", self.forms)
+    }
+}
+
+impl MaskStream {
     /// Adds a chunk, and appends to `masked` what can be shown of the stream.
     pub fn push(&mut self, chunk: &[u8], masked: &mut Vec<u8>) {
-        let Some(beginnings) = &self.masks.beginnings else {
+        let forms = Arc::clone(&self.forms);
+        let Some(beginnings) = &forms.beginnings else {
             masked.extend_from_slice(chunk);
             return;
         };
@@ -187,7 +230,8 @@ impl MaskStream<'_> {
     /// Ends the stream, and appends what was kept back.
     pub fn finish(mut self, masked: &mut Vec<u8>) {
         let held = std::mem::take(&mut self.held);
-        if let Some(beginnings) = &self.masks.beginnings {
+        let forms = Arc::clone(&self.forms);
+        if let Some(beginnings) = &forms.beginnings {
             self.show(beginnings, &held, Rest::Ended, masked);
         }
     }
@@ -208,7 +252,7 @@ impl MaskStream<'_> {
             if at == bytes.len() {
                 break;
             }
-            match self.masks.longest(bytes, at, rest) {
+            match self.forms.longest(bytes, at, rest) {
                 Found::Nothing => at += 1,
                 Found::Until(end) => {
                     if at >= covered {
@@ -323,6 +367,15 @@ mod tests {
         assert_eq!(masked, b"done\n");
         stream.push(b"x", &mut masked);
         assert_eq!(masked, b"done\ns3crx");
+    }
+
+    #[test]
+    fn a_debug_text_shows_no_secret() {
+        let masks = masks(&["s3cr3tvalue"]);
+        let mut stream = masks.stream();
+        stream.push(b"s3cr3t", &mut Vec::new());
+        let text = format!("{masks:?} {stream:?}");
+        assert!(!text.contains("s3cr"), "{text}");
     }
 
     #[test]
