@@ -169,11 +169,31 @@ impl<'a> Check<'a> {
         for (Key { at, text: name }, value) in self.entries_of(entry, key) {
             let key = format!("{key}.{name}");
             match fields.iter().find(|(known, _)| known == name) {
+                Some((_, Kind::Variables)) => self.agent_variables(&key, value),
                 Some((_, kind)) => self.value(*kind, &key, value),
                 None => {
                     let known = fields.iter().map(|(known, _)| *known);
                     self.error(*at, &key, key::unknown(name, known));
                 }
+            }
+        }
+    }
+
+    /// Checks variables with their values.
+    fn agent_variables(&mut self, key: &str, node: &'a Node) {
+        self.value(Kind::Variables, key, node);
+        for (Key { at, text: name }, value) in entries(node).unwrap_or_default() {
+            // A text that is no name may be a secret, so it does not become part of a key.
+            match key::variable_problem(name) {
+                Some(problem) => self.error(*at, key, problem),
+                None if value.is_null() => {
+                    self.error(
+                        value.at,
+                        &format!("{key}.{name}"),
+                        "a value is missing here",
+                    );
+                }
+                None => self.value(Kind::VariableValue, &format!("{key}.{name}"), value),
             }
         }
     }
@@ -315,6 +335,29 @@ impl<'a> Check<'a> {
             let problem =
                 format!("the variable `{variable}` is neither in the environment nor in `.env`");
             self.warning(node.at, &format!("providers.{name}.apiKeyEnv"), problem);
+        }
+        for (Key { text: name, .. }, agent) in below(self.root, "agents") {
+            self.agent_secrets(name, agent, is_set);
+        }
+    }
+
+    /// Warns of secrets of an agent that are nowhere: it could not be started.
+    fn agent_secrets(&mut self, name: &str, agent: &'a Node, is_set: &dyn Fn(&str) -> bool) {
+        let Some(Data::List(secrets)) = get(agent, "secrets").map(|node| &node.data) else {
+            return;
+        };
+        let own = get(agent, "env").and_then(entries).unwrap_or_default();
+        for node in secrets {
+            let is_missing = |variable: &&str| {
+                key::variable_problem(variable).is_none()
+                    && !is_set(variable)
+                    && !own.iter().any(|(key, _)| key.text == **variable)
+            };
+            if let Some(variable) = text(node).filter(is_missing) {
+                let problem =
+                    format!("the secret `{variable}` is neither in `.env` nor in the environment");
+                self.warning(node.at, &format!("agents.{name}.secrets"), problem);
+            }
         }
     }
 }

@@ -67,6 +67,16 @@ pub enum ConfigError {
         /// The dotted key.
         key: String,
     },
+    /// An agent cannot get the secrets that its entry names.
+    #[error("{} of agent `{agent}` {} neither in `{}` nor in the environment", listed(names), if names.len() == 1 { "is" } else { "are" }, file.display())]
+    NoSecrets {
+        /// The alias of the agent.
+        agent: String,
+        /// The names of the variables, at least one.
+        names: Vec<String>,
+        /// The `.env` file.
+        file: PathBuf,
+    },
     /// Somebody else changed the configuration while it was edited.
     #[error("`{}` was changed meanwhile; your version is in `{}`", path.display(), copy.display())]
     ChangedMeanwhile {
@@ -91,6 +101,7 @@ impl ConfigError {
             | Self::NoConfig { .. }
             | Self::Key { .. }
             | Self::Comments { .. }
+            | Self::NoSecrets { .. }
             | Self::ChangedMeanwhile { .. } => Exit::Request,
             Self::Storage(error) => error.exit(),
         }
@@ -105,6 +116,16 @@ impl ConfigError {
             problem: "bytes that are not UTF-8".to_owned(),
         }
     }
+}
+
+/// Returns the names of secrets for a message.
+fn listed(names: &[String]) -> String {
+    let secrets = if names.len() == 1 {
+        "secret"
+    } else {
+        "secrets"
+    };
+    format!("{secrets} `{}`", names.join("`, `"))
 }
 
 impl From<FileError> for ConfigError {

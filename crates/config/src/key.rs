@@ -4,6 +4,7 @@
 mod tests;
 
 use serde_json::{Map, Value};
+use uwf_protocol::agent::env;
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
 use uwf_protocol::hooks::HookEvent;
@@ -16,6 +17,9 @@ use crate::ConfigError;
 /// The highest number of agents that may run at once. A step looks at a lock file for each of them.
 const MAX_COUNT: u32 = 1_000;
 
+/// The error for a value in the place of variables.
+const NO_VARIABLES: &str = "a mapping of variables is needed here; `uwf config set agents.<name>.env.<variable> <value>` sets one";
+
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -26,6 +30,12 @@ pub(crate) enum Kind {
     Variable,
     Duration,
     TextList,
+    /// The value of a variable.
+    VariableValue,
+    /// Variables with their values, each with a key of its own.
+    Variables,
+    /// A list of names of variables.
+    VariableList,
     /// A whole number from 1 to [`MAX_COUNT`].
     Count,
     /// `true` or `false`.
@@ -81,6 +91,8 @@ const AGENT: Fields = &[
     ("idleTimeout", Kind::Duration),
     ("maxRunning", Kind::Count),
     ("keepRunning", Kind::Flag),
+    ("env", Kind::Variables),
+    ("secrets", Kind::VariableList),
 ];
 const HOOK: Fields = &[("command", Kind::Text), ("timeout", Kind::Duration)];
 const SUPERVISOR: Fields = &[
@@ -145,8 +157,11 @@ pub fn keys() -> Vec<String> {
                 keys.extend(keys_of.map(|(field, _)| format!("{top}.<model>.{field}")));
             }
             Shape::Entries(fields) => {
-                let keys_of = fields.iter();
-                keys.extend(keys_of.map(|(field, _)| format!("{top}.<name>.{field}")));
+                let keys_of = fields.iter().map(|(field, kind)| match kind {
+                    Kind::Variables => format!("{top}.<name>.{field}.<variable>"),
+                    _ => format!("{top}.<name>.{field}"),
+                });
+                keys.extend(keys_of);
             }
         }
     }
@@ -266,12 +281,15 @@ impl Kind {
             Self::Count | Self::Flag | Self::Rate => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
             }
-            Self::TextList => serde_json::from_str::<Vec<String>>(text)
-                .map(Value::from)
-                .map_err(|error| {
-                    format!("not a JSON array of texts, such as `[\"-v\"]`: {error}")
-                })?,
-            Self::Text | Self::Url | Self::Variable | Self::Duration | Self::Word(_) => text.into(),
+            Self::TextList => list(text, "[\"-v\"]")?,
+            Self::VariableList => list(text, "[\"GH_TOKEN\"]")?,
+            Self::Variables => return Err(NO_VARIABLES.to_owned()),
+            Self::Text
+            | Self::Url
+            | Self::Variable
+            | Self::VariableValue
+            | Self::Duration
+            | Self::Word(_) => text.into(),
         };
         match self.problem_with(key, &value) {
             Some(problem) => Err(problem),
@@ -285,8 +303,21 @@ impl Kind {
         match (self, value) {
             (Self::TextList, Value::Array(items)) if !items.iter().any(is_compound) => None,
             (Self::TextList, _) => Some("a list of texts is needed, such as `[\"-v\"]`".to_owned()),
+            (Self::VariableList, Value::Array(items)) => items.iter().find_map(|item| {
+                let name = item.as_str().unwrap_or_default();
+                variable_problem(name)
+            }),
+            (Self::VariableList, _) => {
+                Some("a list of names of variables is needed, such as `[\"GH_TOKEN\"]`".to_owned())
+            }
+            // Each of its variables is checked for itself.
+            (Self::Variables, Value::Object(_)) => None,
+            (Self::Variables, _) => Some(NO_VARIABLES.to_owned()),
             (_, Value::Array(_) | Value::Object(_)) => Some("a single value is needed".to_owned()),
             (Self::Text, _) => None,
+            (Self::VariableValue, value) => plain(value)
+                .contains('\0')
+                .then(|| "no variable can hold a zero byte".to_owned()),
             (Self::Limit, value) => limit(key, &plain(value)).err(),
             (Self::Rate, value) => {
                 let rate = plain(value).parse::<Rate>();
@@ -337,6 +368,22 @@ impl Kind {
 fn limit(key: &str, text: &str) -> Result<limits::Setting, String> {
     let name = key.split_once('.').map_or(key, |(_, name)| name);
     limits::Setting::parse(name, text).map_err(|error| error.to_string())
+}
+
+/// Reads a list as it is typed on a command line.
+fn list(text: &str, example: &str) -> Result<Value, String> {
+    let list = serde_json::from_str::<Vec<String>>(text);
+    list.map(Value::from)
+        .map_err(|error| format!("not a JSON array of texts, such as `{example}`: {error}"))
+}
+
+/// Returns why a variable cannot be given to an agent, if it cannot. The message does not quote a text that may be a secret.
+pub(crate) fn variable_problem(name: &str) -> Option<String> {
+    if name.is_empty() || !endpoint::is_variable(name) {
+        return Some(endpoint::NO_VARIABLE.to_owned());
+    }
+    let is_ours = env::CONTRACT.contains(&name);
+    is_ours.then(|| format!("`{name}` cannot be set: `uwf` sets it for every agent"))
 }
 
 fn is_compound(value: &Value) -> bool {
@@ -415,7 +462,13 @@ fn entry_path<'a>(
     rest: Option<&'a str>,
 ) -> Result<(Vec<&'a str>, Kind), String> {
     match rest.and_then(|rest| rest.rsplit_once('.')) {
-        Some((name, field)) => Ok((vec![top, name, field], kind_of(field, fields)?)),
+        Some((entry, last)) => match variables_of(entry, fields) {
+            Some((name, field)) => match variable_problem(last) {
+                Some(problem) => Err(problem),
+                None => Ok((vec![top, name, field, last], Kind::VariableValue)),
+            },
+            None => Ok((vec![top, entry, last], kind_of(last, fields)?)),
+        },
         None => {
             let fields = listed(fields.iter().map(|(field, _)| *field));
             Err(format!(
@@ -423,6 +476,14 @@ fn entry_path<'a>(
             ))
         }
     }
+}
+
+/// Splits `<name>.<field>` if the field has variables of its own.
+fn variables_of(entry: &str, fields: Fields) -> Option<(&str, &str)> {
+    let (name, last) = entry.rsplit_once('.')?;
+    let has_variables =
+        |(field, kind): &&(&str, Kind)| *field == last && matches!(kind, Kind::Variables);
+    fields.iter().find(has_variables).map(|_| (name, last))
 }
 
 /// Parses what follows a top-level key whose entries have known names.

@@ -4,6 +4,7 @@
 //! `uwf-storage` knows the paths of the files and the lock under which they change, but not their content. This crate does
 //! not know what a key means to a step.
 
+mod agent_env;
 mod check;
 mod dotenv;
 mod draft;
@@ -16,6 +17,7 @@ mod project_config;
 pub mod secret;
 mod trust;
 
+pub use agent_env::{AgentEnv, own_secret_masks, secret_masks};
 pub use check::{Finding, Findings};
 pub use dotenv::load_dotenv;
 pub use draft::Draft;

@@ -38,6 +38,13 @@ fn mask_under(key: &str, value: &mut Value) {
         Value::Object(map) => map
             .iter_mut()
             .for_each(|(key, value)| mask_under(key, value)),
+        // The names of variables are no secrets. Anything else there may be one, in the wrong place.
+        Value::Array(items) if key == "secrets" => {
+            let is_name = |item: &Value| item.as_str().is_some_and(endpoint::is_variable);
+            for item in items.iter_mut().filter(|item| !is_name(item)) {
+                *item = MASK.into();
+            }
+        }
         Value::Array(items) if is_secret_name(key) => items.fill(MASK.into()),
         Value::Array(items) => mask_list(items),
         Value::Number(_) | Value::String(_) if is_secret_name(key) => *value = MASK.into(),

@@ -35,13 +35,15 @@ pub mod env {
     pub const GRACE_MS: &str = "UWF_GRACE_MS";
     /// Not empty if processes that the agent leaves running when it succeeds may go on.
     pub const KEEP_RUNNING: &str = "UWF_KEEP_RUNNING";
+    /// The names of the variables whose values must be masked in what is written of the step, with commas between them.
+    pub const SECRETS: &str = "UWF_SECRETS";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
     /// All of them. Only an engine sets these variables: values in `.env` are ignored.
-    pub const CONTRACT: [&str; 13] = [
+    pub const CONTRACT: [&str; 14] = [
         THREAD_ID,
         ROLE,
         HEAD,
@@ -53,6 +55,7 @@ pub mod env {
         SUPERVISORS,
         GRACE_MS,
         KEEP_RUNNING,
+        SECRETS,
         STORAGE_ROOT,
         OCAS_DIR,
     ];

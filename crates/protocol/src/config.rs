@@ -284,6 +284,17 @@ pub struct AgentConfig {
     /// Whether processes that the agent leaves running when it succeeds may go on; they are ended if absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_running: bool,
+    /// Variables of the agent's environment. They go before those of `.env` and of the surrounding environment.
+    #[serde(
+        default,
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub env: IndexMap<String, String>,
+    /// The variables of `.env` that the agent gets; all of them if absent. Their values are masked in what is written of
+    /// its steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<Vec<String>>,
 }
 
 /// How thread and role are passed to an agent.

@@ -25,6 +25,14 @@ pub(crate) fn hint(error: &ConfigError) -> Option<String> {
                 "`mv {path} {path}.damaged` puts it aside: no project is trusted then, and `uwf trust` trusts one again"
             ));
         }
+        ConfigError::NoSecrets { agent, file, .. } => {
+            let key = format!("agents.{agent}.secrets");
+            return Some(format!(
+                "add a line `NAME=value` for each to `{}`, or name others with `uwf config set {} '[\"NAME\"]'`",
+                file.display(),
+                shell_words::quote(&key)
+            ));
+        }
         ConfigError::Key { .. } => return None,
         ConfigError::Storage(error) => return super::storage::hint(error),
     };
