@@ -7,6 +7,7 @@
 
 mod adapters;
 mod agent_calls;
+mod agent_secrets;
 mod agents;
 mod answers;
 mod attempts;

@@ -12,6 +12,7 @@ use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::{Launched, Phase, StartedSession};
 use uwf_storage::{Env, RunDir};
+use uwf_util::mask::Masks;
 
 /// Sends prompts to one kind of agent.
 pub trait Adapter {
@@ -84,6 +85,8 @@ pub struct Task {
     pub attempt: Option<String>,
     /// What models cost whose agents do not tell it.
     pub prices: Prices,
+    /// The secrets of the agent, which nothing that is written may show.
+    pub masks: Masks,
 }
 
 /// How a program ended whose output was not used.
@@ -339,5 +342,6 @@ pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
         supervision: Supervision::default(),
         attempt: None,
         prices: Prices::default(),
+        masks: Masks::default(),
     }
 }

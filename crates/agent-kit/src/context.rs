@@ -109,7 +109,8 @@ pub fn read(
         start_hash,
         start,
         prev: (head != start_hash).then_some(head),
-        schema: RoleSchema::new(role.schema, store.need(role.schema)?.payload)?,
+        schema: RoleSchema::new(role.schema, store.need(role.schema)?.payload)?
+            .masking(uwf_config::own_secret_masks(environment)),
         role,
         step,
         visit: visits + 1,

@@ -6,12 +6,13 @@ use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, Turn
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::Phase;
 use uwf_storage::Scratch;
+use uwf_util::mask::Masks;
 use uwf_util::text::counted;
 
 use crate::adapter::{Adapter, AdapterError, ModelUsage, Reply, Task};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
 use crate::extractor::{Reading, Unread};
-use crate::prompt;
+use crate::{masked, prompt};
 
 /// How many corrections an agent is asked for.
 const CORRECTIONS: usize = 2;
@@ -39,6 +40,8 @@ pub enum Opening {
 pub struct Conversation {
     /// Where the usage is recorded before the agent is asked again, since the agent may be ended before it answers.
     scratch: Option<Scratch>,
+    /// The secrets of the agent. Only what it said last is kept as it is, to read the data.
+    masks: Masks,
     exchanges: Vec<Exchange>,
     /// Whether the continued session has given an answer before.
     answered_before: bool,
@@ -60,6 +63,9 @@ pub struct Conversation {
 #[derive(Debug)]
 struct Exchange {
     message: Option<String>,
+    /// The answer as it came.
+    heard: String,
+    /// The answer without secrets.
     text: String,
     turns: Vec<Turn>,
 }
@@ -110,9 +116,10 @@ impl Unfinished {
 impl Conversation {
     /// Returns an empty conversation.
     #[must_use]
-    pub fn of(scratch: &Scratch) -> Self {
+    pub fn of(scratch: &Scratch, masks: &Masks) -> Self {
         Self {
             scratch: Some(scratch.clone()),
+            masks: masks.clone(),
             ..Self::default()
         }
     }
@@ -150,7 +157,7 @@ impl Conversation {
     ) -> Result<(Extracted, Extraction), Unfinished> {
         self.open(adapter, task, schema, opening)?;
         loop {
-            let rejected = match extract(self.answer(), self.asked(task), schema) {
+            let rejected = match extract(self.heard(), self.asked(task), schema) {
                 Ok(extracted) => return Ok((extracted, self.extraction())),
                 Err(rejected) => rejected,
             };
@@ -245,18 +252,24 @@ impl Conversation {
     ) -> Result<(), Unfinished> {
         match reply {
             Ok(reply) => {
-                self.session_id = reply.session_id.or(self.session_id.take());
-                self.model = reply.model.or(self.model.take());
-                self.add_usage(reply.usage, prices);
-                self.refused.extend(reply.refused);
+                let masks = &self.masks;
+                let session = reply.session_id.filter(|id| masked::is_free(id, masks));
+                let model = reply.model.map(|model| masks.text(&model));
+                let refused = reply.refused.iter().map(|tool| masks.text(tool));
+                self.refused.extend(refused);
                 self.exchanges.push(Exchange {
                     message,
-                    text: reply.text,
-                    turns: reply.turns,
+                    text: masks.text(&reply.text),
+                    heard: reply.text,
+                    turns: masked::turns(&reply.turns, masks),
                 });
+                self.session_id = session.or(self.session_id.take());
+                self.model = model.or(self.model.take());
+                self.add_usage(reply.usage, prices);
                 Ok(())
             }
             Err(error) => {
+                let error = masked::error(error, &self.masks);
                 self.session_id = error.session_id.clone().or(self.session_id.take());
                 if let Some(ModelUsage { usage, model }) = error.usage.as_deref().cloned() {
                     self.model = model.or(self.model.take());
@@ -292,7 +305,12 @@ impl Conversation {
         }
     }
 
-    /// Returns the last answer; empty before the first.
+    /// Returns the last answer as it came.
+    fn heard(&self) -> &str {
+        self.exchanges.last().map_or("", |exchange| &exchange.heard)
+    }
+
+    /// Returns the last answer without secrets; empty before the first.
     #[must_use]
     pub fn answer(&self) -> &str {
         self.exchanges.last().map_or("", |exchange| &exchange.text)

@@ -21,6 +21,7 @@ pub mod tool_loop;
 
 mod error;
 mod files;
+mod masked;
 mod session;
 
 pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, Unread};

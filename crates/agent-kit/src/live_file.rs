@@ -8,8 +8,10 @@ use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::StartedSession;
 use uwf_storage::RunDir;
+use uwf_util::mask::{MaskStream, Masks};
 
 use crate::adapter::Task;
+use crate::masked;
 
 /// How the line of a turn begins.
 const TURN: &str = "{\"index\":";
@@ -23,6 +25,9 @@ pub struct LiveFile {
     prices: Prices,
     /// Whether the session of `task` is known and not yet on record.
     session_is_new: bool,
+    masks: Masks,
+    /// Takes the secrets out of pieces of an answer, which may be cut within one.
+    masking: MaskStream,
     file: Option<File>,
     turns: u32,
     /// What earlier calls of the attempt used up; read at the first use.
@@ -38,6 +43,8 @@ impl LiveFile {
             task: task.started_session(String::new()),
             prices: task.prices.clone(),
             session_is_new: false,
+            masks: task.masks.clone(),
+            masking: task.masks.stream(),
             file: None,
             turns: 0,
             used_before: None,
@@ -47,7 +54,7 @@ impl LiveFile {
     /// Says in which session the agent works. The session is recorded together with the next line: one in which nothing
     /// was done yet may not even hold the task.
     pub fn session(&mut self, session: &str) {
-        if self.task.session_id != session {
+        if self.task.session_id != session && masked::is_free(session, &self.masks) {
             session.clone_into(&mut self.task.session_id);
             self.session_is_new = true;
         }
@@ -55,7 +62,9 @@ impl LiveFile {
 
     /// Adds a turn that is complete.
     pub fn turn(&mut self, turn: &Turn) {
+        self.end_of_pieces();
         self.open();
+        let turn = masked::turn(turn, &self.masks);
         let mut line = serde_json::to_value(turn).expect("a turn is plain data");
         line["index"] = self.turns.into();
         self.turns += 1;
@@ -64,7 +73,23 @@ impl LiveFile {
 
     /// Adds a piece of an answer that is still being written.
     pub fn delta(&mut self, text: &str) {
-        self.write(&json!({ "delta": text }));
+        let mut masked = Vec::new();
+        self.masking.push(text.as_bytes(), &mut masked);
+        self.piece(&masked);
+    }
+
+    /// Ends the pieces of an answer, and adds what was kept back because it looked like the beginning of a secret.
+    fn end_of_pieces(&mut self) {
+        let masking = std::mem::replace(&mut self.masking, self.masks.stream());
+        let mut masked = Vec::new();
+        masking.finish(&mut masked);
+        self.piece(&masked);
+    }
+
+    fn piece(&mut self, masked: &[u8]) {
+        if !masked.is_empty() {
+            self.write(&json!({ "delta": String::from_utf8_lossy(masked) }));
+        }
     }
 
     /// Records what this call has used up so far, for an agent that is ended before it answers.

@@ -188,7 +188,7 @@ fn put_step(
         task, extracted, ..
     } = work;
     let output = batch.put(extracted.type_hash, &extracted.output, now_ms)?;
-    let prompt = batch.put(schemas::TEXT, &task.prompt.as_str().into(), now_ms)?;
+    let prompt = batch.put(schemas::TEXT, &task.masks.text(&task.prompt).into(), now_ms)?;
     let step = StepNode {
         start: context.start_hash,
         prev: context.prev,
@@ -196,7 +196,7 @@ fn put_step(
         output,
         detail,
         agent: work.agent.clone(),
-        edge_prompt: Some(task.edge_prompt.clone()),
+        edge_prompt: Some(task.masks.text(&task.edge_prompt)),
         started_at_ms: Some(work.started_at_ms),
         completed_at_ms: Some(work.completed_at_ms),
         cwd: Some(task.cwd.to_string_lossy().into_owned()),

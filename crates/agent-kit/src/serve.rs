@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write as _};
 
 use uwf_cas_fs::{Store, StoreError};
+use uwf_config::own_secret_masks;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
 use uwf_protocol::config::Snapshots;
@@ -16,6 +17,7 @@ use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, StorageError, ThreadLock};
 use uwf_util::causes::{causes, with_causes};
+use uwf_util::mask::Masks;
 use uwf_util::printable::labelled;
 
 use crate::KitError;
@@ -59,7 +61,8 @@ pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
             0
         }
         Err(failure) => {
-            let _ = write!(io::stderr(), "{}", Report(&failure));
+            let report = own_secret_masks(env).text(&Report(&failure).to_string());
+            let _ = io::stderr().write_all(report.as_bytes());
             failure.exit_code()
         }
     }
@@ -87,6 +90,7 @@ pub fn perform(
         store: Store::open(root.cas_dir(env)),
         prices: Prices::of(&config.prices),
         snapshots: config.snapshots,
+        masks: own_secret_masks(env),
         root,
     };
     // An agent started by an engine has inherited the thread's lock and keeps it even if the engine dies.
@@ -98,8 +102,10 @@ pub fn perform(
     if let Err(Failure::Kit(error)) = &result
         && service.run.exists()
     {
-        write_kit_failure(&service.run.scratch, error);
+        write_kit_failure(&service.run.scratch, error, &service.masks);
     }
+    // What programs wrote themselves is masked now that nobody needs it any more. It is best effort: the engine does it, too.
+    let _ = service.run.scratch.mask_program_files(&service.masks);
     result
 }
 
@@ -112,6 +118,8 @@ struct Service<'a> {
     run: RunDir,
     prices: Prices,
     snapshots: Snapshots,
+    /// The secrets of the agent.
+    masks: Masks,
 }
 
 impl Service<'_> {
@@ -150,7 +158,7 @@ impl Service<'_> {
         // An agent of no repository, or one whose files cannot be recorded, works all the same.
         let files = Files::before(&self.snapshots, run, &task);
         let started_at_ms = self.env.now_ms();
-        let mut conversation = Conversation::of(&run.scratch);
+        let mut conversation = Conversation::of(&run.scratch, &self.masks);
         let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;
         match result {
             Ok((extracted, extraction)) => {
@@ -307,12 +315,13 @@ impl Service<'_> {
         let failure = KitFailure {
             phase: source.phase(),
             class: Some(class),
-            error: source.to_string(),
+            error: self.masks.text(&source.to_string()),
             hint: hint_of(
                 source,
                 raw,
                 RefusedCalls::note(&conversation.refused_calls()),
-            ),
+            )
+            .map(|hint| self.masks.text(&hint)),
             feedback,
             session_id: conversation.session_id.clone(),
             usage: conversation.usage.clone(),
@@ -365,6 +374,7 @@ impl Service<'_> {
             supervision: Supervision::of(env),
             attempt: env.var(ATTEMPT).map(ToOwned::to_owned),
             prices: self.prices.clone(),
+            masks: self.masks.clone(),
         })
     }
 }
@@ -389,12 +399,12 @@ fn remember(
 }
 
 /// Writes the failure record of an error of the kit.
-fn write_kit_failure(scratch: &Scratch, error: &KitError) {
+fn write_kit_failure(scratch: &Scratch, error: &KitError, masks: &Masks) {
     let _ = scratch.write_failure(&KitFailure {
         phase: Phase::Agent,
         class: Some(FailureClass::Crash),
-        error: with_causes(error),
-        hint: error.hint(),
+        error: masks.text(&with_causes(error)),
+        hint: error.hint().map(|hint| masks.text(&hint)),
         feedback: None,
         session_id: None,
         usage: None,

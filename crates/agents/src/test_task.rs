@@ -24,5 +24,6 @@ pub(crate) fn task(run_dir: &Path) -> Task {
         supervision: uwf_agent_kit::Supervision::default(),
         attempt: None,
         prices: uwf_protocol::prices::Prices::default(),
+        masks: uwf_util::mask::Masks::default(),
     }
 }

@@ -10,7 +10,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::{Map, Value};
 
 /// What stands in the place of a secret.
-const STARS: &str = "***";
+pub const STARS: &str = "***";
 /// How long a secret must be to be masked: a shorter one would mask half of every text.
 const MIN_BYTES: usize = 4;
 
@@ -75,6 +75,13 @@ impl Masks {
         self.forms.beginnings.is_none()
     }
 
+    /// Returns the length of the longest form, in bytes.
+    #[must_use]
+    pub fn longest_form(&self) -> usize {
+        let forms = self.forms.by_first.iter();
+        forms.flatten().map(Vec::len).max().unwrap_or(0)
+    }
+
     /// Returns a text without secrets.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
@@ -122,6 +129,12 @@ impl Masks {
             held: Vec::new(),
             covered: 0,
         }
+    }
+}
+
+impl PartialEq for Masks {
+    fn eq(&self, other: &Self) -> bool {
+        self.forms.by_first == other.forms.by_first
     }
 }
 

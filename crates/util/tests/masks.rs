@@ -1,7 +1,5 @@
 //! Masking, compared with a plain definition: whatever the chunks are, each run of overlapping secrets is three stars.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
-
 use proptest::collection::vec;
 use proptest::prelude::{prop_assert_eq, proptest};
 use uwf_util::mask::Masks;

@@ -15,6 +15,7 @@ use uwf_protocol::ids::{CasRef, Status};
 use uwf_protocol::schemas;
 use uwf_schema::{SchemaError, Validator, Violation};
 use uwf_util::front_matter::{self, NoFrontMatter};
+use uwf_util::mask::Masks;
 use uwf_yaml::{At, Problem};
 
 use yaml::Yaml;
@@ -24,6 +25,8 @@ pub struct RoleSchema {
     hash: CasRef,
     schema: Value,
     validator: Validator,
+    /// What the data must not show.
+    masks: Masks,
 }
 
 /// The data of an answer that was accepted.
@@ -83,7 +86,14 @@ impl RoleSchema {
             hash,
             schema,
             validator,
+            masks: Masks::default(),
         })
+    }
+
+    /// Returns the same schema for the answers of an agent with secrets: they are masked before the data is checked.
+    #[must_use]
+    pub fn masking(self, masks: Masks) -> Self {
+        Self { masks, ..self }
     }
 
     /// Returns the JSON Schema.
@@ -118,6 +128,16 @@ impl RoleSchema {
     /// # Errors
     /// When the answer has no front matter, or its data does not fit.
     pub fn extract(&self, answer: &str) -> Result<Extracted, Rejected> {
+        self.data(answer).map_err(|rejected| match rejected {
+            Rejected::Yaml(problem) => Rejected::Yaml(self.masks.text(&problem)),
+            Rejected::Unfit(lines) => {
+                Rejected::Unfit(lines.iter().map(|line| self.masks.text(line)).collect())
+            }
+            other => other,
+        })
+    }
+
+    fn data(&self, answer: &str) -> Result<Extracted, Rejected> {
         if answer.trim().is_empty() {
             return Err(Rejected::Empty);
         }
@@ -129,8 +149,9 @@ impl RoleSchema {
             return Err(Rejected::NotAMapping);
         };
         echo::refuse_example(&block, parts.body, &self.schema)?;
-        let suspension = suspension(&block);
-        let candidate = candidate::pick(block, &self.schema);
+        let suspension = suspension(&block).map(|output| self.masks.json(&output));
+        let mut candidate = candidate::pick(block, &self.schema);
+        candidate.output = self.masks.json(&candidate.output);
         let violations = self
             .validator
             .validate(&candidate.output)
@@ -158,7 +179,7 @@ impl RoleSchema {
         Ok(Extracted {
             type_hash,
             output,
-            body: parts.body.to_owned(),
+            body: self.masks.text(parts.body),
         })
     }
 }

@@ -161,7 +161,7 @@ fn connect(root: &Root, env: &Env, options: &Options) -> Result<(Client, Config)
     limits.timeout = options
         .timeout
         .map_or(limits.timeout, |timeout| limits.timeout.min(timeout));
-    let client = chat::client(&config, env, options.model.as_deref(), limits)?;
+    let client = chat::client(root, &config, env, options.model.as_deref(), limits)?;
     Ok((client, config))
 }
 

@@ -4,6 +4,7 @@ mod session;
 
 use uwf_agent_kit::AdapterError;
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve, with_code};
+use uwf_config::load_dotenv;
 use uwf_protocol::config::Config;
 use uwf_storage::{Env, Root};
 
@@ -18,13 +19,17 @@ pub(crate) fn config(root: &Root) -> Result<Config, AdapterError> {
     Ok(config.unwrap_or_default())
 }
 
-/// Returns a client of the model with this alias, else of the one that the config has for agents.
+/// Returns a client of the model with this alias, else of the one that the config has for agents. Its key may be in `.env`,
+/// whatever the engine passes of it.
 pub(crate) fn client(
+    root: &Root,
     config: &Config,
     env: &Env,
     alias: Option<&str>,
     limits: CallLimits,
 ) -> Result<Client, AdapterError> {
+    let dotenv = load_dotenv(root).map_err(|error| AdapterError::not_started(error.to_string()))?;
+    let env = &env.clone().with_defaults(dotenv);
     let purpose = alias.map_or(Purpose::Agent, Purpose::Alias);
     let endpoint = resolve(config, env, purpose).map_err(|error| {
         AdapterError::not_started(with_code(&error.to_string(), error.code())).hint(error.hint())

@@ -4,6 +4,7 @@
 use uwf_agent_kit::llm::{Message, ToolRequest};
 use uwf_agent_kit::{AdapterError, Task};
 use uwf_storage::{Env, RunDir, Sessions, StorageError};
+use uwf_util::mask::Masks;
 use uwf_util::ulid;
 
 /// The result of a tool call that was interrupted.
@@ -12,6 +13,7 @@ const NOT_RUN: &str = "error: this call was not carried out, or its result was l
 /// A conversation.
 pub(crate) struct Session {
     sessions: Sessions,
+    masks: Masks,
     /// Its name, a ULID.
     pub(crate) id: String,
     /// All messages.
@@ -26,6 +28,7 @@ impl Session {
         let time_ms = u64::try_from(env.now_ms()).unwrap_or_default();
         Self {
             sessions: RunDir::at(task.run_dir.clone()).sessions,
+            masks: task.masks.clone(),
             // Without random bits the time is enough: a thread has one session at a time.
             id: ulid::encode(time_ms, env.random().unwrap_or_default()),
             messages: system.map(Message::System).into_iter().collect(),
@@ -48,6 +51,7 @@ impl Session {
             .any(|message| matches!(message, Message::User(_)));
         has_task.then(|| Self {
             sessions,
+            masks: task.masks.clone(),
             id: id.to_owned(),
             saved: messages.len(),
             messages,
@@ -65,7 +69,7 @@ impl Session {
         self.messages.push(Message::User(text.to_owned()));
     }
 
-    /// Saves the new messages.
+    /// Saves the new messages without secrets.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -78,7 +82,8 @@ impl Session {
     fn try_save(&mut self) -> Result<(), StorageError> {
         let lines: Vec<String> = self.messages[self.saved..]
             .iter()
-            .map(|message| serde_json::to_string(message).expect("a message is plain data"))
+            .map(|message| serde_json::to_value(message).expect("a message is plain data"))
+            .map(|message| self.masks.json(&message).to_string())
             .collect();
         if !lines.is_empty() {
             self.sessions.append_messages(&self.id, &lines.join("\n"))?;

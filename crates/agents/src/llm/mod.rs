@@ -147,7 +147,7 @@ impl Llm<'_> {
             let mut limits = CallLimits::default();
             limits.timeout = self.options.timeout.unwrap_or(limits.timeout);
             let alias = self.options.model.as_deref();
-            self.client = Some(chat::client(&config, self.env, alias, limits)?);
+            self.client = Some(chat::client(&self.root, &config, self.env, alias, limits)?);
         }
         Ok(self.client.as_mut().expect("it was just made"))
     }

@@ -13,10 +13,13 @@ use serde_json::{Map, Value};
 use uwf_agent_kit::Supervision;
 use uwf_agent_kit::context::{self, Context, Past};
 use uwf_cas_fs::Store;
+use uwf_config::own_secret_masks;
 use uwf_protocol::agent::{AgentCall, parse_answer};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Detail, ExtractionMethod, StepNode};
 use uwf_storage::{Env, Root, RunDir};
+use uwf_util::front_matter;
+use uwf_util::mask::{Masks, STARS};
 
 use crate::options::{self, Known};
 use crate::program::{self, ProgramEnding};
@@ -104,6 +107,11 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(signal).unwrap_or(1)
 }
 
+/// Returns what stands below the front matter of an answer.
+fn body_of(answer: &str) -> &str {
+    front_matter::split(answer).map_or(answer, |parts| parts.body.trim_start_matches('\n'))
+}
+
 /// The call of the recorded agent, and where its answer will be.
 struct RecordedCall {
     call: AgentCall,
@@ -111,6 +119,8 @@ struct RecordedCall {
     instruction: String,
     store: Store,
     run: RunDir,
+    /// The secrets of the agent, which a recording must not have.
+    masks: Masks,
 }
 
 impl RecordedCall {
@@ -125,6 +135,7 @@ impl RecordedCall {
                 call: call.clone(),
                 store,
                 run,
+                masks: own_secret_masks(env),
             })
         };
         read().map_err(|error| error.to_string())
@@ -135,7 +146,7 @@ impl RecordedCall {
         Recorded {
             role: self.call.role,
             visit: self.context.visit,
-            instruction: self.instruction,
+            instruction: self.masks.text(&self.instruction),
             agent: Some(name.to_string_lossy().into_owned()),
             prompt: None,
             duration_ms: Some(duration_ms),
@@ -153,26 +164,34 @@ impl RecordedCall {
         }
         let detail: Detail = self.node(step.detail)?;
         let said: String = self.node(detail.raw)?;
-        // A replay should not need the extracting model.
+        // A replay should not need the extracting model. What stands in place of a secret is no YAML without quotes.
+        let is_masked = !self.masks.is_empty() && said.contains(STARS);
         let (answer, read_by) = match detail.extraction.method {
-            ExtractionMethod::Llm => {
-                let data: Map<String, Value> = self.node(step.output)?;
-                (answer::render(&data, &said), detail.extraction.model)
-            }
-            ExtractionMethod::Frontmatter | ExtractionMethod::Correction => (said, None),
+            ExtractionMethod::Llm => (self.rendered(&step, &said)?, detail.extraction.model),
+            ExtractionMethod::Frontmatter | ExtractionMethod::Correction => match is_masked {
+                true => (self.rendered(&step, body_of(&said))?, None),
+                false => (said, None),
+            },
         };
+        let instruction = step.edge_prompt.as_ref().unwrap_or(&self.instruction);
         Ok(Recorded {
-            role: self.call.role,
+            role: self.call.role.clone(),
             visit: self.context.visit,
             duration_ms: step.duration_ms(),
-            instruction: step.edge_prompt.unwrap_or(self.instruction),
+            instruction: self.masks.text(instruction),
             agent: Some(step.agent),
             prompt: step.assembled_prompt,
             usage: detail.usage,
             exit: None,
             read_by,
-            answer: Some(answer),
+            answer: Some(self.masks.text(&answer)),
         })
+    }
+
+    /// Returns an answer whose front matter has the data of a step.
+    fn rendered(&self, step: &StepNode, said: &str) -> Result<String, String> {
+        let data: Map<String, Value> = self.node(step.output)?;
+        Ok(answer::render(&data, said))
     }
 
     /// Returns the step that the agent finished: from its pending record, else from the last line of its output.

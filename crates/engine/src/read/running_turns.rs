@@ -7,6 +7,7 @@ use serde_json::Value;
 use uwf_protocol::ids::RoleName;
 use uwf_storage::{GrowingFile, Scratch};
 use uwf_thread::{Turn, name_answers};
+use uwf_util::mask::{MaskStream, Masks};
 
 use crate::read::activity::AttemptView;
 use crate::read::tail_event::{OutputStream, TailEvent, TailLine, TailTurn};
@@ -20,21 +21,27 @@ pub(super) struct RunningTurns {
     role: RoleName,
     started_at_ms: i64,
     live: GrowingFile,
-    stdout: GrowingFile,
-    stderr: GrowingFile,
+    stdout: MaskedLines,
+    stderr: MaskedLines,
     turns: usize,
     remembered: VecDeque<Turn>,
 }
 
 impl RunningTurns {
-    /// Returns the turns of the attempt of a role that began at this time. None is read yet.
-    pub(super) fn of(role: &RoleName, started_at_ms: i64, scratch: &Scratch) -> Self {
+    /// Returns the turns of the attempt of a role that began at this time. None is read yet. What the agent writes itself
+    /// is masked.
+    pub(super) fn of(
+        role: &RoleName,
+        started_at_ms: i64,
+        scratch: &Scratch,
+        masks: &Masks,
+    ) -> Self {
         Self {
             role: role.clone(),
             started_at_ms,
             live: scratch.live_lines(),
-            stdout: scratch.answer_lines(),
-            stderr: scratch.stderr_lines(),
+            stdout: MaskedLines::of(scratch.answer_lines(), masks),
+            stderr: MaskedLines::of(scratch.stderr_lines(), masks),
             turns: 0,
             remembered: VecDeque::new(),
         }
@@ -59,11 +66,11 @@ impl RunningTurns {
     /// prints them.
     pub(super) fn new_events(&mut self) -> Vec<TailEvent> {
         let mut events = Vec::new();
-        for line in self.new_lines_of(|files| &mut files.live) {
+        for line in new_lines(&mut self.live, self.started_at_ms) {
             events.extend(self.turn(&line).map(TailEvent::Turn));
         }
-        let said = self.new_lines_of(|files| &mut files.stderr);
-        let answered = self.new_lines_of(|files| &mut files.stdout);
+        let said = self.stderr.new_lines(self.started_at_ms);
+        let answered = self.stdout.new_lines(self.started_at_ms);
         if self.turns == 0 {
             events.extend(
                 said.into_iter()
@@ -76,16 +83,6 @@ impl RunningTurns {
             );
         }
         events
-    }
-
-    /// Returns the new lines of a file, unless the file is left from an earlier attempt.
-    fn new_lines_of(&mut self, file: fn(&mut Self) -> &mut GrowingFile) -> Vec<String> {
-        let began = self.started_at_ms;
-        let file = file(self);
-        match file.changed_at_ms() {
-            Some(changed) if changed >= began => file.new_lines(),
-            Some(_) | None => Vec::new(),
-        }
     }
 
     /// Reads a line of the live file; `None` for a piece of an answer that is still being written.
@@ -113,5 +110,44 @@ impl RunningTurns {
             stream,
             text,
         })
+    }
+}
+
+/// Returns the new lines of a file, unless the file is left from an earlier attempt.
+fn new_lines(file: &mut GrowingFile, began_ms: i64) -> Vec<String> {
+    match file.changed_at_ms() {
+        Some(changed) if changed >= began_ms => file.new_lines(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
+/// The lines of a file that an agent writes itself, without secrets.
+#[derive(Debug)]
+struct MaskedLines {
+    file: GrowingFile,
+    masking: MaskStream,
+    /// The beginning of a line whose end was kept back.
+    open: Vec<u8>,
+}
+
+impl MaskedLines {
+    fn of(file: GrowingFile, masks: &Masks) -> Self {
+        Self {
+            file,
+            masking: masks.stream(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Returns the new lines. A line that ends with what may be the beginning of a secret is kept back.
+    fn new_lines(&mut self, began_ms: i64) -> Vec<String> {
+        for line in new_lines(&mut self.file, began_ms) {
+            self.masking.push(line.as_bytes(), &mut self.open);
+            self.masking.push(b"\n", &mut self.open);
+        }
+        let end = self.open.iter().rposition(|byte| *byte == b'\n');
+        let whole: Vec<u8> = self.open.drain(..end.map_or(0, |end| end + 1)).collect();
+        let text = String::from_utf8_lossy(&whole);
+        text.lines().map(str::to_owned).collect()
     }
 }

@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::nodes::StepNode;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{RunDir, RunWatch};
-use uwf_thread::{Stored, Turn, read_turns, steps};
+use uwf_thread::{Stored, Turn, read_start, read_turns, steps};
 
+use crate::project::config_for;
 use crate::read::activity::AttemptView;
 use crate::read::copies::Past;
 use crate::read::detail_summary::DetailSummary;
@@ -238,11 +239,29 @@ impl<'a> Tail<'a> {
         if let Some(TailEvent::Failed(last)) = events.last()
             && !is_running
         {
-            let mut turns = RunningTurns::of(&last.role, last.started_at_ms, &self.run.scratch);
+            let mut turns = self.turns_of(&last.role, last.started_at_ms);
             let place = events.len() - 1;
             events.splice(place..place, turns.new_events());
         }
         events
+    }
+
+    /// Returns the turns of an attempt. A config that cannot be read has no secrets: no agent was started with it.
+    fn turns_of(&self, role: &RoleName, started_at_ms: i64) -> RunningTurns {
+        let Site { root, env, .. } = self.site;
+        let config = self
+            .start()
+            .and_then(|start| config_for(self.site, &start).ok());
+        let masks =
+            config.and_then(|(config, _)| uwf_config::secret_masks(&config, root, env).ok());
+        let masks = masks.unwrap_or_default();
+        RunningTurns::of(role, started_at_ms, &self.run.scratch, &masks)
+    }
+
+    fn start(&self) -> Option<StartNode> {
+        let store = &self.site.store;
+        let head = uwf_thread::Head::read(store, self.seen.head).ok()?;
+        Some(read_start(store, head.start()).ok()?.node)
     }
 
     /// Returns the attempts that failed since the last call.
@@ -280,8 +299,7 @@ impl<'a> Tail<'a> {
                     waiting: record.waiting,
                     usage: self.run.scratch.usage(),
                 });
-                let mut running =
-                    RunningTurns::of(&record.role, record.started_at_ms, &self.run.scratch);
+                let mut running = self.turns_of(&record.role, record.started_at_ms);
                 let events = running.new_events();
                 self.running = Some(running);
                 std::iter::once(working).chain(events).collect()

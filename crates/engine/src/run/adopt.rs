@@ -4,17 +4,19 @@
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::nodes::StartNode;
 use uwf_protocol::run::{Pending, RefusedStep};
 use uwf_storage::RunDir;
 use uwf_thread::{ThreadError, read_step, steps, with_output};
 
+use crate::project::config_for;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer::{self, Refusal};
 use crate::run::commit::{Nodes, commit, count_replaced, report};
 use crate::run::leftovers::{end_remaining, printed_step};
 use crate::run::owned::OwnedRun;
 use crate::thread::Thread;
-use crate::{EngineError, Runner, conditions, limits, tags};
+use crate::{EngineError, Runner, Site, conditions, limits, tags};
 
 /// The result of looking for a finished step.
 pub(crate) enum Adoption {
@@ -78,6 +80,7 @@ pub(crate) fn adopt(
         }
     };
     let thread = redone.map_or(thread, |(before, _)| before);
+    let start = thread.start.clone();
     let summary = thread.summary(&runner.site.store, &run.ledger)?;
     runner
         .site
@@ -85,12 +88,25 @@ pub(crate) fn adopt(
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
     run.outbox.readmit(pending.step)?;
     run.lease.clear_record()?;
+    mask_output(runner, run, &start);
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
     let mut reported = report(runner, run, committed, StepOrigin::Adopted, &config);
     reported.report.kept_running = kept && !left.is_empty();
     reported.report.left_running = left;
     Ok(Adoption::Committed(Box::new(reported.result()?)))
+}
+
+/// Takes the secrets out of what the agent of an adopted step wrote itself, as its engine would have done. It is best effort:
+/// the step is committed.
+fn mask_output(runner: &Runner, run: &RunDir, start: &StartNode) {
+    let Site { root, env, .. } = &runner.site;
+    let masks = config_for(&runner.site, start)
+        .ok()
+        .and_then(|(config, _)| uwf_config::secret_masks(&config, root, env).ok());
+    if let Some(masks) = masks {
+        let _ = run.scratch.mask(&masks);
+    }
 }
 
 /// Counts what belongs to a step whose engine died after it had moved the head, before it counted. Counting is not worth

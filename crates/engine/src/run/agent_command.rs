@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use uwf_config::AgentEnv;
 use uwf_process::Limits;
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
@@ -30,6 +31,10 @@ pub(crate) struct AgentCommand {
     pub(crate) alias: Option<String>,
     /// Whether processes that it leaves running when it succeeds may go on.
     pub(crate) keep_running: bool,
+    /// Its environment.
+    pub(crate) env: AgentEnv,
+    /// The names of its secrets that are too short to be masked.
+    pub(crate) short_secrets: Vec<String>,
     /// How many agents of the alias may work at once, if that is limited.
     pub(crate) max_running: Option<NonZeroU32>,
 }
@@ -109,8 +114,12 @@ fn from_config(
         )?,
     };
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
+    let env = AgentEnv::of(agent);
+    let short_secrets = env.check(alias, &runner.site.root, &runner.site.env)?;
     Ok(AgentCommand {
         alias: Some(alias.to_owned()),
+        env,
+        short_secrets,
         max_running: agent.max_running,
         keep_running: agent.keep_running,
         ..located(runner, command, agent.args.clone(), protocol, limits)
@@ -167,6 +176,8 @@ fn located(
         protocol,
         limits,
         alias: None,
+        env: AgentEnv::default(),
+        short_secrets: Vec::new(),
         max_running: None,
         keep_running: false,
     }

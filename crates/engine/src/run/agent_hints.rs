@@ -5,16 +5,16 @@ use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-use uwf_protocol::agent::AnswerError;
+use uwf_protocol::agent::{AnswerError, MAX_ARGUMENT};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::Phase;
-use uwf_util::shell_words;
+use uwf_util::{shell_words, size};
 
-use crate::Runner;
 use crate::run::agent_command::{AgentCommand, nearest_built_in};
 use crate::run::attempted::Problem;
 use crate::run::process::{Program, RunEnding};
+use crate::{Runner, Site};
 
 /// The exit code of many programs for wrong options.
 const WRONG_OPTIONS: i32 = 2;
@@ -62,12 +62,33 @@ impl AgentCommand {
                 "no variable and no argument can hold a zero byte: take it out of `.env` or `args`"
                     .to_owned()
             }
+            (ErrorKind::ArgumentListTooLong, _) => self.hint_if_too_long(runner),
             (ErrorKind::WouldBlock, _) | (_, Program::BuiltIn { .. }) => {
                 "the system has no room for another process: `ulimit -u` tells how many may run"
                     .to_owned()
             }
             (_, Program::File(_)) => self.hint_if_missing(runner),
         }
+    }
+
+    /// Returns the hint for arguments and an environment that the system does not take.
+    fn hint_if_too_long(&self, runner: &Runner) -> String {
+        let Site { root, env, .. } = &runner.site;
+        let inherited = env
+            .variables()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.len()));
+        let added = self.env.added(root, env).unwrap_or_default();
+        let added = added.into_iter().map(|(name, value)| (name, value.len()));
+        let largest = inherited.chain(added).max_by_key(|(_, bytes)| *bytes);
+        let largest = largest.map(|(name, bytes)| {
+            let size = size::format(bytes as u64);
+            format!("; `{name}` is the largest variable, with {size}")
+        });
+        format!(
+            "one variable or argument may have less than {}, and all together have a limit, too{}: make it smaller, or name the variables of `.env` that the agent needs in its `secrets`",
+            size::format(MAX_ARGUMENT as u64),
+            largest.unwrap_or_default()
+        )
     }
 
     fn hint_if_missing(&self, runner: &Runner) -> String {

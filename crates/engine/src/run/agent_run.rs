@@ -10,6 +10,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{LeaseRecord, Pending};
 use uwf_storage::{Outbox, RunDir};
+use uwf_util::mask::Masks;
 
 use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
@@ -29,6 +30,8 @@ pub(crate) struct AgentRun<'a> {
     pub(crate) cwd: &'a Path,
     /// The time that the agent and its descendants have to end after they were asked to.
     pub(crate) grace: Duration,
+    /// What nobody may see of the agent's output.
+    pub(crate) masks: &'a Masks,
 }
 
 impl AgentRun<'_> {
@@ -49,6 +52,7 @@ impl AgentRun<'_> {
             chosen: self.agent.chosen_by(choice),
             verb,
             started_at_ms,
+            masks: self.masks.clone(),
         }
     }
 }
@@ -93,6 +97,10 @@ pub(crate) fn run_agent(
         }
     };
     let survivors = std::mem::take(&mut ended.survivors);
+    if survivors.is_empty() {
+        // What cannot be masked is removed, so an error changes nothing about the step.
+        let _ = run.scratch.mask(agent_run.masks);
+    }
     let outcome = match ended.ending {
         RunEnding::Interrupted(signal) => Err(Problem::interrupted(signal)),
         RunEnding::NotStarted(signal) if survivors.is_empty() => {
@@ -214,16 +222,18 @@ fn launch(
         agent,
         cwd,
         grace,
+        masks,
     } = *agent_run;
-    let own = process_identity(runner.site.env.process_id()).ok_or(EngineError::NoProc)?;
-    let attempt = format!("{}/{}", engine_mark(&own), runner.site.env.now_ms());
+    let site = &runner.site;
+    let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
+    let attempt = format!("{}/{}", engine_mark(&own), site.env.now_ms());
     let supervision = SupervisionVariables {
         engine: &own,
         attempt: &attempt,
         grace,
         keep_running: agent.keep_running,
     };
-    let variables = contract::environment(&runner.site, thread, assignment, &supervision)?;
+    let variables = contract::environment(site, thread, assignment, &agent.env, &supervision)?;
     let args = arguments(agent, thread.id, assignment)?;
     let spec = LaunchSpec {
         program: &agent.program,
@@ -237,6 +247,7 @@ fn launch(
         grace,
         keep_running: agent.keep_running,
         show_stderr: runner.observer.stderr,
+        masks,
     };
     // The record names this engine before the agent starts, and the agent right after that. So while the thread is locked,
     // the record names the process that works on it.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::run::{ChosenAgent, Phase};
+use uwf_util::mask::Masks;
 
 use crate::describe::signal_name;
 
@@ -42,6 +43,8 @@ pub(crate) struct Attempted {
     pub(crate) chosen: ChosenAgent,
     pub(crate) verb: Verb,
     pub(crate) started_at_ms: i64,
+    /// The secrets that its record must not show.
+    pub(crate) masks: Masks,
 }
 
 impl Attempted {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use uwf_config::load_dotenv;
+use uwf_config::AgentEnv;
 use uwf_moderator::Assignment;
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env};
 use uwf_protocol::config::AgentProtocol;
@@ -75,16 +75,15 @@ fn argument(assignment: &Assignment) -> Result<&str, EngineError> {
     })
 }
 
-/// Returns the variables that an agent gets beside the inherited ones: the values of `.env` that the environment does not
-/// set, and the contract.
+/// Returns the variables that an agent gets beside the inherited ones: those of `.env` and of the config, and the contract.
 pub(crate) fn environment(
     site: &Site,
     thread: &Thread,
     assignment: &Assignment,
+    agent: &AgentEnv,
     supervision: &SupervisionVariables<'_>,
 ) -> Result<Vec<(String, String)>, EngineError> {
-    let mut variables = load_dotenv(&site.root)?;
-    variables.retain(|(name, _)| !site.env.is_set(name) && !env::CONTRACT.contains(&name.as_str()));
+    let mut variables = agent.added(&site.root, &site.env)?;
     let prompt = serde_json::Value::String(assignment.prompt.clone());
     let prompt_ref = site
         .store

@@ -9,6 +9,7 @@ use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
+use uwf_util::mask::Masks;
 use uwf_util::shell_words;
 
 use crate::children::redone::{Redone, done_again, redone};
@@ -252,19 +253,21 @@ fn do_agent_step(
         config, summary, ..
     } = admitted;
     let cwd = contract::working_directory(&runner.site, &thread, assignment)?;
+    let masks = uwf_config::secret_masks(&config, &runner.site.root, &runner.site.env)?;
     let agent_run = AgentRun {
         thread: &thread,
         assignment,
         agent: &agent,
         cwd: &cwd,
         grace: agent_command::grace(&config)?,
+        masks: &masks,
     };
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     run.share_lock()?;
     let now_ms = runner.site.env.now_ms();
     let attempted = agent_run.attempted(options.agent.as_deref(), verb, now_ms);
-    clear_scratch(runner, run, (&thread, role), options.session)?;
+    clear_scratch(runner, run, (&thread, role), options.session, &masks)?;
     runner.site.log(
         &thread,
         tags::AGENT_STARTED,
@@ -306,13 +309,14 @@ fn choose_agent(
     if let Some(unused) = &admitted.unused {
         (runner.notice)(&note_unused(unused));
     }
-    agent_command::resolve(
-        runner,
-        &admitted.config,
-        options.agent.as_deref(),
-        thread.program.name(),
-        role,
-    )
+    let choice = options.agent.as_deref();
+    let name = thread.program.name();
+    let agent = agent_command::resolve(runner, &admitted.config, choice, name, role)?;
+    for secret in &agent.short_secrets {
+        let note = format!("the secret `{secret}` is too short to be masked");
+        (runner.notice)(&note);
+    }
+    Ok(agent)
 }
 
 /// Returns the note about the config of a project that is not used.
@@ -356,6 +360,7 @@ fn clear_scratch(
     run: &RunDir,
     (thread, role): (&Thread, &RoleName),
     session: Session,
+    masks: &Masks,
 ) -> Result<(), EngineError> {
     runner.site.root.set_room_aside()?;
     run.scratch.clear_failure()?;
@@ -370,5 +375,6 @@ fn clear_scratch(
         }
         run.scratch.clear_launched()?;
     }
-    Ok(())
+    // An earlier attempt may have been killed before its files were masked.
+    Ok(run.scratch.mask(masks)?)
 }

@@ -60,7 +60,7 @@ pub(crate) fn record(
     let is_unreported = run.scratch.read_failure().is_none();
     let stderr_tail = run.scratch.stderr_end(STDERR_TAIL);
     let shows_stderr = is_unreported && signal.is_none();
-    let attempt = attempt(site, run, thread.id, attempted, problem, stderr_tail);
+    let attempt = attempt(site, run, thread.id, attempted, problem, &stderr_tail);
     log(site, thread, &attempt, signal);
     // What it cost must be known, even if the disk has filled up meanwhile.
     let append = || run.ledger.append_attempt(&attempt);
@@ -141,8 +141,9 @@ fn attempt(
     thread: ThreadId,
     attempted: &Attempted,
     problem: Problem,
-    stderr_tail: String,
+    stderr_tail: &str,
 ) -> Attempt {
+    let masks = &attempted.masks;
     let reported = run.scratch.read_failure();
     let (phase, class, error, hint) = match &reported {
         Some(reported) if problem.signal.is_none() && problem.class != FailureClass::Timeout => (
@@ -168,8 +169,8 @@ fn attempt(
         directory: Some(attempted.directory.display().to_string()),
         phase,
         class: Some(class),
-        error,
-        hint: Some(match hint {
+        error: masks.text(&error),
+        hint: Some(match hint.map(|hint| masks.text(&hint)) {
             // The agent kit knows no command that repeats the attempt.
             Some(hint) if class == FailureClass::BadAnswer => {
                 format!("{}; {hint}", ask_again(thread, attempted))
@@ -180,8 +181,8 @@ fn attempt(
         exit_code: problem.exit_code,
         feedback: reported
             .as_ref()
-            .and_then(|reported| reported.feedback.clone()),
-        stderr_tail,
+            .and_then(|reported| Some(masks.text(reported.feedback.as_ref()?))),
+        stderr_tail: masks.text(stderr_tail),
         session_id,
         usage: usage.or_else(|| run.scratch.usage()),
         raw: reported.as_ref().and_then(|reported| reported.raw),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use uwf_process::{EndRequest, Limits, Output, OutputSeen, Signals, Stop, Tree, WaitEnd};
+use uwf_util::mask::Masks;
 
 use crate::attempt::describe;
 use crate::describe::signal_name;
@@ -56,6 +57,8 @@ pub(crate) struct LaunchSpec<'a> {
     pub(crate) keep_running: bool,
     /// Gets what the agent writes to stderr, if somebody wants to see it.
     pub(crate) show_stderr: Option<fn(&str)>,
+    /// The secrets that it does not get.
+    pub(crate) masks: &'a Masks,
 }
 
 /// The end of a run.
@@ -133,7 +136,8 @@ pub(crate) fn run<E: From<io::Error>>(
         });
     }
     let mut stdout = Output::create(&spec.stdout, OUTPUT_CAP)?;
-    let mut stderr = Shown::new(Output::create(&spec.stderr, OUTPUT_CAP)?, spec.show_stderr);
+    let stderr = Output::create(&spec.stderr, OUTPUT_CAP)?;
+    let mut stderr = Shown::new(stderr, spec.masks, spec.show_stderr);
     let mut command = command(spec);
     command
         .stdin(Stdio::null())
@@ -172,7 +176,7 @@ pub(crate) fn run<E: From<io::Error>>(
     });
     drop(watch);
     let run = conclude(tree, ending, spec, signals, has_finished);
-    stderr.look();
+    stderr.end();
     Ok(run)
 }
 

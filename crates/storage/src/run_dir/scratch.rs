@@ -5,9 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use uwf_durable::Durability;
+use uwf_durable::{Durability, Piece};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{KitFailure, Launched};
+use uwf_util::mask::Masks;
 
 use super::records::Records;
 use crate::StorageError;
@@ -134,6 +135,31 @@ impl Scratch {
         Ok(uwf_durable::remove(&self.events_file())?)
     }
 
+    /// Takes secrets out of what the agent and its program wrote themselves. Only call this when they have ended.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create). A file that cannot be masked is removed.
+    pub fn mask(&self, masks: &Masks) -> Result<(), StorageError> {
+        self.mask_program_files(masks)?;
+        mask(&self.stdout_file(), masks)?;
+        mask(&self.stderr_file(), masks)
+    }
+
+    /// Takes secrets out of the files of a program, except an output that was not read yet: it is an answer that was paid
+    /// for, and the next attempt reads it.
+    ///
+    /// # Errors
+    /// As of [`mask`](Self::mask).
+    pub fn mask_program_files(&self, masks: &Masks) -> Result<(), StorageError> {
+        mask(&self.program_stderr_file(), masks)?;
+        mask(&self.prompt_file(), masks)?;
+        if self.launched().is_none() {
+            mask(&self.answer_file(), masks)?;
+            mask(&self.events_file(), masks)?;
+        }
+        Ok(())
+    }
+
     /// Returns the live file: the turns of the running step, one JSON object a line. Its path leaves this crate for
     /// readers that follow the step.
     #[must_use]
@@ -240,6 +266,26 @@ impl Scratch {
     pub fn clear_launched(&self) -> Result<(), StorageError> {
         self.records.remove(LAUNCHED)
     }
+}
+
+/// Takes secrets out of a file. A file that cannot be masked is removed.
+fn mask(file: &Path, masks: &Masks) -> Result<(), StorageError> {
+    if masks.is_empty() {
+        return Ok(());
+    }
+    let mut stream = Some(masks.stream());
+    let cut = masks.longest_form() as u64;
+    let masked = uwf_durable::rewrite(file, cut, |piece, new| match piece {
+        Piece::Bytes(bytes) => stream.iter_mut().for_each(|stream| stream.push(bytes, new)),
+        Piece::End => stream
+            .take()
+            .into_iter()
+            .for_each(|stream| stream.finish(new)),
+    });
+    if masked.is_err() {
+        uwf_durable::remove(file)?;
+    }
+    Ok(())
 }
 
 /// Returns when one of these files was changed last.

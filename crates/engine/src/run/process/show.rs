@@ -4,11 +4,16 @@ use std::fs::File;
 use std::io;
 
 use uwf_process::Output;
+use uwf_util::mask::{MaskStream, Masks};
 use uwf_util::printable::printable;
 
 /// The agent's stderr. New text is passed on if somebody wants to see it.
 pub(super) struct Shown {
     output: Output,
+    /// Takes the secrets out of what is shown.
+    masking: MaskStream,
+    /// Masked bytes whose last character is not complete yet.
+    masked: Vec<u8>,
     show: Option<fn(&str)>,
     /// Whether the text that was shown last ended in the middle of a line.
     in_line: bool,
@@ -18,9 +23,11 @@ pub(super) struct Shown {
 const MARGIN: &str = "| ";
 
 impl Shown {
-    pub(super) fn new(output: Output, show: Option<fn(&str)>) -> Self {
+    pub(super) fn new(output: Output, masks: &Masks, show: Option<fn(&str)>) -> Self {
         Self {
             output,
+            masking: masks.stream(),
+            masked: Vec::new(),
             show,
             in_line: false,
         }
@@ -39,19 +46,30 @@ impl Shown {
         grown
     }
 
-    fn show_news(&mut self, show: fn(&str)) {
-        while let Ok(mut news) = self.output.news() {
-            let incomplete = incomplete_character(&news);
-            self.output.give_back(incomplete);
-            news.truncate(news.len() - incomplete);
-            if news.is_empty() {
-                return;
-            }
-            show(&with_margin(
-                &String::from_utf8_lossy(&news),
-                &mut self.in_line,
-            ));
+    /// Shows the rest, which may have been kept back because it looked like the beginning of a secret.
+    pub(super) fn end(mut self) {
+        self.look();
+        self.masking.finish(&mut self.masked);
+        if let Some(show) = self.show {
+            show_bytes(&self.masked, &mut self.in_line, show);
         }
+    }
+
+    fn show_news(&mut self, show: fn(&str)) {
+        while let Ok(news) = self.output.news()
+            && !news.is_empty()
+        {
+            self.masking.push(&news, &mut self.masked);
+            let complete = self.masked.len() - incomplete_character(&self.masked);
+            show_bytes(&self.masked[..complete], &mut self.in_line, show);
+            self.masked.drain(..complete);
+        }
+    }
+}
+
+fn show_bytes(bytes: &[u8], in_line: &mut bool, show: fn(&str)) {
+    if !bytes.is_empty() {
+        show(&with_margin(&String::from_utf8_lossy(bytes), in_line));
     }
 }
 
