@@ -329,8 +329,7 @@ fn variables_are_set_shown_and_removed_key_by_key() {
             .says(problem);
         assert!(!run.stderr.contains("sk-0123"), "{}", run.stderr);
     }
-    let config = world.state("config.yaml") + "    env: { UWF_ROLE: x, PORT: 80 }\n";
-
+    let config = "agents:\n  default:\n    command: uwf-mock\n    env: { UWF_ROLE: x, PORT: 80 }\n";
     std::fs::write(world.root().join("config.yaml"), config).unwrap();
     let run = world.uwf(&["config", "validate"]).exits(1);
     assert!(

@@ -161,6 +161,29 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_masked_across_the_borders_of_pieces_and_in_turns() {
+        let dir = tempfile::tempdir().unwrap();
+        let masks = Masks::of([&b"s3cr3tvalue"[..]]);
+        let task = Task {
+            masks,
+            ..test_task(dir.path())
+        };
+        let mut live = LiveFile::of(&task);
+        for piece in ["a s3c", "r3t", "value b", " s3"] {
+            live.delta(piece);
+        }
+        live.turn(&Turn::spoken(TurnRole::Assistant, "x s3cr3tvalue y"));
+        live.session("s3cr3tvalue");
+        let file = std::fs::read_to_string(dir.path().join("live.jsonl")).unwrap();
+        let lines = file.lines().map(|line| serde_json::from_str(line).unwrap());
+        let lines: Vec<Value> = lines.collect();
+        let pieces = lines.iter().filter_map(|line| line["delta"].as_str());
+        assert_eq!(pieces.collect::<String>(), "a *** b s3");
+        assert_eq!(lines.last().unwrap()["content"], "x *** y");
+        assert_eq!(live.task.session_id, "");
+    }
+
+    #[test]
     fn what_is_used_up_is_summed_over_calls_and_counted_once_within_one() {
         let dir = tempfile::tempdir().unwrap();
         let task = test_task(dir.path());

@@ -1,52 +1,19 @@
 //! The keys of `config.yaml`, and what their values must be. All code that needs the keys uses this table.
 
+mod kind;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value};
-use uwf_protocol::agent::env;
 use uwf_protocol::config::Config;
-use uwf_protocol::endpoint;
 use uwf_protocol::hooks::HookEvent;
-use uwf_protocol::limits::{self, Limits};
-use uwf_protocol::prices::{ModelPattern, Rate};
-use uwf_util::{suggest, time};
+use uwf_protocol::limits::Limits;
+use uwf_protocol::prices::ModelPattern;
+use uwf_util::suggest;
+
+pub(crate) use kind::{Kind, variable_problem};
 
 use crate::ConfigError;
-
-/// The highest number of agents that may run at once. A step looks at a lock file for each of them.
-const MAX_COUNT: u32 = 1_000;
-
-/// The error for a value in the place of variables.
-const NO_VARIABLES: &str = "a mapping of variables is needed here; `uwf config set agents.<name>.env.<variable> <value>` sets one";
-
-/// What a value must be.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
-    Text,
-    /// The address of an endpoint.
-    Url,
-    /// The name of an environment variable.
-    Variable,
-    Duration,
-    TextList,
-    /// The value of a variable.
-    VariableValue,
-    /// Variables with their values, each with a key of its own.
-    Variables,
-    /// A list of names of variables.
-    VariableList,
-    /// A whole number from 1 to [`MAX_COUNT`].
-    Count,
-    /// `true` or `false`.
-    Flag,
-    /// The value of a limit.
-    Limit,
-    /// US dollars for a million tokens.
-    Rate,
-    /// One of some words.
-    Word(&'static [&'static str]),
-}
 
 pub(crate) type Fields = &'static [(&'static str, Kind)];
 
@@ -270,131 +237,6 @@ impl Change {
 
 fn has_entries(value: &Value) -> bool {
     value.as_object().is_some_and(|map| !map.is_empty())
-}
-
-impl Kind {
-    /// Reads a value as it is typed on a command line.
-    fn parse(self, key: &str, text: &str) -> Result<Value, String> {
-        let value = match self {
-            Self::Limit => limit(key, text)?.value(),
-            // `problem_with` refuses a text of the wrong kind.
-            Self::Count | Self::Flag | Self::Rate => {
-                serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
-            }
-            Self::TextList => list(text, "[\"-v\"]")?,
-            Self::VariableList => list(text, "[\"GH_TOKEN\"]")?,
-            Self::Variables => return Err(NO_VARIABLES.to_owned()),
-            Self::Text
-            | Self::Url
-            | Self::Variable
-            | Self::VariableValue
-            | Self::Duration
-            | Self::Word(_) => text.into(),
-        };
-        match self.problem_with(key, &value) {
-            Some(problem) => Err(problem),
-            None => Ok(value),
-        }
-    }
-
-    /// Returns why a value is not of this kind; `key` is its dotted key. The message does not quote a text that may be a
-    /// secret.
-    pub(crate) fn problem_with(self, key: &str, value: &Value) -> Option<String> {
-        match (self, value) {
-            (Self::TextList, Value::Array(items)) if !items.iter().any(is_compound) => None,
-            (Self::TextList, _) => Some("a list of texts is needed, such as `[\"-v\"]`".to_owned()),
-            (Self::VariableList, Value::Array(items)) => items.iter().find_map(|item| {
-                let name = item.as_str().unwrap_or_default();
-                variable_problem(name)
-            }),
-            (Self::VariableList, _) => {
-                Some("a list of names of variables is needed, such as `[\"GH_TOKEN\"]`".to_owned())
-            }
-            // Each of its variables is checked for itself.
-            (Self::Variables, Value::Object(_)) => None,
-            (Self::Variables, _) => Some(NO_VARIABLES.to_owned()),
-            (_, Value::Array(_) | Value::Object(_)) => Some("a single value is needed".to_owned()),
-            (Self::Text, _) => None,
-            (Self::VariableValue, value) => plain(value)
-                .contains('\0')
-                .then(|| "no variable can hold a zero byte".to_owned()),
-            (Self::Limit, value) => limit(key, &plain(value)).err(),
-            (Self::Rate, value) => {
-                let rate = plain(value).parse::<Rate>();
-                rate.err().map(|error| error.to_string())
-            }
-            (Self::Count, value) => {
-                let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-                let is_count = count.is_some_and(|count| (1..=MAX_COUNT).contains(&count));
-                (!is_count).then(|| {
-                    format!(
-                        "`{}` is not a whole number from 1 to {MAX_COUNT}",
-                        plain(value)
-                    )
-                })
-            }
-            (Self::Flag, value) => (!value.is_boolean())
-                .then(|| format!("`{}` is not `true` or `false`", plain(value))),
-            (Self::Url, value) => endpoint::base_url(value.as_str().unwrap_or_default()).err(),
-            (Self::Variable, value) => {
-                let is_variable = value.as_str().is_some_and(endpoint::is_variable);
-                (!is_variable).then(|| endpoint::NO_VARIABLE.to_owned())
-            }
-            (Self::Duration, value) => {
-                let text = value.as_str().unwrap_or_default();
-                let is_duration = time::parse_duration(text).is_some();
-                (!is_duration).then(|| {
-                    format!(
-                        "`{}` is not a duration, such as `90s`, `10m` or `2h`",
-                        plain(value)
-                    )
-                })
-            }
-            (Self::Word(words), value) => {
-                let is_one = value.as_str().is_some_and(|text| words.contains(&text));
-                (!is_one).then(|| {
-                    format!(
-                        "`{}` is not one of `{}`",
-                        plain(value),
-                        words.join("` or `")
-                    )
-                })
-            }
-        }
-    }
-}
-
-/// Parses the value of the limit that a dotted key names.
-fn limit(key: &str, text: &str) -> Result<limits::Setting, String> {
-    let name = key.split_once('.').map_or(key, |(_, name)| name);
-    limits::Setting::parse(name, text).map_err(|error| error.to_string())
-}
-
-/// Reads a list as it is typed on a command line.
-fn list(text: &str, example: &str) -> Result<Value, String> {
-    let list = serde_json::from_str::<Vec<String>>(text);
-    list.map(Value::from)
-        .map_err(|error| format!("not a JSON array of texts, such as `{example}`: {error}"))
-}
-
-/// Returns why a variable cannot be given to an agent, if it cannot. The message does not quote a text that may be a secret.
-pub(crate) fn variable_problem(name: &str) -> Option<String> {
-    if name.is_empty() || !endpoint::is_variable(name) {
-        return Some(endpoint::NO_VARIABLE.to_owned());
-    }
-    let is_ours = env::CONTRACT.contains(&name);
-    is_ours.then(|| format!("`{name}` cannot be set: `uwf` sets it for every agent"))
-}
-
-fn is_compound(value: &Value) -> bool {
-    matches!(value, Value::Array(_) | Value::Object(_))
-}
-
-/// Returns a scalar as text, a string without quotes.
-fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
 /// Splits a dotted key. The name in the middle may have dots of its own.

@@ -194,3 +194,22 @@ fn all_lines_of_a_message_are_counted_from_the_start_of_the_answer() {
     assert!(open.extract("---\n\"<<\": 1\n---\n").is_ok());
     assert!(open.extract("---\n<<: 1\n---\n").is_err());
 }
+
+#[test]
+fn the_data_of_an_answer_is_masked_before_it_is_checked() {
+    let masks = || uwf_util::mask::Masks::of([&b"s3cr3t"[..]]);
+    let found = done().masking(masks());
+    let answer = "---\n$status: done\ncommit: \"of s3cr3t\"\n---\nIt is czNjcjN0.\n";
+    let found = found.extract(answer).unwrap();
+    assert_eq!(found.output["commit"], "of ***");
+    assert_eq!(found.body, "It is ***.\n");
+    let status = schema(json!({ "properties": { "$status": { "const": "s3cr3t" } } }));
+    let refused = status
+        .masking(masks())
+        .extract("---\n$status: s3cr3t\n---\n");
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        !refused.contains("s3cr3t") && refused.contains("***"),
+        "{refused}"
+    );
+}

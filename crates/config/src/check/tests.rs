@@ -68,6 +68,28 @@ providers:
     }
 }
 
+#[test]
+fn variables_of_agents_are_checked_where_they_are() {
+    let text = "\
+agents:
+  a:
+    command: c
+    env: { UWF_HEAD: x, sk-0123456789abcdef: y, NONE: z }
+    secrets: [SET, UNSET, NONE, UWF_ROLE]
+";
+    let found = shown(text);
+    let begins = [
+        "4:12 agents.a.env: `UWF_HEAD` cannot be set: `uwf` sets it for every agent",
+        "4:25 agents.a.env: the name of a variable is needed",
+        "5:14 agents.a.secrets: `UWF_ROLE` cannot be set",
+        "warning 5:20 agents.a.secrets: the secret `UNSET` is neither in `.env`",
+    ];
+    assert_eq!(found.len(), begins.len(), "{found:#?}");
+    for (found, begin) in found.iter().zip(begins) {
+        assert!(found.starts_with(begin), "{found} … {begin}");
+    }
+}
+
 /// The check reports an `unreadable` error exactly for the texts that the program cannot load.
 #[test]
 fn the_check_and_the_program_agree() {
@@ -78,6 +100,13 @@ fn the_check_and_the_program_agree() {
         "agents: 1",
         "agents: { a: x }",
         "agents: { a: { command: [] } }",
+        "agents: { a: { command: c, env: { A: 1, B: true, C: text }, secrets: [A, B] } }",
+        "agents: { a: { command: c, env: , secrets: } }",
+        "agents: { a: { command: c, env: [A], secrets: [] } }",
+        "agents: { a: { command: c, env: { A: [] } } }",
+        "agents: { a: { command: c, env: { A: } } }",
+        "agents: { a: { command: c, secrets: A } }",
+        "agents: { a: { command: c, secrets: { A: b } } }",
         "agents: { a: { command: c, args: x } }",
         "agents: { a: { command: c, args: [1] } }",
         "agents: { a: { command: c, args: [[x]] } }",

@@ -38,6 +38,15 @@ fn keys_of_every_shape_are_parsed() {
     check("agents.a.maxRunning", "1", &running, &1.into());
     let hook = ["hooks", "failed", "command"];
     check("hooks.failed.command", "mail me", &hook, &"mail me".into());
+    let variable = ["agents", "a.b", "env", "PORT"];
+    check("agents.a.b.env.PORT", "8080", &variable, &"8080".into());
+    let secrets = ["agents", "a", "secrets"];
+    check(
+        "agents.a.secrets",
+        r#"["GH_TOKEN"]"#,
+        &secrets,
+        &serde_json::json!(["GH_TOKEN"]),
+    );
     let args = ["agents", "a", "args"];
     check(
         "agents.a.args",
