@@ -63,6 +63,38 @@ fn double_quoted(rest: &mut std::str::Chars<'_>, word: &mut String) -> Result<()
     }
 }
 
+/// Returns the first sign in a command line that means something to a shell beyond words, quotes and backslashes, such as `&`
+/// or `$`. Without a shell it would be passed to the program as it is, which its author does not expect.
+#[must_use]
+pub fn needs_shell(text: &str) -> Option<char> {
+    let mut rest = text.chars();
+    let mut in_double_quotes = false;
+    while let Some(char) = rest.next() {
+        match char {
+            '\\' => {
+                rest.next();
+            }
+            '"' => in_double_quotes = !in_double_quotes,
+            '\'' if !in_double_quotes => {
+                rest.find(|char| *char == '\'');
+            }
+            '$' | '`' => return Some(char),
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '*' | '?' | '[' if !in_double_quotes => {
+                return Some(char);
+            }
+            _ => {}
+        }
+    }
+    // A variable in front of the program is set by the shell.
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let name = first.split_once('=').map(|(name, _)| name);
+    let is_name = |name: &str| {
+        let is_of_name = |char: char| char.is_ascii_alphanumeric() || char == '_';
+        !name.is_empty() && name.chars().all(is_of_name)
+    };
+    name.filter(|name| is_name(name)).map(|_| '=')
+}
+
 /// Returns a word for a shell: unchanged if it has no special character, else in quotes.
 #[must_use]
 pub fn quote(word: &str) -> Cow<'_, str> {
@@ -151,5 +183,21 @@ mod tests {
         assert_eq!(split(&join(words)).unwrap(), words);
         let twice = join(["--agent", &join(words)]);
         assert_eq!(split(&split(&twice).unwrap()[1]).unwrap(), words);
+    }
+
+    #[test]
+    fn what_only_a_shell_understands_is_found() {
+        for (text, sign) in [
+            ("cargo test && cargo fmt", Some('&')),
+            ("ls | wc", Some('|')),
+            ("echo \"$HOME\"", Some('$')),
+            ("pytest tests/test_*.py", Some('*')),
+            ("RUST_LOG=x cargo test", Some('=')),
+            ("cargo test --features=a", None),
+            ("grep 'a|b' \"c;d\" e\\&f", None),
+            ("echo it\\'s '$HOME'", None),
+        ] {
+            assert_eq!(needs_shell(text), sign, "{text}");
+        }
     }
 }
