@@ -12,6 +12,7 @@ compile_error!(
 
 mod append;
 mod calls;
+mod digest;
 mod dir;
 mod draft;
 mod error;
@@ -25,6 +26,7 @@ mod walk;
 mod watch;
 
 pub use append::{append_line, cut};
+pub use digest::sha256;
 pub use dir::{create_dir, create_new_dir, names, refuse_link, remove_tree, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind, not_found};
