@@ -22,7 +22,7 @@ pub use check::{Finding, Findings};
 pub use dotenv::load_dotenv;
 pub use draft::Draft;
 pub use error::ConfigError;
-pub use file::{change, check, check_text, get_masked, list_masked, load, set, unset};
+pub use file::{change, check, check_text, get_masked, list_masked, load, secrets, set, unset};
 pub use key::{Change, keys};
 pub use project_config::{OwnedValue, ProjectConfig, Unused, load_for, values_for};
 pub use trust::{Standing, Trust, revoke, trust};

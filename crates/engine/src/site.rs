@@ -1,7 +1,7 @@
 //! A storage root with its store, and what every operation needs of it: creating it, drawing an id, logging.
 
 use uwf_cas_fs::Store;
-use uwf_config::{load_dotenv, secret};
+use uwf_config::secret;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, LastUsed, Root, Tag, shared_roots};
 
@@ -72,22 +72,7 @@ impl Site {
 
     /// Returns the known secrets: the values of `.env`, and the keys of the config.
     pub(crate) fn secrets(&self) -> Vec<String> {
-        let mut secrets: Vec<String> = load_dotenv(&self.root)
-            .into_iter()
-            .flatten()
-            .map(|(_, value)| value)
-            .collect();
-        let config = uwf_config::load(&self.root)
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        for provider in config.providers.into_values() {
-            let variable = provider.api_key_env.as_deref();
-            let of_env = variable.and_then(|name| self.env.var(name));
-            secrets.extend(of_env.map(str::to_owned));
-            secrets.extend(provider.api_key);
-        }
-        secrets
+        uwf_config::secrets(&self.root, &self.env)
     }
 
     /// Logs an event of a thread.
