@@ -18,6 +18,8 @@ mod branches;
 mod builtin;
 mod cas;
 mod changed_files;
+mod checks;
+mod checks_kept;
 mod children_care;
 mod children_migrate;
 mod children_redone;

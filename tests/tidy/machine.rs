@@ -97,6 +97,7 @@ fn programs_are_named_where_they_are_chosen() {
     only(
         r"\bCommand::new\(",
         &[
+            "agent-kit/src/checks/command.rs",
             "agents/src/builtin/supervisor.rs",
             "agents/src/builtin/tools/shell.rs",
             "agents/src/program/mod.rs",

@@ -6,6 +6,7 @@
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, env};
 use uwf_protocol::chain::ChainSummary;
+use uwf_protocol::checks;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_protocol::workflow::Role;
@@ -32,6 +33,8 @@ pub struct Context {
     pub prev: Option<CasRef>,
     /// The role.
     pub role: Role,
+    /// Whether the graph has an edge for checks of the role that failed.
+    pub has_checks_edge: bool,
     /// The schema of its answer.
     pub schema: RoleSchema,
     /// The position of the step in the thread, from 1.
@@ -109,6 +112,9 @@ pub fn read(
         start_hash,
         start,
         prev: (head != start_hash).then_some(head),
+        has_checks_edge: program
+            .as_graph()
+            .is_some_and(|workflow| checks::has_edge(workflow, &call.role)),
         schema: RoleSchema::new(role.schema, store.need(role.schema)?.payload)?
             .masking(uwf_config::own_secret_masks(environment)),
         role,

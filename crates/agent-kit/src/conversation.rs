@@ -1,6 +1,9 @@
 //! A conversation with an agent: messages and answers until one is accepted or the corrections are used up, and what
 //! all of them used up.
 
+mod record;
+
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
 use uwf_protocol::prices::Prices;
@@ -10,12 +13,17 @@ use uwf_util::mask::Masks;
 use uwf_util::text::counted;
 
 use crate::adapter::{Adapter, AdapterError, ModelUsage, Reply, Task};
+use crate::checks::{self, Asking};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
 use crate::extractor::{Reading, Unread};
 use crate::{masked, prompt};
+pub use record::Restored;
 
 /// How many corrections an agent is asked for.
 const CORRECTIONS: usize = 2;
+
+/// How much of the output of each failed check the feedback to a later attempt has, in bytes.
+const FEEDBACK: usize = 2048;
 
 /// How a conversation begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +65,10 @@ pub struct Conversation {
     pub answer_of: Option<u64>,
     /// The tools whose calls were refused, one entry for each call.
     refused: Vec<String>,
+    /// The record that the conversation goes on from, if it does.
+    restored: Option<Restored>,
+    /// How many of the answers a record has that the next attempt finds.
+    known: usize,
 }
 
 /// A message to the agent, if it was not the whole prompt, and its answer.
@@ -86,6 +98,17 @@ pub enum Unfinished {
         /// Why the extracting model could not read it; `None` if none was asked.
         unread: Option<Box<Unread>>,
     },
+    /// The answer fitted, and the checks of the role failed to the end.
+    #[error("{}", checks::failure(failed, *sent_back))]
+    ChecksFailed {
+        /// The checks that failed.
+        failed: Vec<CheckResult>,
+        /// How often the agent was sent back to its work.
+        sent_back: u32,
+    },
+    /// This process was told to stop by a signal while the checks ran. The answer stays on record.
+    #[error("signal {0} interrupted the checks")]
+    Stopped(i32),
 }
 
 fn rejection(attempts: usize, last: &Rejected) -> String {
@@ -100,6 +123,7 @@ impl Unfinished {
         match self {
             Self::Agent(error) => error.phase,
             Self::Rejected { .. } => Phase::Extract,
+            Self::ChecksFailed { .. } | Self::Stopped(_) => Phase::Checks,
         }
     }
 
@@ -107,8 +131,9 @@ impl Unfinished {
     #[must_use]
     pub fn feedback(&self) -> String {
         match self {
-            Self::Agent(error) => error.to_string(),
+            Self::Agent(_) | Self::Stopped(_) => self.to_string(),
             Self::Rejected { attempts, last, .. } => rejection(*attempts, last),
+            Self::ChecksFailed { failed, .. } => prompt::said_by_checks(failed, FEEDBACK),
         }
     }
 }
@@ -139,6 +164,7 @@ impl Conversation {
         let extracted = extract(&reply.text, asked, schema).ok()?;
         (self.usage, self.answer_of) = (used, attempt);
         self.take(message, Ok(reply), &task.prices).ok()?;
+        self.known = self.exchanges.len();
         Some((extracted, self.extraction()))
     }
 
@@ -156,12 +182,40 @@ impl Conversation {
         read: &mut dyn FnMut(&str) -> Reading,
     ) -> Result<(Extracted, Extraction), Unfinished> {
         self.open(adapter, task, schema, opening)?;
+        self.settle(adapter, task, schema, read)
+    }
+
+    /// Sends an agent whose answer fitted back to its work, and asks for corrections as before. The agent has a session.
+    ///
+    /// # Errors
+    /// As of [`run`](Self::run).
+    pub(crate) fn send_back(
+        &mut self,
+        asking: &mut Asking<'_>,
+        message: String,
+    ) -> Result<(Extracted, Extraction), Unfinished> {
+        let task = asking.task;
+        let session = self.session_id.clone().unwrap_or_default();
+        let reply = asking.adapter.resume(task, &session, &message);
+        self.take(Some(message), reply, &task.prices)?;
+        self.settle(asking.adapter, task, asking.schema, asking.read)
+    }
+
+    /// Asks for corrections while the last answer does not fit.
+    fn settle(
+        &mut self,
+        adapter: &mut dyn Adapter,
+        task: &Task,
+        schema: &RoleSchema,
+        read: &mut dyn FnMut(&str) -> Reading,
+    ) -> Result<(Extracted, Extraction), Unfinished> {
+        let first = self.exchanges.len();
         loop {
             let rejected = match extract(self.heard(), self.asked(task), schema) {
                 Ok(extracted) => return Ok((extracted, self.extraction())),
                 Err(rejected) => rejected,
             };
-            let may_ask = adapter.can_resume() && self.exchanges.len() <= CORRECTIONS;
+            let may_ask = adapter.can_resume() && self.exchanges.len() - first < CORRECTIONS;
             let Some(session) = self.session_id.clone().filter(|_| may_ask) else {
                 return self.read(rejected, read);
             };
@@ -302,6 +356,8 @@ impl Conversation {
                 FailureClass::NoAnswer
             }
             Unfinished::Rejected { .. } => FailureClass::BadAnswer,
+            Unfinished::ChecksFailed { .. } => FailureClass::ChecksFailed,
+            Unfinished::Stopped(_) => FailureClass::Cancelled,
         }
     }
 

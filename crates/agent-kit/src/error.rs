@@ -59,6 +59,9 @@ pub enum KitError {
     /// The config, which has prices, cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// What a check prints cannot be kept.
+    #[error("the output of a check cannot be kept")]
+    Checks(#[source] std::io::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

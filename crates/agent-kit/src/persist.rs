@@ -7,6 +7,7 @@ use uwf_process::is_alive;
 use uwf_process::process_identity;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::agent::{CallForm, parse_engine_mark};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
 use uwf_protocol::run::Pending;
@@ -16,6 +17,7 @@ use uwf_storage::{Env, RunDir};
 
 use crate::KitError;
 use crate::adapter::Task;
+use crate::checks::Checked;
 use crate::context::Context;
 use crate::conversation::Conversation;
 use crate::extract::Extracted;
@@ -51,6 +53,8 @@ pub struct Work<'a> {
     pub extracted: Extracted,
     /// How the data was extracted from the answer.
     pub extraction: Extraction,
+    /// What came of the checks of the role.
+    pub(crate) checks: &'a [Checked],
     /// The files before and after the work, if they were recorded.
     pub files: Option<StepFiles>,
     /// When the agent began, in milliseconds since 1970.
@@ -148,12 +152,30 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         raw,
         refused_calls: conversation.refused_calls(),
         files: work.files.clone(),
+        checks: put_checks(batch, work)?,
     };
     let detail_type = match detail.fields().as_slice() {
+        _ if detail.is_extended() => {
+            batch.put(schemas::META, &schemas::detail_extended(), now_ms)?
+        }
         [] => schemas::DETAIL,
         fields => batch.put(schemas::META, &DetailField::schema(fields), now_ms)?,
     };
     Ok(batch.put(detail_type, &payload(&detail), now_ms)?)
+}
+
+/// Puts the long outputs of checks, and returns what came of the checks.
+fn put_checks(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<Vec<CheckResult>, KitError> {
+    let mut results = Vec::new();
+    for checked in work.checks {
+        let mut result = checked.result.clone();
+        if let Some(more) = &checked.more {
+            let more = batch.put(schemas::TEXT, &more.as_str().into(), work.now_ms)?;
+            result.more_output = Some(more);
+        }
+        results.push(result);
+    }
+    Ok(results)
 }
 
 /// Puts a turn of an attempt that failed, without waiting for the disk: no thread refers to it.
@@ -187,6 +209,9 @@ fn put_step(
     let Work {
         task, extracted, ..
     } = work;
+    if extracted.type_hash == schemas::CHECKS_FAILED {
+        batch.put(schemas::META, &schemas::checks_failed(), now_ms)?;
+    }
     let output = batch.put(extracted.type_hash, &extracted.output, now_ms)?;
     let prompt = batch.put(schemas::TEXT, &task.masks.text(&task.prompt).into(), now_ms)?;
     let step = StepNode {

@@ -1,6 +1,7 @@
 //! One call of an agent, from its arguments to its exit code.
 
-use std::fmt;
+mod failure;
+
 use std::io::{self, Write as _};
 
 use uwf_cas_fs::{Store, StoreError};
@@ -8,7 +9,6 @@ use uwf_config::own_secret_masks;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
 use uwf_protocol::config::Snapshots;
-use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
@@ -16,41 +16,24 @@ use uwf_protocol::prices::Prices;
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, StorageError, ThreadLock};
-use uwf_util::causes::{causes, with_causes};
+use uwf_util::causes::with_causes;
 use uwf_util::mask::Masks;
 use uwf_util::printable::labelled;
 
 use crate::KitError;
 use crate::adapter::{Adapter, Supervision, Task};
+use crate::checks::{self, Accepted, Asking, Checking};
 use crate::context::{self, Context, Past};
 use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extract::Extracted;
 use crate::extractor::Extractor;
 use crate::files::Files;
 use crate::persist::{self, Committer, Finished, Work};
+use crate::prompt;
 use crate::session;
+use failure::{Report, hint_of};
 
-/// Why a call failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// The kit could not do its part.
-    #[error(transparent)]
-    Kit(#[from] KitError),
-    /// The agent failed, or its answer did not fit.
-    #[error("{agent} as `{role}`: {source}")]
-    Unfinished {
-        /// The label of the agent.
-        agent: String,
-        /// Its role.
-        role: uwf_protocol::ids::RoleName,
-        /// What went wrong.
-        source: Box<Unfinished>,
-        /// The text node with the last answer, if there was one.
-        raw: Option<CasRef>,
-        /// What the agent was not allowed to do, in words.
-        refused: Option<String>,
-    },
-}
+pub use failure::Failure;
 
 /// Serves one call: does the step, prints its hash or the error, and returns the exit code.
 pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
@@ -109,6 +92,13 @@ pub fn perform(
     result
 }
 
+/// How a call begins.
+struct Begun {
+    opening: Opening,
+    /// When, in milliseconds since 1970.
+    started_at_ms: i64,
+}
+
 /// A call and the places that it works in.
 struct Service<'a> {
     call: &'a AgentCall,
@@ -149,6 +139,7 @@ impl Service<'_> {
         let context = self.context(past)?;
         run.create().map_err(KitError::from)?;
         run.scratch.clear_live().map_err(KitError::from)?;
+        run.scratch.clear_running_check().map_err(KitError::from)?;
         let agent = adapter.label();
         let mut task = self.task(&context, session_key)?;
         let opening = match adapter.can_resume() {
@@ -159,26 +150,29 @@ impl Service<'_> {
         let files = Files::before(&self.snapshots, run, &task);
         let started_at_ms = self.env.now_ms();
         let mut conversation = Conversation::of(&run.scratch, &self.masks);
-        let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;
+        let begun = Begun {
+            opening,
+            started_at_ms,
+        };
+        let result = self.converse(adapter, &mut conversation, &mut task, &begun, &context)?;
         match result {
-            Ok((extracted, extraction)) => {
+            Ok(accepted) => {
                 tracing::debug!(
                     tag = "Y3M6Q9Z4",
-                    method = ?extraction.method,
-                    attempts = extraction.attempts,
+                    method = ?accepted.extraction.method,
+                    attempts = accepted.extraction.attempts,
                     "the answer fits"
                 );
                 let now_ms = self.env.now_ms();
-                let earlier = conversation
-                    .answer_of
-                    .and_then(|it| self.times_of(it, now_ms));
-                let (started_at_ms, completed_at_ms) = earlier.unwrap_or((started_at_ms, now_ms));
+                let (started_at_ms, completed_at_ms) =
+                    self.times(&conversation, started_at_ms, now_ms);
                 let work = Work {
                     task: &task,
                     agent,
                     conversation: &conversation,
-                    extracted,
-                    extraction,
+                    extracted: accepted.extracted,
+                    extraction: accepted.extraction,
+                    checks: &accepted.checks,
                     files: files.as_ref().and_then(|files| files.after(run, &task)),
                     started_at_ms,
                     completed_at_ms,
@@ -186,19 +180,45 @@ impl Service<'_> {
                 };
                 self.finish(&context, &work)
             }
-            Err(source) => {
-                let _ = run.scratch.clear_launched();
-                let now_ms = self.env.now_ms();
-                let raw = self.record_failure(&task, &conversation, &source, now_ms);
-                Err(Failure::Unfinished {
-                    agent,
-                    role: self.call.role.clone(),
-                    source: Box::new(source),
-                    raw,
-                    refused: RefusedCalls::note(&conversation.refused_calls()),
-                })
-            }
+            Err(source) => Err(self.fail(agent, &task, &conversation, source)),
         }
+    }
+
+    /// Puts a conversation that failed on record, and returns the failure to report.
+    fn fail(
+        &self,
+        agent: String,
+        task: &Task,
+        conversation: &Conversation,
+        source: Unfinished,
+    ) -> Failure {
+        // An answer whose checks were interrupted is used by the next attempt.
+        if !matches!(source, Unfinished::Stopped(_)) {
+            let _ = self.run.scratch.clear_launched();
+            let _ = checks::clear(&self.run.scratch);
+        }
+        let raw = self.record_failure(task, conversation, &source, self.env.now_ms());
+        Failure::Unfinished {
+            agent,
+            role: self.call.role.clone(),
+            source: Box::new(source),
+            raw,
+            refused: RefusedCalls::note(&conversation.refused_calls()),
+        }
+    }
+
+    /// Returns when the work on a finished step began, and when it was done.
+    fn times(&self, conversation: &Conversation, started_at_ms: i64, now_ms: i64) -> (i64, i64) {
+        if let Some(restored) = conversation.restored() {
+            // The time in which nobody worked does not count, and the clock may have been set back.
+            let before = restored.answered_at_ms - restored.started_at_ms;
+            let took = before.max(0) + (now_ms - started_at_ms).max(0);
+            let started = restored.started_at_ms.min(now_ms);
+            return (started, (started + took).min(now_ms));
+        }
+        let earlier = conversation.answer_of;
+        let earlier = earlier.and_then(|it| self.times_of(it, now_ms));
+        earlier.unwrap_or((started_at_ms, now_ms))
     }
 
     /// Returns when an earlier attempt started, and when its program last printed something.
@@ -218,9 +238,9 @@ impl Service<'_> {
         adapter: &mut dyn Adapter,
         conversation: &mut Conversation,
         task: &mut Task,
-        opening: &Opening,
+        begun: &Begun,
         context: &Context,
-    ) -> Result<Result<(Extracted, Extraction), Unfinished>, KitError> {
+    ) -> Result<Result<Accepted, Unfinished>, KitError> {
         let extractor = Extractor {
             env: self.env,
             root: &self.root,
@@ -231,10 +251,19 @@ impl Service<'_> {
         };
         let mut read = |answer: &str| extractor.read(answer);
         let schema = &context.schema;
-        let earlier = adapter.earlier(task);
-        let mut result = match earlier.and_then(|reply| conversation.accept(reply, task, schema)) {
+        let answered = self
+            .run
+            .scratch
+            .answered()
+            .filter(|_| context.role.checks.is_some());
+        let mut earlier = answered.and_then(|answered| conversation.restore(answered, task));
+        if earlier.is_none() {
+            let reply = adapter.earlier(task);
+            earlier = reply.and_then(|reply| conversation.accept(reply, task, schema));
+        }
+        let mut result = match earlier {
             Some(done) => Ok(done),
-            None => conversation.run(adapter, task, schema, opening, &mut read),
+            None => conversation.run(adapter, task, schema, &begun.opening, &mut read),
         };
         if let Err(error) = &result
             && conversation.lacks_session(error)
@@ -242,6 +271,16 @@ impl Service<'_> {
             *task = self.task_anew(task, error)?;
             result = conversation.run(adapter, task, schema, &Opening::Prompt, &mut read);
         }
+        let asking = Asking {
+            adapter,
+            task,
+            schema,
+            read: &mut read,
+        };
+        let result = match result {
+            Ok(done) => self.check(conversation, asking, done, (begun, context))?,
+            Err(unfinished) => Err(unfinished),
+        };
         remember(
             &self.run.sessions,
             task,
@@ -249,6 +288,30 @@ impl Service<'_> {
             result.as_ref().err(),
         );
         Ok(result)
+    }
+
+    /// Runs the checks of the role on an answer, if it has checks.
+    fn check(
+        &self,
+        conversation: &mut Conversation,
+        mut asking: Asking<'_>,
+        done: (Extracted, Extraction),
+        (begun, context): (&Begun, &Context),
+    ) -> Result<Result<Accepted, Unfinished>, KitError> {
+        let Some(checks) = &context.role.checks else {
+            return Ok(Ok(Accepted::unchecked(done)));
+        };
+        let checking = Checking {
+            env: self.env,
+            scratch: &self.run.scratch,
+            checks,
+            pinned: &context.start.check_files,
+            secrets: checks::secrets(&self.root, self.env),
+            has_edge: context.has_checks_edge,
+            started_at_ms: begun.started_at_ms,
+            attempt: self.run.ledger.next_attempt(),
+        };
+        checking.until_passed(conversation, &mut asking, done)
     }
 
     fn context(&self, past: Past) -> Result<Context, KitError> {
@@ -293,11 +356,16 @@ impl Service<'_> {
         let Self {
             root, store, run, ..
         } = self;
-        let answer = Some(conversation.answer()).filter(|answer| !answer.is_empty());
-        let raw = answer.and_then(|answer| {
-            let put = || store.put_volatile(schemas::TEXT, &answer.into(), now_ms);
-            root.with_room(StoreError::is_of_full_disk, put).ok()
-        });
+        let mut answer = conversation.answer().to_owned();
+        if let Unfinished::ChecksFailed { failed, .. } = source {
+            answer = format!("{answer}\n\n{}", prompt::said_by_checks(failed, usize::MAX));
+        }
+        let raw = Some(answer)
+            .filter(|answer| !answer.is_empty())
+            .and_then(|answer| {
+                let put = || store.put_volatile(schemas::TEXT, &answer.clone().into(), now_ms);
+                root.with_room(StoreError::is_of_full_disk, put).ok()
+            });
         let turns = conversation.turns();
         let turns = turns
             .iter()
@@ -340,6 +408,7 @@ impl Service<'_> {
         let finished = self.root.with_room(KitError::is_of_full_disk, write)?;
         // The answer of a program was kept until now, for another attempt in case of a crash.
         let _ = self.run.scratch.clear_launched();
+        let _ = checks::clear(&self.run.scratch);
         Ok(finished)
     }
 
@@ -411,64 +480,4 @@ fn write_kit_failure(scratch: &Scratch, error: &KitError, masks: &Masks) {
         raw: None,
         turns: Vec::new(),
     });
-}
-
-/// Returns what the user can do about a conversation that failed: the advice of the agent, or that of the extracting
-/// model and how to look at the answer.
-fn hint_of(source: &Unfinished, raw: Option<CasRef>, refused: Option<String>) -> Option<String> {
-    let (advice, look) = match source {
-        Unfinished::Agent(error) => (error.hint.clone(), None),
-        Unfinished::Rejected { unread, .. } => (
-            unread.as_ref().and_then(|it| it.hint.clone()),
-            raw.map(|raw| format!("`uwf cas get {raw}` shows the answer")),
-        ),
-    };
-    let hints: Vec<String> = [refused, advice, look].into_iter().flatten().collect();
-    (!hints.is_empty()).then(|| hints.join("; "))
-}
-
-impl Failure {
-    /// Returns the exit code of the call.
-    #[must_use]
-    pub fn exit_code(&self) -> i32 {
-        match self {
-            Self::Kit(KitError::Busy { .. }) => Exit::Busy.code().into(),
-            Self::Kit(_) => Exit::Request.code().into(),
-            Self::Unfinished { source, .. } => match source.as_ref() {
-                Unfinished::Agent(error) => error.exit_code,
-                Unfinished::Rejected { .. } => 1,
-            },
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Kit(error) => error.hint(),
-            Self::Unfinished {
-                source,
-                raw,
-                refused,
-                ..
-            } => hint_of(source, *raw, refused.clone()),
-        }
-    }
-}
-
-/// A failure as people read it: what, why, and what to type next.
-struct Report<'a>(&'a Failure);
-
-impl fmt::Display for Report<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", labelled("error", &self.0.to_string()))?;
-        // The message of an unfinished conversation includes its cause.
-        if let Failure::Kit(error) = self.0 {
-            for cause in causes(error) {
-                writeln!(f, "{}", labelled("cause", &cause))?;
-            }
-        }
-        match self.0.hint() {
-            Some(hint) => writeln!(f, "{}", labelled("hint", &hint)),
-            None => Ok(()),
-        }
-    }
 }

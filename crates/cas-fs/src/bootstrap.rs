@@ -83,6 +83,13 @@ mod tests {
                 schemas::workflow_with_children(),
             ),
             (schemas::START_NODE_OF_CHILD, schemas::start_node_of_child()),
+            (schemas::WORKFLOW_UNATTENDED, schemas::workflow_unattended()),
+            (
+                schemas::START_NODE_WITH_FILES,
+                schemas::start_node_with_files(),
+            ),
+            (schemas::CHECKS_FAILED, schemas::checks_failed()),
+            (schemas::DETAIL_EXTENDED, schemas::detail_extended()),
             (schemas::BYTES_PART, schemas::bytes_part()),
             (schemas::BYTES, schemas::bytes()),
             (schemas::START_NODE_OF_RUN, schemas::start_node_of_run()),

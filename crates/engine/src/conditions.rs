@@ -285,6 +285,7 @@ mod tests {
             cwd: None,
             parent: None,
             run: None,
+            check_files: Vec::new(),
         };
         let mut conditions = Conditions::within(None, Budget::Each(QUESTION_LIMIT));
         let route = conditions.route(&workflow, &start, &[]).unwrap();

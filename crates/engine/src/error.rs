@@ -17,6 +17,7 @@ use uwf_util::text::counted;
 
 use crate::agent_failure::AgentFailure;
 use crate::bundle::BundleError;
+use crate::check_error::CheckError;
 use crate::child_error::ChildError;
 use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
@@ -98,6 +99,9 @@ pub enum EngineError {
     /// Something about the files that steps changed.
     #[error(transparent)]
     Files(Box<FilesError>),
+    /// The checks of a role stand in the way.
+    #[error(transparent)]
+    Checks(#[from] CheckError),
     /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
@@ -435,6 +439,7 @@ impl EngineError {
             | Self::NotSuspended(_)
             | Self::NoStep(_)
             | Self::Files(_)
+            | Self::Checks(_)
             | Self::Blocked { .. }
             | Self::NoWayOn { .. }
             | Self::Misfit { .. }

@@ -11,6 +11,8 @@ mod agent_choice;
 mod agent_failure;
 mod attempt;
 mod bundle;
+mod check_error;
+mod check_files;
 mod child_error;
 mod children;
 mod conditions;
@@ -59,6 +61,7 @@ pub use bundle::{
     BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
     TakenName, all_threads, export_threads, import_threads,
 };
+pub use check_error::CheckError;
 pub use child_error::{ChildError, ChildProblem};
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use confine::confine;

@@ -25,7 +25,7 @@ fn what_by_type(type_hash: CasRef) -> &'static str {
         schemas::RESUME => "resume of a run",
         schemas::ARCHIVE => "archive of a run",
         found if schemas::WORKFLOWS.contains(&found) => "workflow",
-        found if schemas::DETAILS.contains(&found) => "detail of a step",
+        found if schemas::is_detail(found) => "detail of a step",
         found if schemas::VISITS.contains(&found) => "visit of a step",
         found if schemas::VERDICTS.contains(&found) => "verdict",
         found if schemas::SUMMARIES.contains(&found) => "summary",

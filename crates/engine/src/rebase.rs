@@ -3,18 +3,21 @@
 //!
 //! Here is decided whether a chain can go on under the other workflow, and the copies are put. Callers refer to them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uwf_cas_fs::{Node, Store, StoreError};
 use uwf_moderator::{HistoryNeed, Route, history_need, is_routed_exactly};
 use uwf_process::Signals;
 use uwf_protocol::answer::is_suspension;
 use uwf_protocol::chain::ChainSummary;
+use uwf_protocol::checks::has_edge;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::program::Program;
+use uwf_protocol::schemas;
 use uwf_protocol::workflow_diff::WorkflowDiff;
 use uwf_thread::{read_program, read_start, steps, steps_with_outputs};
 
 use crate::EngineError;
+use crate::check_files;
 use crate::pipelines::error::PipelineError;
 use crate::thread::Thread;
 
@@ -109,7 +112,12 @@ fn misfits(store: &Store, thread: &Thread, program: &Program) -> Result<Vec<Misf
             continue;
         };
         let output = store.need(step.node.output)?;
-        if output.type_hash == schema || is_suspension(&output.payload).is_some() {
+        let is_of_checks = output.type_hash == schemas::CHECKS_FAILED
+            && program
+                .as_graph()
+                .is_some_and(|graph| has_edge(graph, &step.node.role));
+        let fits = output.type_hash == schema || is_of_checks;
+        if fits || is_suspension(&output.payload).is_some() {
             continue;
         }
         match store.validate(schema, &output.payload) {
@@ -139,16 +147,21 @@ pub(crate) fn copy(
     old.reverse();
     let start = old.first().map_or(head, |first| first.node.start);
     // The copies keep the times of the originals, since views show them.
-    let start = store.need(read_start(store, start)?.hash)?;
+    let read = read_start(store, start)?;
+    let known = &read.node;
+    // The other workflow may have checks of other files.
+    let check_files = check_files::pin(store, workflow, known.cwd.as_deref(), &known.check_files)?;
+    let mut start = store.need(read.hash)?;
     let mut batch = store.batch();
     let put = |batch: &mut uwf_cas_fs::Batch<'_>, node: &Node, payload: &Value| {
         batch.put_dated(node.type_hash, payload, node.timestamp_ms, now_ms)
     };
-    let start = put(
-        &mut batch,
-        &start,
-        &with(&start.payload, "workflow", workflow),
-    )?;
+    let mut payload = with(&start.payload, "workflow", workflow);
+    if !check_files.is_empty() {
+        start.type_hash = batch.put(schemas::META, &schemas::start_node_with_files(), now_ms)?;
+        payload["checkFiles"] = json!(check_files);
+    }
+    let start = put(&mut batch, &start, &payload)?;
     let mut summary = ChainSummary::of_start(start);
     for step in old {
         let node = store.need(step.hash)?;

@@ -233,8 +233,13 @@ pub(crate) fn put_in(
         supervisor: workflow.supervisor,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
-    if type_hash == schemas::WORKFLOW_WITH_CHILDREN {
+    let is_unattended = type_hash == schemas::WORKFLOW_UNATTENDED;
+    if is_unattended || type_hash == schemas::WORKFLOW_WITH_CHILDREN {
+        // A role that plays a branch may be stored in the older form.
         batch.put(schemas::META, &schemas::workflow_with_children(), now)?;
+    }
+    if is_unattended {
+        batch.put(schemas::META, &schemas::workflow_unattended(), now)?;
     }
     Ok(batch.put(type_hash, &payload, now)?)
 }
@@ -261,6 +266,7 @@ fn with_references(
         output: role.output.clone(),
         schema,
         extract: role.extract,
+        checks: role.checks.clone(),
     })
 }
 

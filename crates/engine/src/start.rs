@@ -10,7 +10,7 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, StorageError};
 
 use crate::workflow_ref::HiddenWorkflow;
-use crate::{EngineError, Site, register, tags, workflow_ref};
+use crate::{EngineError, Site, check_files, register, tags, workflow_ref};
 
 /// The task of a new thread.
 #[derive(Debug, Clone)]
@@ -56,14 +56,18 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
     let node = StartNode {
         workflow,
         prompt: options.prompt.clone(),
+        check_files: check_files::pin(&site.store, workflow, Some(&cwd), &[])?,
         cwd: Some(cwd),
         parent: None,
         run: None,
     };
     let payload = serde_json::to_value(&node).expect("a start node is plain data");
-    let head = site
-        .store
-        .put(schemas::START_NODE, &payload, site.env.now_ms())?;
+    let now_ms = site.env.now_ms();
+    let mut batch = site.store.batch();
+    let start_type = check_files::put_schema(&mut batch, &node, now_ms)?;
+    let start_type = start_type.unwrap_or(schemas::START_NODE);
+    let head = batch.put(start_type, &payload, now_ms)?;
+    batch.commit()?;
     let thread = site.new_thread_id()?;
     State::new(&site.root).insert_named(thread, head, &options.naming)?;
     site.note_use(thread);

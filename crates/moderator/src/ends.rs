@@ -92,7 +92,9 @@ pub fn end_status(program: &Program, last: &StepContext) -> Status {
     let status = status_of(&last.output);
     let node = NodeName::Role(last.node.role.clone());
     let key = match workflow.graph.get(&node) {
-        Some(Edges::ByStatus(targets)) => target_for(targets, &status).map(|(key, _)| key.clone()),
+        Some(Edges::ByStatus(targets)) => {
+            target_for(workflow, &node, targets, &status).map(|(key, _)| key.clone())
+        }
         Some(Edges::InOrder(_)) | None => None,
     };
     let is_named = |status: &Status| status.as_str() != Status::UNIT;

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::chain::StepContext;
+use uwf_protocol::checks::CHECKS_FAILED;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::{Destination, Edges, ListEdge, NodeName, Target, Workflow};
@@ -45,7 +46,8 @@ pub fn history_need<S>(workflow: &Workflow<S>, last_role: Option<&RoleName>) -> 
 /// 1. A single edge `_` is taken for every status: the schema allows at most one.
 /// 2. A single edge with another key is taken if the answer has no status: the schema allows only that one.
 ///
-/// A role that answers `$SUSPEND` suspends its thread, with or without an edge of that name.
+/// A role that answers `$SUSPEND` suspends its thread, with or without an edge of that name. A role with checks may have an
+/// edge `checks-failed`, which is taken for nothing else.
 ///
 /// In a list, the first edge whose condition holds is taken. `ask` says which one, and is called at most once.
 ///
@@ -63,7 +65,7 @@ pub fn route<S>(
     let at = Position::after(last);
     match workflow.graph.get(&at.node) {
         Some(Edges::ByStatus(targets)) => {
-            if let Some((key, target)) = target_for(targets, &at.status) {
+            if let Some((key, target)) = target_for(workflow, &at.node, targets, &at.status) {
                 return at.follow(workflow, &Edge::of_target(key, target));
             }
             at.suspended_by_answer()
@@ -119,7 +121,7 @@ pub fn end_result<S>(workflow: &Workflow<S>, last: &StepContext) -> Option<EndRe
     let at = Position::after(last);
     match workflow.graph.get(&at.node) {
         Some(Edges::ByStatus(targets)) => {
-            let (key, target) = target_for(targets, &at.status)?;
+            let (key, target) = target_for(workflow, &at.node, targets, &at.status)?;
             (target.to == Destination::End).then(|| at.end_result(&Edge::of_target(key, target)))
         }
         Some(Edges::InOrder(edges)) => {
@@ -153,20 +155,36 @@ pub fn status_of(output: &Value) -> Status {
 }
 
 /// Returns the target of a status in a map, with the two exceptions that [`route`] explains.
-pub(crate) fn target_for<'w>(
+pub(crate) fn target_for<'w, S>(
+    workflow: &Workflow<S>,
+    node: &NodeName,
     targets: &'w IndexMap<Status, Target>,
     status: &Status,
 ) -> Option<(&'w Status, &'w Target)> {
     if let Some(found) = targets.get_key_value(status) {
         return Some(found);
     }
-    let mut ordinary = targets
-        .iter()
-        .filter(|(key, _)| key.as_str() != Status::SUSPEND);
+    let has_checks = has_checks(workflow, node);
+    let is_ordinary = |key: &Status| match key.as_str() {
+        Status::SUSPEND => false,
+        CHECKS_FAILED => !has_checks,
+        _ => true,
+    };
+    let mut ordinary = targets.iter().filter(|(key, _)| is_ordinary(key));
     let (Some((key, target)), None) = (ordinary.next(), ordinary.next()) else {
         return None;
     };
     let one_way_out = key.as_str() == Status::UNIT && status.as_str() != Status::SUSPEND;
     let left_out = status.as_str() == Status::UNIT;
     (one_way_out || left_out).then_some((key, target))
+}
+
+fn has_checks<S>(workflow: &Workflow<S>, node: &NodeName) -> bool {
+    match node {
+        NodeName::Start => false,
+        NodeName::Role(role) => {
+            let role = workflow.roles.get(role);
+            role.is_some_and(|role| role.checks.is_some())
+        }
+    }
 }

@@ -32,13 +32,15 @@ pub enum FailureClass {
     NoAnswer,
     /// The answer cannot be used.
     BadAnswer,
+    /// The checks of the role failed to the end.
+    ChecksFailed,
     /// The agent was told to stop from outside.
     Cancelled,
 }
 
 impl FailureClass {
     /// Every class.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NotInstalled,
         Self::Auth,
         Self::RateLimit,
@@ -49,6 +51,7 @@ impl FailureClass {
         Self::Crash,
         Self::NoAnswer,
         Self::BadAnswer,
+        Self::ChecksFailed,
         Self::Cancelled,
     ];
 
@@ -66,6 +69,7 @@ impl FailureClass {
             Self::Crash => "crash",
             Self::NoAnswer => "no-answer",
             Self::BadAnswer => "bad-answer",
+            Self::ChecksFailed => "checks-failed",
             Self::Cancelled => "cancelled",
         }
     }

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod answer;
 pub mod chain;
+pub mod checks;
 pub mod child;
 pub mod config;
 pub mod endpoint;

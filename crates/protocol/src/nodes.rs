@@ -6,6 +6,7 @@ use serde_json::Value;
 use uwf_util::amount::without_noise;
 use uwf_util::text::counted;
 
+use crate::checks::{CheckResult, PinnedFile};
 use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
 use crate::schemas::{self, CostKind, DetailField};
@@ -27,6 +28,9 @@ pub struct StartNode {
     /// What the run was made with, if the thread is a run of a pipeline. Such a start has a type of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<CasRef>,
+    /// The files of its checks, as they were when it started. A start with such files has a type of its own.
+    #[serde(default, rename = "checkFiles", skip_serializing_if = "Vec::is_empty")]
+    pub check_files: Vec<PinnedFile>,
 }
 
 /// One completed step of a thread. Older nodes lack all that is optional here.
@@ -95,6 +99,9 @@ pub struct Detail {
     /// The files before and after the step, if the agent worked in a git repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<StepFiles>,
+    /// What came of the checks of the role. A detail with checks has a type of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
 }
 
 impl Detail {
@@ -110,6 +117,12 @@ impl Detail {
             DetailField::Files => self.files.is_some(),
         };
         DetailField::ALL.into_iter().filter(has).collect()
+    }
+
+    /// Tells whether it has a field that none of the [fields](Self::fields) stands for.
+    #[must_use]
+    pub fn is_extended(&self) -> bool {
+        !self.checks.is_empty()
     }
 }
 

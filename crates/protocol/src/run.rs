@@ -2,6 +2,7 @@
 //! committed, and which attempts failed. All of them can be deleted without losing a thread.
 
 mod absorb;
+mod answered;
 
 use serde::{Deserialize, Serialize};
 use uwf_pipeline::nodes::AttemptRecord;
@@ -12,6 +13,8 @@ use crate::ids::{CasRef, RoleName};
 use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
 use crate::review::{Reviews, Summaries};
+
+pub use answered::{Answered, RunningCheck, Said};
 
 /// Where a run of a pipeline stands at a head. It is a cache: the chain tells the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -261,6 +264,8 @@ pub enum Phase {
     Agent,
     /// The answer did not fit the role's schema.
     Extract,
+    /// The checks of the role failed.
+    Checks,
     /// What the agent printed was refused.
     Answer,
 }
@@ -273,6 +278,7 @@ impl Phase {
             Self::Spawn => "spawn",
             Self::Agent => "agent",
             Self::Extract => "extract",
+            Self::Checks => "checks",
             Self::Answer => "answer",
         }
     }

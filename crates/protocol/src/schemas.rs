@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use uwf_schema::Violation;
 
 use crate::ids::CasRef;
-pub use children::{start_node_of_child, workflow_with_children};
+pub use children::{
+    start_node_of_child, start_node_with_files, workflow_unattended, workflow_with_children,
+};
 pub use costs::{CostKind, DETAILS_OF_CHILDREN, SUMMARIES, VERDICTS, VISITS};
-pub use details::{DETAIL, DETAILS, DetailField};
+pub use details::{DETAIL, DETAIL_EXTENDED, DETAILS, DetailField, detail_extended, is_detail};
 pub use runs::{archive, pipeline, result, resume, run, start_node_of_run};
 
 /// The schema of schemas, which types itself.
@@ -31,8 +33,16 @@ pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
 pub const START_NODE_OF_CHILD: CasRef = CasRef::from_digits(b"4E5KZ9M3WK3CG");
 /// Start nodes of runs of pipelines. The schema is put into a store with the first of them, as are all that only runs have.
 pub const START_NODE_OF_RUN: CasRef = CasRef::from_digits(b"8GAKMWYKN1ZR2");
+/// Start nodes of threads, and of child threads, whose checks name files. The schema is put into a store with the first of
+/// them.
+pub const START_NODE_WITH_FILES: CasRef = CasRef::from_digits(b"6ZP69X7V3QA6P");
 /// Every type under which starts are stored.
-pub const START_NODES: [CasRef; 3] = [START_NODE, START_NODE_OF_CHILD, START_NODE_OF_RUN];
+pub const START_NODES: [CasRef; 4] = [
+    START_NODE,
+    START_NODE_OF_CHILD,
+    START_NODE_OF_RUN,
+    START_NODE_WITH_FILES,
+];
 /// Pipelines.
 pub const PIPELINE: CasRef = CasRef::from_digits(b"3ZTH51YPAQDRW");
 /// What runs were made with.
@@ -52,13 +62,19 @@ pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
 /// The same with roles that are played by other threads, and with a supervisor. The schema is put into a store with the
 /// first such workflow.
 pub const WORKFLOW_WITH_CHILDREN: CasRef = CasRef::from_digits(b"4DFGN02ENESZZ");
+/// The same with what threads need that nobody watches, such as the checks of a role. The schema is put into a store with the
+/// first such workflow.
+pub const WORKFLOW_UNATTENDED: CasRef = CasRef::from_digits(b"3DMM2X3SE4XQM");
 /// Every type under which workflows are stored.
-pub const WORKFLOWS: [CasRef; 4] = [
+pub const WORKFLOWS: [CasRef; 5] = [
     WORKFLOW,
     WORKFLOW_WITH_CONDITIONS,
     WORKFLOW_WITH_OPTIONS,
     WORKFLOW_WITH_CHILDREN,
+    WORKFLOW_UNATTENDED,
 ];
+/// Outputs of steps whose checks failed. The schema is put into a store with the first of them.
+pub const CHECKS_FAILED: CasRef = CasRef::from_digits(b"6XN5YZC0AVR7T");
 /// Turn nodes of the agent kit.
 pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
 /// Turn nodes whose tool calls have ids, or that answer such a call. The schema is put into a store with the first such
@@ -275,6 +291,12 @@ fn turn() -> Value {
             "reasoning": nullable(string()),
         },
     })
+}
+
+/// Returns the schema of [`CHECKS_FAILED`].
+#[must_use]
+pub fn checks_failed() -> Value {
+    crate::checks::schema_of_failed(&json!({ "type": "object" }))
 }
 
 /// Returns the schema of [`BYTES_PART`].

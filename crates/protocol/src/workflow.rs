@@ -12,6 +12,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::checks::Checks;
 use crate::ids::{CasRef, RoleName, Status};
 use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
@@ -89,6 +90,8 @@ pub struct Role<S = CasRef> {
     pub schema: S,
     /// How the data may be extracted from the answer, if the workflow says so.
     pub extract: Option<ExtractPolicy>,
+    /// The commands that must succeed before an answer counts. Only roles that an agent plays have them.
+    pub checks: Option<Checks>,
     /// Who does the work.
     pub work: Work<S>,
 }

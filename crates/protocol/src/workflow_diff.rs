@@ -184,6 +184,7 @@ fn fields<S: PartialEq>(old: &Role<S>, new: &Role<S>) -> Vec<&'static str> {
         ("output", old.output == new.output),
         ("frontmatter", old.schema == new.schema),
         ("extract", old.extract == new.extract),
+        ("checks", old.checks == new.checks),
     ];
     let of_work = work::compared(&old.work, &new.work);
     let compared = compared.into_iter().chain(of_work);

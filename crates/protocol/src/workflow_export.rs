@@ -32,6 +32,7 @@ pub fn with_schemas(
             output: role.output.clone(),
             schema: schemas.get(name).cloned().unwrap_or_default(),
             extract: role.extract,
+            checks: role.checks.clone(),
             work: as_written(&role.work),
         };
         (name.clone(), role)
@@ -143,6 +144,9 @@ fn role_fields(role: &Role<Value>) -> Value {
     insert_text(&mut fields, "output", &role.output);
     if let Some(extract) = role.extract {
         fields.insert("extract".to_owned(), json!(extract.as_str()));
+    }
+    if let Some(checks) = &role.checks {
+        fields.insert("checks".to_owned(), json!(checks));
     }
     fields.extend(stored_work::write(&role.work));
     // The schema of branches cannot be chosen.

@@ -5,6 +5,7 @@
 //! all mistakes are reported at once. The caller brings three functions: one opens included files, one knows
 //! how other workflows end, and one checks whether the graph makes sense.
 
+mod checks;
 mod diagnostic;
 mod document;
 mod fields;

@@ -3,6 +3,7 @@
 //!
 //! Pure: texts out of plain inputs. [`crate::context`] reads the inputs.
 
+mod checks;
 mod deliverable;
 mod history;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::workflow::Role;
 
+pub use checks::{failed_checks, said_by_checks};
 pub use deliverable::deliverable;
 pub(crate) use deliverable::{REPORT, stand_ins};
 pub use history::{BUDGET, Budget, History, PastStep};
@@ -51,6 +53,7 @@ pub fn assemble(inputs: &Inputs<'_>) -> String {
         section("Prepare", &prepare(inputs.thread, &role.capabilities)),
         section("Procedure", &role.procedure),
         section("Output", &role.output),
+        role.checks.as_ref().map(checks::section),
         section("Task", inputs.task),
         history::section(inputs.history),
         inputs.earlier.map(again),

@@ -15,6 +15,7 @@ fn role() -> Role {
         output: String::new(),
         schema: schemas::OBJECT,
         extract: None,
+        checks: None,
         work: Work::Agent,
     }
 }
@@ -261,4 +262,35 @@ fn a_correction_names_the_problem_and_shows_the_form_but_not_the_task() {
     );
     assert!(text.contains("$status: done  # required"), "{text}");
     assert!(!text.contains("## Task"), "{text}");
+}
+
+#[test]
+fn an_agent_is_told_which_checks_run_and_what_failed() {
+    let role_checks: uwf_protocol::checks::Checks = serde_json::from_value(json!({
+        "run": [
+            { "name": "cargo test", "command": ["cargo", "test"] },
+            { "name": "style", "command": ["./ci/style.sh", "a b"] },
+        ],
+        "attempts": 1,
+    }))
+    .unwrap();
+    let section = checks::section(&role_checks);
+    assert!(
+        section.contains("- `cargo test`\n- style: `./ci/style.sh 'a b'`\n"),
+        "{section}"
+    );
+    let failed: uwf_protocol::checks::CheckResult = serde_json::from_value(json!({
+        "name": "style", "command": ["./ci/style.sh"], "problem": "exit code 1", "exitCode": 1,
+        "durationMs": 5, "output": "line 1\nline 2\n",
+    }))
+    .unwrap();
+    let said = said_by_checks(std::slice::from_ref(&failed), usize::MAX);
+    assert_eq!(
+        said,
+        "The check `style` (`./ci/style.sh`) failed: exit code 1. The end of its output:\n\n~~~~~~\nline 1\nline 2\n~~~~~~"
+    );
+    let short = said_by_checks(std::slice::from_ref(&failed), 6);
+    assert!(short.contains("~~~~~~\nline 2\n~~~~~~"), "{short}");
+    let message = failed_checks(&[failed], &schema());
+    assert!(message.contains("## Deliverable"), "{message}");
 }

@@ -174,6 +174,7 @@ fn may_be_gone(error: &AdapterError) -> bool {
         | FailureClass::ContextTooLong
         | FailureClass::Permission
         | FailureClass::Timeout
+        | FailureClass::ChecksFailed
         | FailureClass::Cancelled => false,
     }
 }

@@ -59,6 +59,7 @@ impl World {
             output: String::new(),
             schema,
             extract: None,
+            checks: None,
             work: Work::Agent,
         };
         let workflow = Workflow {

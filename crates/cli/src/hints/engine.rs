@@ -1,7 +1,7 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, ReviewError,
+    CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, ReviewError,
     SnapshotError, WorkflowUseError, agent_option, message_option,
 };
 
@@ -22,6 +22,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Review(_)
         | EngineError::NoStep(_)
         | EngineError::Files(_)
+        | EngineError::Checks(_)
         | EngineError::NoAttempt { .. }
         | EngineError::Raise(_)
         | EngineError::NotSuspended(_)
@@ -144,6 +145,7 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             failure.hint.clone()?
         }
         EngineError::Files(error) => return of_files(error),
+        EngineError::Checks(error) => of_checks(error),
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
             format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")
@@ -177,6 +179,18 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         _ => return None,
     };
     Some(hint)
+}
+
+/// Returns the hint of an error about the checks of a role.
+fn of_checks(error: &CheckError) -> String {
+    match error {
+        CheckError::OtherProgram { .. } => {
+            "choose an agent that `uwf` brings: `uwf-command -- <program>` runs any program that reads a prompt and prints an answer".to_owned()
+        }
+        CheckError::NoFile { path, .. } => {
+            format!("put `{path}` there, or take it out of `files` of the check in the workflow")
+        }
+    }
 }
 
 /// Returns the hint of an error about the files that steps changed.

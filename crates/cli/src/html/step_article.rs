@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use uwf_engine::{AttemptView, StepStory, ToolUse, VisitPart, VisitStory};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
@@ -137,6 +138,11 @@ fn notes(story: &StepStory) -> Html {
     let extraction = story.extraction.as_ref().and_then(Extraction::note);
     let extraction = extraction.map(|note| text("note", format!("data by {note}")));
     let refused = RefusedCalls::note(&story.refused_calls).map(|note| text("failed", note));
+    let class = match story.checks.iter().all(CheckResult::passed) {
+        true => "note",
+        false => "failed",
+    };
+    let checks = CheckResult::note(&story.checks).map(|note| text(class, note));
     let unreadable = story.unreadable.clone().map(|note| text("failed", note));
     let replaced = story.replaces.iter();
     let replaced =
@@ -145,6 +151,7 @@ fn notes(story: &StepStory) -> Html {
     let items: Vec<Html> = attempts
         .chain(replaced)
         .chain(refused)
+        .chain(checks)
         .chain(extraction)
         .chain(unreadable)
         .collect();

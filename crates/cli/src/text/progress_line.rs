@@ -19,6 +19,10 @@ pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
     match &progress.doing {
         Doing::Waiting => facts.push("waits for a slot".to_owned()),
         Doing::StepOf { number, of } => facts.push(format!("step {number} of {of}")),
+        Doing::Checking { check, elapsed } => {
+            let check = one_line(&printable(check));
+            facts.push(format!("checks {check} ({})", clock(*elapsed)));
+        }
         Doing::Working {
             last_output: last,
             usage: used,

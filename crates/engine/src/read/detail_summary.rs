@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::child::{ChildrenDetail, EndedChild};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
@@ -13,6 +14,8 @@ use uwf_protocol::schemas;
 pub(crate) struct DetailSummary {
     pub(crate) extraction: Option<Extraction>,
     pub(crate) refused_calls: Vec<RefusedCalls>,
+    /// What came of the checks of the role.
+    pub(crate) checks: Vec<CheckResult>,
     /// `None` if nothing is known.
     pub(crate) usage: Option<Usage>,
     /// The child threads that did the step.
@@ -36,7 +39,7 @@ impl DetailSummary {
                 ..Self::default()
             };
         }
-        if !schemas::DETAILS.contains(&type_hash) {
+        if !schemas::is_detail(type_hash) {
             return Self {
                 usage,
                 ..Self::default()
@@ -45,9 +48,11 @@ impl DetailSummary {
         let read = |key: &str| detail.get(key).cloned();
         let extraction = read("extraction").and_then(|it| serde_json::from_value(it).ok());
         let refused = read("refusedCalls").and_then(|it| serde_json::from_value(it).ok());
+        let checks = read("checks").and_then(|it| serde_json::from_value(it).ok());
         Self {
             extraction,
             refused_calls: refused.unwrap_or_default(),
+            checks: checks.unwrap_or_default(),
             usage,
             children: Vec::new(),
         }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::nodes::RefusedCalls;
@@ -55,6 +56,9 @@ pub struct StepReport {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// What came of the checks of the role.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
     /// The child thread that did a step in this call, if the role is played by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<ChildReport>,
@@ -152,6 +156,7 @@ impl StepReport {
             result: None,
             result_problem: None,
             refused_calls: Vec::new(),
+            checks: Vec::new(),
             child: None,
             children: Vec::new(),
             replaced: None,

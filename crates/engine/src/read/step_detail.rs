@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
+use uwf_protocol::checks::{CheckResult, line};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
 use uwf_thread::{Answers, Call, ThreadError, Turn, read_turns};
@@ -43,6 +44,9 @@ pub struct StepTurns {
     /// The tool calls that the agent was not allowed to make.
     #[serde(rename = "refusedCalls", skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// What came of the checks of the role.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
     /// The Markdown document; ends with one line end.
     #[serde(skip)]
     pub document: String,
@@ -93,7 +97,12 @@ pub fn read_step(
     let refused = refused.map_or_else(String::new, |note| {
         format!("\n**Refused:** {}", one_line(&note))
     });
-    let header = header(step, &node) + &refused;
+    let checks = CheckResult::note(&summary.checks);
+    let checks = checks.map_or_else(String::new, |note| {
+        format!("\n**Checks:** {}", one_line(&note))
+    });
+    blocks.extend(summary.checks.iter().map(check_section));
+    let header = header(step, &node) + &refused + &checks;
     let (document, hidden) = turns_document(&header, &blocks, options.quota);
     Ok(StepTurns {
         step,
@@ -103,6 +112,7 @@ pub fn read_step(
         turns: turns.split_off(hidden.min(turns.len())),
         answer,
         refused_calls: summary.refused_calls,
+        checks: summary.checks,
         document,
     })
 }
@@ -132,6 +142,20 @@ pub fn read_step_prompt(site: &Site, step: CasRef) -> Result<StepPrompt, EngineE
         prompt: kept,
         document: format!("{header}{GAP}## Prompt{GAP}{shown}\n"),
     })
+}
+
+/// Returns a section about a check, with the end of what it printed.
+fn check_section(result: &CheckResult) -> String {
+    let heading = format!("## Check {}", one_line(&result.summary()));
+    let command = code(&line(&result.command));
+    let more = result.more_output.map_or_else(String::new, |more| {
+        format!("{GAP}`uwf cas get {more}` shows more of the output.")
+    });
+    let output = match result.output.trim_end() {
+        "" => String::new(),
+        output => format!("{GAP}{}", content(output)),
+    };
+    format!("{heading}{GAP}{command}{more}{output}")
 }
 
 pub(super) fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
@@ -185,7 +209,13 @@ fn call_line(call: &Call) -> String {
 
 /// Returns the text as it is, or between tags if it has lines that look like the document's own.
 fn content(text: &str) -> String {
-    let own = ["# Step ", "## Turn ", "## Answer", "**Turn role:**"];
+    let own = [
+        "# Step ",
+        "## Turn ",
+        "## Answer",
+        "## Check ",
+        "**Turn role:**",
+    ];
     let imitates = |line: &str| own.iter().any(|start| line.trim_start().starts_with(start));
     if text.lines().any(imitates) {
         tagged("content", text)

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_moderator::passages;
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_protocol::workflow::Destination;
@@ -82,6 +83,9 @@ pub struct StepEntry {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// What came of the checks of the role.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildOfStep>,
@@ -182,6 +186,7 @@ fn entry(
         duration_ms,
         extraction: summary.extraction,
         refused_calls: summary.refused_calls,
+        checks: summary.checks,
         edge_prompt: step.node.edge_prompt,
         edge: None,
         replaces,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode, Usage};
 use uwf_protocol::program::Program;
@@ -80,6 +81,9 @@ pub struct StepStory {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// What came of the checks of the role.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildOfStep>,
@@ -155,6 +159,7 @@ impl StoryReader<'_> {
             extraction: None,
             tool_calls: Vec::new(),
             refused_calls: Vec::new(),
+            checks: Vec::new(),
             children: Vec::new(),
             usage: None,
             visit: None,
@@ -185,6 +190,7 @@ impl StoryReader<'_> {
         let summary = DetailSummary::of(detail.type_hash, &detail.payload);
         story.extraction = summary.extraction;
         story.refused_calls = summary.refused_calls;
+        story.checks = summary.checks;
         story.usage = summary.usage;
         story.children = children_of_step(summary.children, story.output.as_ref());
         story.visit = VisitStory::read(&self.site.store, node)?;

@@ -222,6 +222,7 @@ impl<'a> Tail<'a> {
             timestamp: step.timestamp_ms,
             duration_ms: node.duration_ms(),
             usage: summary.usage,
+            checks: summary.checks,
             children: summary.children,
         });
         Ok(turns.chain([recorded]).collect())

@@ -1,6 +1,7 @@
 //! What a reader who follows a thread sees, one event after the other, and how many of the newest. Pure.
 
 use serde::Serialize;
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::Usage;
@@ -101,6 +102,9 @@ pub struct TailStep {
     pub duration_ms: Option<u64>,
     /// What it used up, if anything is known.
     pub usage: Option<Usage>,
+    /// What came of the checks of the role.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<CheckResult>,
     /// The child threads that did it.
     #[serde(skip)]
     pub children: Vec<EndedChild>,

@@ -12,7 +12,9 @@ use uwf_protocol::run::ChosenAgent;
 use uwf_util::{shell_words, suggest, time};
 
 use crate::agent_choice::{self, alias_for};
+use crate::check_error::CheckError;
 use crate::run::process::Program;
+use crate::thread::Thread;
 use crate::{EngineError, Runner, Site};
 
 /// A program that can be started as an agent.
@@ -43,6 +45,36 @@ impl AgentCommand {
     /// Returns the record of this agent. `option` is the choice of the command line.
     pub(crate) fn chosen_by(&self, option: Option<&str>) -> ChosenAgent {
         agent_choice::chosen(option, &self.label, &self.args)
+    }
+}
+
+/// Fails if a role has checks and its agent cannot run them: only the agents of this program do, and nobody can tell what
+/// another program has done.
+pub(crate) fn refuse_without_checks(
+    runner: &Runner,
+    thread: &Thread,
+    role: &RoleName,
+    agent: &AgentCommand,
+) -> Result<(), EngineError> {
+    let task = thread.program.task(role);
+    if task.is_none_or(|task| task.checks.is_none()) || is_ours(runner, &agent.program) {
+        return Ok(());
+    }
+    Err(CheckError::OtherProgram {
+        role: role.clone(),
+        agent: agent.label.clone(),
+    }
+    .into())
+}
+
+/// Tells whether an agent is part of this program.
+fn is_ours(runner: &Runner, program: &Program) -> bool {
+    match program {
+        Program::BuiltIn { .. } => true,
+        Program::File(path) => {
+            let own = runner.site.env.program().canonicalize();
+            matches!((path.canonicalize(), own), (Ok(path), Ok(own)) if path == own)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use uwf_process::process_identity;
 use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::run::{LeaseRecord, Pending};
+use uwf_protocol::run::{LeaseRecord, Pending, ProcessIdentity};
 use uwf_storage::{Outbox, RunDir};
 use uwf_util::mask::Masks;
 
@@ -243,6 +243,7 @@ fn launch(
         stdout: run.scratch.stdout_file(),
         stderr: run.scratch.stderr_file(),
         watched: [run.scratch.answer_file(), run.scratch.events_file()],
+        checking: run.scratch.running_check_file(),
         limits: agent.limits,
         grace,
         keep_running: agent.keep_running,
@@ -251,22 +252,7 @@ fn launch(
     };
     // The record names this engine before the agent starts, and the agent right after that. So while the thread is locked,
     // the record names the process that works on it.
-    let record = LeaseRecord {
-        engine: own.clone(),
-        agent: None,
-        label: agent.label.clone(),
-        attempt: Some(attempt.clone()),
-        head: Some(thread.head),
-        replaces: thread.replaces,
-        keep_running: agent.keep_running,
-        role: assignment.role.clone(),
-        started_at_ms: attempted.started_at_ms,
-        waiting: false,
-        words: attempted.verb.message().map(ToOwned::to_owned),
-        number: None,
-        failed: Vec::new(),
-        chosen: Some(attempted.chosen.clone()),
-    };
+    let record = lease_record(agent_run, attempted, &own, &attempt);
     run.lease.write_record(&record).map_err(EngineError::from)?;
     let started = |pid| {
         let agent = process_identity(pid);
@@ -279,6 +265,32 @@ fn launch(
     process::run(&spec, &runner.signals, watch, started, || {
         matches!(pending_of(&run.outbox, thread), Ok(Some(_)))
     })
+}
+
+/// Returns the record of an attempt whose agent is not started yet.
+fn lease_record(
+    agent_run: &AgentRun<'_>,
+    attempted: &Attempted,
+    engine: &ProcessIdentity,
+    attempt: &str,
+) -> LeaseRecord {
+    let AgentRun { thread, agent, .. } = agent_run;
+    LeaseRecord {
+        engine: engine.clone(),
+        agent: None,
+        label: agent.label.clone(),
+        attempt: Some(attempt.to_owned()),
+        head: Some(thread.head),
+        replaces: thread.replaces,
+        keep_running: agent.keep_running,
+        role: agent_run.assignment.role.clone(),
+        started_at_ms: attempted.started_at_ms,
+        waiting: false,
+        words: attempted.verb.message().map(ToOwned::to_owned),
+        number: None,
+        failed: Vec::new(),
+        chosen: Some(attempted.chosen.clone()),
+    }
 }
 
 fn arguments(

@@ -1,16 +1,16 @@
 //! Checking the step that an agent names, before the head may move to it.
 
-use serde_json::Value;
 use uwf_cas_fs::{Node, Store, StoreError};
 use uwf_protocol::answer::is_suspension;
 use uwf_protocol::chain::StepContext;
+use uwf_protocol::checks::{CheckResult, has_edge};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, StepNode};
 use uwf_protocol::schemas;
 use uwf_thread::{Head, Stored};
 
 use crate::EngineError;
-use crate::thread::Thread;
+use crate::thread::{Thread, graph_of};
 
 /// How much of the end of the agent's stdout is searched for the answer, in bytes. The last line may be as long as
 /// everything that the agent wrote.
@@ -42,6 +42,8 @@ pub(crate) fn check(
         ));
     }
     let output = check_output(store, thread, role, node.output)?;
+    check_checks(store, thread, (role, &node), &output)?;
+    let output = output.payload;
     Ok(StepContext { hash, node, output })
 }
 
@@ -110,25 +112,75 @@ fn check_output(
     thread: &Thread,
     role: &RoleName,
     hash: CasRef,
-) -> Result<Value, Refusal> {
+) -> Result<Node, Refusal> {
     let Some(output) = store.find(hash)? else {
         return unfit(format!("its output node `{hash}` is not in the store"));
     };
     if output.type_hash == schemas::OBJECT && is_suspension(&output.payload).is_some() {
-        return Ok(output.payload);
+        return Ok(output);
     }
     let found = output.type_hash;
+    let may_fail = graph_of(thread).is_ok_and(|workflow| has_edge(workflow, role));
+    if found == schemas::CHECKS_FAILED && may_fail {
+        return match store.validate(found, &output.payload) {
+            Ok(()) => Ok(output),
+            Err(error) => unfit(format!(
+                "its output does not say which checks failed: {error}"
+            )),
+        };
+    }
     if thread.program.task(role).map(|role| role.schema) != Some(found) {
         return unfit(format!(
             "its output is typed by `{found}`, which is not the schema of `{role}`"
         ));
     }
     match store.validate(found, &output.payload) {
-        Ok(()) => Ok(output.payload),
+        Ok(()) => Ok(output),
         Err(error) => unfit(format!(
             "its output does not fit the schema of `{role}`: {error}"
         )),
     }
+}
+
+/// Checks that the detail of a step has the results of all checks of its role, and that its output is what follows from them.
+/// A question to a person needs no checks.
+fn check_checks(
+    store: &Store,
+    thread: &Thread,
+    (role, step): (&RoleName, &StepNode),
+    output: &Node,
+) -> Result<(), Refusal> {
+    let task = thread.program.task(role);
+    let Some(checks) = task.and_then(|task| task.checks.as_ref()) else {
+        return Ok(());
+    };
+    if is_suspension(&output.payload).is_some() {
+        return Ok(());
+    }
+    let detail = store.need(step.detail)?;
+    let results = match detail.type_hash == schemas::DETAIL_EXTENDED {
+        true => serde_json::from_value::<Detail>(detail.payload).map(|detail| detail.checks),
+        false => Ok(Vec::new()),
+    };
+    let results = results.unwrap_or_default();
+    if !CheckResult::are_of(&results, &checks.run) {
+        let names: Vec<String> = checks
+            .run
+            .iter()
+            .map(|one| format!("`{}`", one.name))
+            .collect();
+        return unfit(format!(
+            "role `{role}` has checks, and its detail node has not the results of {}: only the agents that `uwf` brings run them",
+            names.join(", ")
+        ));
+    }
+    let passed = results.iter().all(CheckResult::passed);
+    let says_passed = output.type_hash != schemas::CHECKS_FAILED;
+    if passed == says_passed {
+        return Ok(());
+    }
+    let note = CheckResult::note(&results).unwrap_or_default();
+    unfit(format!("{note}, and its output says something else"))
 }
 
 fn unfit<T>(why: String) -> Result<T, Refusal> {
@@ -140,6 +192,10 @@ pub(crate) fn closure(store: &Store, step: &StepContext) -> Result<Vec<CasRef>, 
     let node = &step.node;
     let mut closure = vec![node.output];
     closure.extend(node.assembled_prompt);
+    // This schema comes with the first node that needs it.
+    if store.has(schemas::CHECKS_FAILED)? {
+        closure.push(schemas::CHECKS_FAILED);
+    }
     closure.extend(reached_from_detail(store, node.detail)?);
     closure.push(step.hash);
     Ok(closure)
@@ -152,10 +208,11 @@ fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, Engin
         // What the children did is durable already.
         return Ok(vec![node.type_hash, hash]);
     }
-    if schemas::DETAILS.contains(&node.type_hash)
+    if schemas::is_detail(node.type_hash)
         && let Ok(detail) = serde_json::from_value::<Detail>(node.payload)
     {
         let mut reached = detail.turns;
+        reached.extend(detail.checks.iter().filter_map(|check| check.more_output));
         // These schemas come with the first nodes that need them.
         if node.type_hash != schemas::DETAIL {
             reached.push(node.type_hash);

@@ -229,6 +229,7 @@ pub(crate) fn report(
     let report = StepReport {
         replaced,
         refused_calls: summary.refused_calls,
+        checks: summary.checks,
         ..StepReport::new(&thread, route.as_ref(), origin, &reached)
     };
     CommitReport { report, unrouted }

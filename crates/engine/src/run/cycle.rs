@@ -312,6 +312,7 @@ fn choose_agent(
     let choice = options.agent.as_deref();
     let name = thread.program.name();
     let agent = agent_command::resolve(runner, &admitted.config, choice, name, role)?;
+    agent_command::refuse_without_checks(runner, thread, role, &agent)?;
     for secret in &agent.short_secrets {
         let note = format!("the secret `{secret}` is too short to be masked");
         (runner.notice)(&note);
@@ -374,6 +375,7 @@ fn clear_scratch(
             (runner.notice)(&format!("an answer of `{role}` waited and is given up"));
         }
         run.scratch.clear_launched()?;
+        run.scratch.clear_answered()?;
     }
     // An earlier attempt may have been killed before its files were masked.
     Ok(run.scratch.mask(masks)?)

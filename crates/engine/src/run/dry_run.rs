@@ -128,6 +128,7 @@ fn plan_agent(
     }
     let choice = options.agent.as_deref();
     let agent = agent_command::resolve(runner, &config, choice, thread.program.name(), role)?;
+    agent_command::refuse_without_checks(runner, thread, role, &agent)?;
     let cwd = contract::working_directory(site, thread, &assignment)?;
     let call = contract::call_arguments(agent.protocol, thread.id, &assignment)?;
     let secrets = site.secrets();

@@ -175,6 +175,9 @@ fn attempt(
             Some(hint) if class == FailureClass::BadAnswer => {
                 format!("{}; {hint}", ask_again(thread, attempted))
             }
+            Some(hint) if class == FailureClass::ChecksFailed => {
+                format!("{}; {hint}", hint_for(class, thread, attempted, run))
+            }
             Some(hint) => hint,
             None => hint_for(class, thread, attempted, run),
         }),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::nodes::Usage;
+use uwf_protocol::run::RunningCheck;
 use uwf_storage::Scratch;
 
 /// Who gets what can be seen of a running agent. The engine calls these functions from the thread that waits for the
@@ -41,6 +42,13 @@ pub enum Doing {
         number: usize,
         /// How many steps the pipeline has.
         of: usize,
+    },
+    /// The agent has answered, and a check of the role runs.
+    Checking {
+        /// The name of the check.
+        check: String,
+        /// How long it has been running.
+        elapsed: Duration,
     },
     /// Its agent works.
     Working {
@@ -103,6 +111,8 @@ pub(crate) struct Watch<'a> {
     line: Line<'a>,
     scratch: &'a Scratch,
     last_output: Option<Instant>,
+    /// The check that runs, and since when this process has known of it.
+    check: Option<(RunningCheck, Instant)>,
 }
 
 impl<'a> Watch<'a> {
@@ -117,6 +127,7 @@ impl<'a> Watch<'a> {
             line: Line::new(observer, role, agent),
             scratch,
             last_output: None,
+            check: None,
         }
     }
 
@@ -125,9 +136,28 @@ impl<'a> Watch<'a> {
         if has_grown {
             self.last_output = Some(Instant::now());
         }
-        self.line.look(|| Doing::Working {
-            last_output: self.last_output.map(|last| last.elapsed()),
-            usage: self.scratch.usage(),
+        let Self {
+            line,
+            scratch,
+            last_output,
+            check,
+        } = self;
+        line.look(|| {
+            let running = scratch.running_check();
+            *check = match (running, check.take()) {
+                (Some(new), Some((old, since))) if new == old => Some((old, since)),
+                (new, _) => new.map(|new| (new, Instant::now())),
+            };
+            match check {
+                Some((check, since)) => Doing::Checking {
+                    check: check.name.clone(),
+                    elapsed: since.elapsed(),
+                },
+                None => Doing::Working {
+                    last_output: last_output.map(|last| last.elapsed()),
+                    usage: scratch.usage(),
+                },
+            }
         });
     }
 }

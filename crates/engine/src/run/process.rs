@@ -50,6 +50,8 @@ pub(crate) struct LaunchSpec<'a> {
     pub(crate) stderr: PathBuf,
     /// The files to which the programs of built-in agents write. Output there counts as activity, too.
     pub(crate) watched: [PathBuf; 2],
+    /// The file that exists while a check of the role runs. A check has a time limit of its own, and may be silent.
+    pub(crate) checking: PathBuf,
     pub(crate) limits: Limits,
     /// The time that the agent and its descendants have to end after they were asked to.
     pub(crate) grace: Duration,
@@ -167,7 +169,8 @@ pub(crate) fn run<E: From<io::Error>>(
     let mut programs = 0;
     let ending = tree.wait(signals, spec.limits, &mut || {
         let before = std::mem::replace(&mut programs, total_length(&spec.watched));
-        let has_grown = stdout.look() | stderr.look() | (programs != before);
+        let has_grown =
+            stdout.look() | stderr.look() | (programs != before) | spec.checking.exists();
         watch.look(has_grown);
         match has_grown {
             true => OutputSeen::New,

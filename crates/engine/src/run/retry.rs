@@ -97,6 +97,10 @@ pub(crate) fn hint_for(
             let ask_again = ask_again(thread, attempted);
             format!("{ask_again}; `uwf thread show {thread}` lists what was tried")
         }
+        FailureClass::ChecksFailed => format!(
+            "{}; an edge `checks-failed` of the role in the workflow lets the thread go on elsewhere",
+            ask_again(thread, attempted)
+        ),
         FailureClass::Cancelled => format!("{retry} goes on where the thread stands"),
     }
 }

@@ -97,7 +97,7 @@ impl ChainNode<'_> {
                 found.map_or_else(Vec::new, |(key, target)| one((key, &target.to)))
             }
             (Self::Step { status, .. }, Some(Edges::ByStatus(targets))) => {
-                match target_for(targets, status) {
+                match target_for(workflow, &self.node(), targets, status) {
                     Some((key, target)) => one((key, &target.to)),
                     None => self.suspended_by_answer(),
                 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::checks::CHECKS_FAILED;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::work::{DONE, FAILED, Work, schema_of_played};
 use uwf_protocol::workflow::{Edges, NodeName, Problem, Role, Target, Workflow};
@@ -20,8 +21,8 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
             continue;
         };
         if let Some(definition) = workflow.roles.get(role) {
-            let keys = keys_of(targets);
-            if !keys.is_empty() {
+            let keys = keys_of(targets, definition);
+            if !keys.is_empty() || targets.contains_key(&Status::new(CHECKS_FAILED)) {
                 problems.extend(Checked::new(role, definition, keys).problems());
             }
         }
@@ -43,16 +44,26 @@ pub(super) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static
     }
 }
 
-/// Returns the keys of a status map, without `$SUSPEND`, which every role may answer.
-pub(super) fn keys_of(targets: &IndexMap<Status, Target>) -> Vec<&str> {
+/// Returns the keys of a status map, without `$SUSPEND`, which every role may answer, and without the status of failed checks
+/// if the role has checks: its schema need not know it.
+pub(super) fn keys_of<'w>(
+    targets: &'w IndexMap<Status, Target>,
+    role: &Role<Value>,
+) -> Vec<&'w str> {
     let keys = targets.keys().map(Status::as_str);
-    keys.filter(|key| *key != Status::SUSPEND).collect()
+    let is_of_answer = |key: &&str| match *key {
+        Status::SUSPEND => false,
+        CHECKS_FAILED => role.checks.is_none(),
+        _ => true,
+    };
+    keys.filter(is_of_answer).collect()
 }
 
 /// A role with its schema and the keys of its edges.
 struct Checked<'w> {
     role: &'w str,
     work: &'w Work<Value>,
+    has_checks: bool,
     schema: &'w Value,
     shape: Shape<'w>,
     keys: Vec<&'w str>,
@@ -64,6 +75,7 @@ impl<'w> Checked<'w> {
         Self {
             role: role.as_str(),
             work: &definition.work,
+            has_checks: definition.checks.is_some(),
             schema,
             shape: Shape::of(schema),
             keys,
@@ -79,6 +91,13 @@ impl<'w> Checked<'w> {
             return problems;
         };
         let texts = self.shape.texts(field);
+        if self.has_checks && texts.listed.contains(CHECKS_FAILED) {
+            problems.push(self.of_schema(format!(
+                "`{CHECKS_FAILED}` is the status of `{}` when its checks fail: give the status of its answer another name",
+                self.role
+            )));
+            return problems;
+        }
         if texts.open {
             problems.push(self.any_text(field));
             return problems;
@@ -132,10 +151,11 @@ impl<'w> Checked<'w> {
         let others = self.keys.iter().filter(|key| **key != Status::UNIT);
         let mut problems: Vec<Problem> = others
             .map(|key| {
-                let message = format!(
-                    "`{}` never answers `{key}`: its schema has no `$status`, so only `_` is taken",
-                    self.role
-                );
+                let why = match *key {
+                    CHECKS_FAILED => "it has no `checks`",
+                    _ => "its schema has no `$status`, so only `_` is taken",
+                };
+                let message = format!("`{}` never answers `{key}`: {why}", self.role);
                 self.of_edge(key, message)
             })
             .collect();
@@ -211,7 +231,10 @@ impl<'w> Checked<'w> {
         let extra = self.keys.iter().filter(|key| !legal.contains(key));
         extra
             .map(|key| {
-                let why = self.why_never(legal);
+                let why = match *key {
+                    CHECKS_FAILED => "it has no `checks`".to_owned(),
+                    _ => self.why_never(legal),
+                };
                 let message = format!("`{}` never answers `{key}`: {why}", self.role);
                 let unused = legal
                     .iter()

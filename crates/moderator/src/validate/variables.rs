@@ -1,8 +1,12 @@
 //! Checks that templates can be parsed, and that the answer of the previous role has the variables in them.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::checks::CHECKS_FAILED;
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::schemas::checks_failed;
 use uwf_protocol::work::{BranchesOf, Work};
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Severity, Workflow};
 use uwf_schema::{Presence, Shape};
@@ -13,6 +17,9 @@ use super::{Edge, edges_of, with_suggestion};
 use crate::children::NAMES_OF_BRANCHES;
 use crate::condition::{self, Mention};
 use crate::template::{self, Name, Part, Template, When};
+
+/// The schema of the output of a step whose checks failed. Nothing is said about the data that the role answered.
+static FAILED: LazyLock<Value> = LazyLock::new(checks_failed);
 
 /// How many problems of one template are reported: nobody reads more.
 const MAX_MESSAGES: usize = 20;
@@ -142,11 +149,19 @@ fn view_of<'w>(
     let NodeName::Role(role) = node else {
         return View::of_start(of_branches);
     };
-    let schema = workflow.roles.get(role).map(|role| &role.schema);
+    let definition = workflow.roles.get(role);
+    let failed = edge
+        .status
+        .filter(|status| status.as_str() == CHECKS_FAILED);
+    let has_failed = failed.is_some() && definition.is_some_and(|role| role.checks.is_some());
+    let schema = match has_failed {
+        true => Some(&*FAILED),
+        false => definition.map(|role| &role.schema),
+    };
     let mut shape = schema.map_or_else(Shape::unknown, Shape::of);
     let mut unsure = false;
     if let (Edges::ByStatus(targets), Some(status)) = (edges, edge.status) {
-        let keys = keys_of(targets);
+        let keys = definition.map_or_else(Vec::new, |role| keys_of(targets, role));
         if let Some(field) = routing_field(&shape, &keys) {
             let narrowed = shape.with_text(field, status.as_str());
             // The edge `_` of a role with one status matches no form.

@@ -51,6 +51,7 @@ pub(crate) fn start() -> StartNode {
         cwd: None,
         parent: None,
         run: None,
+        check_files: Vec::new(),
     }
 }
 
@@ -98,6 +99,7 @@ fn role_with(schema: &Value) -> Role<Value> {
         output: String::new(),
         schema: schema.clone(),
         extract: None,
+        checks: None,
         work: Work::Agent,
     }
 }

@@ -5,6 +5,7 @@
     reason = "the helpers take what `json!` makes"
 )]
 
+mod checks;
 mod common;
 mod condition;
 mod levels;

@@ -37,6 +37,42 @@ pub fn workflow_with_children() -> Value {
     schema
 }
 
+/// Returns the schema of [`WORKFLOW_UNATTENDED`](super::WORKFLOW_UNATTENDED).
+#[must_use]
+pub fn workflow_unattended() -> Value {
+    let texts = json!({ "type": "array", "items": string() });
+    let check = json!({
+        "type": "object",
+        "required": ["name", "command"],
+        "additionalProperties": false,
+        "properties": { "name": string(), "command": texts, "timeout": string(), "files": texts },
+    });
+    let mut schema = workflow_with_children();
+    let role = &mut schema["properties"]["roles"]["additionalProperties"]["properties"];
+    role["checks"] = json!({
+        "type": "object",
+        "required": ["run", "attempts"],
+        "additionalProperties": false,
+        "properties": { "run": { "type": "array", "items": check }, "attempts": integer() },
+    });
+    schema
+}
+
+/// Returns the schema of [`START_NODE_WITH_FILES`](super::START_NODE_WITH_FILES).
+#[must_use]
+pub fn start_node_with_files() -> Value {
+    let mut schema = start_node_of_child();
+    let file = json!({
+        "type": "object",
+        "required": ["path", "sha256"],
+        "additionalProperties": false,
+        "properties": { "path": string(), "sha256": string() },
+    });
+    schema["properties"]["checkFiles"] = json!({ "type": "array", "items": file });
+    schema["required"] = json!(["workflow", "prompt", "cwd", "checkFiles"]);
+    schema
+}
+
 /// Returns the schema of [`START_NODE_OF_CHILD`](super::START_NODE_OF_CHILD).
 #[must_use]
 pub fn start_node_of_child() -> Value {

@@ -177,6 +177,13 @@ pub(super) fn usage(cost: CostKind) -> Value {
     schema
 }
 
+/// Returns the schema of what a model used up, whose cost may be told or estimated.
+pub(super) fn usage_of_any_cost() -> Value {
+    let mut schema = usage(CostKind::Estimated);
+    schema["required"] = usage(CostKind::Told)["required"].clone();
+    schema
+}
+
 /// Returns the schema of what threads used up.
 fn used(cost: CostKind) -> Value {
     let mut schema = json!({

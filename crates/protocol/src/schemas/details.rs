@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::costs::{CostKind, usage};
+use super::costs::{CostKind, usage, usage_of_any_cost};
 use super::{integer, nullable, reference, string};
 use crate::ids::CasRef;
 
@@ -23,6 +23,43 @@ pub const DETAILS: [CasRef; 1 << DetailField::ALL.len()] = [
     CasRef::from_digits(b"FJMATZFN0J2M6"),
     CasRef::from_digits(b"DMWT2JT26RNH2"),
 ];
+
+/// The type of details with a field that no [`DetailField`] stands for. Its schema is put into a store with the first such
+/// node.
+pub const DETAIL_EXTENDED: CasRef = CasRef::from_digits(b"DNPTXNNXE3ZQW");
+
+/// Tells whether the agent kit stores details under a type.
+#[must_use]
+pub fn is_detail(type_hash: CasRef) -> bool {
+    type_hash == DETAIL_EXTENDED || DETAILS.contains(&type_hash)
+}
+
+/// Returns the schema of [`DETAIL_EXTENDED`]: every field may be absent that few details have.
+#[must_use]
+pub fn detail_extended() -> Value {
+    let mut schema = DetailField::schema(&DetailField::ALL);
+    schema["required"] = detail()["required"].clone();
+    schema["properties"]["usage"] = nullable(usage_of_any_cost());
+    schema["properties"]["checks"] = json!({ "type": "array", "items": check_result() });
+    schema
+}
+
+fn check_result() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "command", "durationMs", "output"],
+        "additionalProperties": false,
+        "properties": {
+            "name": string(),
+            "command": { "type": "array", "items": string() },
+            "problem": string(),
+            "exitCode": integer(),
+            "durationMs": integer(),
+            "output": string(),
+            "moreOutput": reference(),
+        },
+    })
+}
 
 /// A field of a detail that few steps need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::diagnostic::Finding;
 use super::fields::{Fields, entries, items, misfit, text};
 use super::graph;
 use super::options;
-use super::{Statuses, work};
+use super::{Statuses, checks, work};
 use crate::ids::RoleName;
 use crate::work::Work;
 use crate::workflow::{Condition, Role, Workflow, name_problem};
@@ -24,7 +24,7 @@ const WORKFLOW_KEYS: [&str; 8] = [
     "supervisor",
     "version",
 ];
-const ROLE_KEYS: [&str; 8] = [
+const ROLE_KEYS: [&str; 9] = [
     "description",
     "goal",
     "capabilities",
@@ -33,6 +33,7 @@ const ROLE_KEYS: [&str; 8] = [
     "frontmatter",
     "meta",
     "extract",
+    "checks",
 ];
 const CONDITION_KEYS: [&str; 2] = ["description", "expression"];
 
@@ -130,6 +131,7 @@ fn role(
         procedure: fields.text("procedure", findings).unwrap_or_default(),
         output: fields.text("output", findings).unwrap_or_default(),
         extract: options::extract(&fields, findings),
+        checks: checks::checks(&fields, work.as_ref(), findings),
         goal: goal?,
         schema: schema?,
         work: work?,

@@ -152,6 +152,7 @@ fn what_may_be_absent_is_empty() {
         output: String::new(),
         schema: json!({ "type": "object" }),
         extract: None,
+        checks: None,
         work: Work::Agent,
     };
     assert_eq!(*role(&loaded, "a"), expected);

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use uwf_durable::{Durability, Piece};
 use uwf_protocol::nodes::Usage;
-use uwf_protocol::run::{KitFailure, Launched};
+use uwf_protocol::run::{Answered, KitFailure, Launched, RunningCheck};
 use uwf_util::mask::Masks;
 
 use super::records::Records;
@@ -18,6 +18,8 @@ const FAILURE: &str = "failure.json";
 const LIVE: &str = "live.jsonl";
 const LAUNCHED: &str = "launched.json";
 const USAGE: &str = "usage.json";
+const ANSWERED: &str = "answered.json";
+const CHECK: &str = "check.json";
 
 /// The files of the attempt that runs, or ran last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -286,6 +288,66 @@ fn mask(file: &Path, masks: &Masks) -> Result<(), StorageError> {
         uwf_durable::remove(file)?;
     }
     Ok(())
+}
+
+/// The files of an answer whose checks run.
+impl Scratch {
+    /// Returns the answer that was accepted and whose checks have not all passed yet.
+    #[must_use]
+    pub fn answered(&self) -> Option<Answered> {
+        self.records.read(ANSWERED)
+    }
+
+    /// Records an answer that was accepted, before its checks run.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_answered(&self, answered: &Answered) -> Result<(), StorageError> {
+        self.records
+            .replace(ANSWERED, answered, Durability::Volatile)
+    }
+
+    /// Removes the record of the answer, because its step is written or its checks have failed.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_answered(&self) -> Result<(), StorageError> {
+        self.records.remove(ANSWERED)
+    }
+
+    /// Returns the check that runs now.
+    #[must_use]
+    pub fn running_check(&self) -> Option<RunningCheck> {
+        self.records.read(CHECK)
+    }
+
+    /// Returns the record of the check that runs. It exists only while one runs.
+    #[must_use]
+    pub fn running_check_file(&self) -> PathBuf {
+        self.records.file(CHECK)
+    }
+
+    /// Records that a check runs.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_running_check(&self, check: &RunningCheck) -> Result<(), StorageError> {
+        self.records.replace(CHECK, check, Durability::Volatile)
+    }
+
+    /// Records that no check runs any more.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_running_check(&self) -> Result<(), StorageError> {
+        self.records.remove(CHECK)
+    }
+
+    /// Returns the file that gets what a check prints. Its path leaves this crate since the check itself writes there.
+    #[must_use]
+    pub fn check_output_file(&self) -> PathBuf {
+        self.records.file("check-output")
+    }
 }
 
 /// Returns when one of these files was changed last.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use uwf_engine::{AgentFailure, ChildReport, StepReport, ThreadStatus};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::Phase;
@@ -67,6 +68,7 @@ pub(super) fn step_rows(report: &StepReport) -> Vec<(&'static str, String)> {
     }
     rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
     rows.extend(refused_row(&report.refused_calls));
+    rows.extend(CheckResult::note(&report.checks).map(|note| ("checks", note)));
     if !report.left_running.is_empty() {
         let name = if report.kept_running {
             "running"

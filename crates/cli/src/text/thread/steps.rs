@@ -1,6 +1,7 @@
 //! The steps of one thread.
 
 use uwf_engine::{AttemptView, ChildOfStep, StartEntry, StepEntry, StepsEntry, StepsView};
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::workflow::reserved;
@@ -55,7 +56,8 @@ fn step_row(step: &StepEntry) -> Vec<String> {
     let extraction = step.extraction.as_ref().and_then(Extraction::note);
     let notes = extraction
         .into_iter()
-        .chain(RefusedCalls::note(&step.refused_calls));
+        .chain(RefusedCalls::note(&step.refused_calls))
+        .chain(CheckResult::note(&step.checks));
     let agent = notes.fold(step.agent.clone(), |agent, note| {
         format!("{agent} ({note})")
     });

@@ -5,6 +5,7 @@ use uwf_engine::{
     FamilyEvent, HeldBy, OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn,
     ThreadStatus, Working,
 };
+use uwf_protocol::checks::CheckResult;
 use uwf_protocol::nodes::Usage;
 use uwf_util::text::{cut_line, one_line};
 use uwf_util::time;
@@ -122,7 +123,12 @@ fn step_line(step: &TailStep) -> String {
     let took = took.map_or_else(String::new, |took| format!(" after {took}"));
     let usage = step.usage.as_ref().and_then(Usage::note);
     let usage = usage.map_or_else(String::new, |usage| format!(", {usage}"));
-    format!("-- {} is done{took}{usage}: step {}", step.role, step.step)
+    let checks = CheckResult::note(&step.checks);
+    let checks = checks.map_or_else(String::new, |note| format!(", {note}"));
+    format!(
+        "-- {} is done{took}{usage}{checks}: step {}",
+        step.role, step.step
+    )
 }
 
 /// Says why nothing follows, and what to type next.

@@ -65,6 +65,7 @@ impl World {
             cwd: Some("/".to_owned()),
             parent: None,
             run: None,
+            check_files: Vec::new(),
         };
         let head = self.put(schemas::START_NODE, &serde_json::to_value(start).unwrap());
         let thread = ThreadId::new(u64::try_from(NOW - age_ms).unwrap(), 1);
@@ -117,6 +118,7 @@ impl World {
             turns,
             usage: None,
             refused_calls: Vec::new(),
+            checks: Vec::new(),
             files: None,
             extraction: Extraction {
                 method,

@@ -2,6 +2,7 @@
 
 use uwf_cas_fs::Batch;
 use uwf_moderator::Assignment;
+use uwf_protocol::checks::PinnedFile;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::work::{Player, alone};
@@ -13,7 +14,7 @@ use crate::person_message::MessageContext;
 use crate::run::contract;
 use crate::run::pipelines::put_start;
 use crate::thread::{Thread, graph_of};
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, Site, check_files, tags};
 
 /// Makes child threads, all in one change of the state. What a person said to their parent follows their tasks. Their parent is locked by this process, so nobody else makes them.
 pub(super) fn make(
@@ -36,10 +37,12 @@ pub(super) fn make(
             Player::Workflow(workflow) => Some(workflow),
             Player::Role(_) => None,
         };
+        let cwd = directory.display().to_string();
         let start = StartNode {
+            check_files: check_files_of(site, thread, program, &cwd)?,
             workflow: workflow_of(&mut batch, thread, child, now_ms)?,
             prompt: task.compose(words),
-            cwd: Some(directory.display().to_string()),
+            cwd: Some(cwd),
             parent: Some(child.parent.clone()),
             run: None,
         };
@@ -59,6 +62,23 @@ pub(super) fn make(
         site.log_line(tags::THREAD_CREATED, &message, Some(child), None);
     }
     Ok(())
+}
+
+/// Returns the files of a child's checks. In the directory of the parent, they are as they were when the parent started.
+fn check_files_of(
+    site: &Site,
+    thread: &Thread,
+    program: Option<CasRef>,
+    cwd: &str,
+) -> Result<Vec<PinnedFile>, EngineError> {
+    let parent = &thread.start;
+    let known = match parent.cwd.as_deref() == Some(cwd) {
+        true => parent.check_files.as_slice(),
+        false => &[],
+    };
+    // A role alone has no checks but those of the workflow that it is in.
+    let workflow = program.unwrap_or(parent.workflow);
+    check_files::pin(&site.store, workflow, Some(cwd), known)
 }
 
 /// Returns the workflow of a child. That of a role alone is put first.

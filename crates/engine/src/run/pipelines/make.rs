@@ -183,6 +183,7 @@ fn put(
         cwd: Some(cwd),
         parent: None,
         run: Some(run),
+        check_files: Vec::new(),
     };
     let start = serde_json::to_value(&start).expect("a start node is plain data");
     let start = batch.put(schemas::START_NODE_OF_RUN, &start, now_ms)?;

@@ -28,7 +28,7 @@ use crate::register::{Finder, Place, put_pipeline, store};
 use crate::run::cycle::{Pace, StepOptions, step_untold};
 use crate::run::kill::kill;
 use crate::thread::Thread;
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, check_files, tags};
 
 /// The status of a child that a person ended.
 const CANCELLED: &str = "cancelled";
@@ -271,10 +271,12 @@ impl Playing<'_> {
             Ok(workflow) => workflow,
             Err(failure) => return Ok(Err(failure)),
         };
+        let cwd = self.around.workspace.path().display().to_string();
         let start = StartNode {
+            check_files: check_files::pin(&site.store, workflow, Some(&cwd), &[])?,
             workflow,
             prompt: prompt.to_owned(),
-            cwd: Some(self.around.workspace.path().display().to_string()),
+            cwd: Some(cwd),
             parent: Some(child.parent.clone()),
             run: None,
         };

@@ -12,7 +12,7 @@ use uwf_protocol::schemas;
 use uwf_thread::read_program;
 
 use super::make::{STATE_DIR, put_schemas};
-use crate::{EngineError, Site};
+use crate::{EngineError, Site, check_files};
 
 /// The key of the context that has the task.
 const TASK: &str = "task";
@@ -34,11 +34,18 @@ pub(crate) fn put_start(
             put_schemas(batch, now_ms)?;
             let run = put_run(batch, (thread, &pipeline, &start), now_ms)?;
             let run = Some(run);
-            (StartNode { run, ..start }, schemas::START_NODE_OF_RUN)
+            let check_files = Vec::new();
+            let start = StartNode {
+                run,
+                check_files,
+                ..start
+            };
+            (start, schemas::START_NODE_OF_RUN)
         }
         Some(Program::Graph(_)) | None => {
             batch.put(schemas::META, &schemas::start_node_of_child(), now_ms)?;
-            (start, schemas::START_NODE_OF_CHILD)
+            let with_files = check_files::put_schema(batch, &start, now_ms)?;
+            (start, with_files.unwrap_or(schemas::START_NODE_OF_CHILD))
         }
     };
     let payload = serde_json::to_value(&start).expect("a start node is plain data");

@@ -1,0 +1,61 @@
+//! What an agent is told about the checks of its role: before it works, and when they failed.
+
+use serde_json::Value;
+use uwf_protocol::checks::{CheckResult, Checks, line};
+
+use super::deliverable;
+
+/// Returns the section about the checks that will run.
+pub(super) fn section(checks: &Checks) -> String {
+    let commands = checks.run.iter().map(|check| {
+        let command = check.line();
+        match check.name == command {
+            true => format!("- `{command}`\n"),
+            false => format!("- {}: `{command}`\n", check.name),
+        }
+    });
+    let commands: String = commands.collect();
+    format!(
+        "## Checks\n\n\
+         After your answer, these commands run in your working directory. Each must end with exit code 0, or your work does \
+         not count. Do not change the files of the checks themselves.\n\n{commands}"
+    )
+}
+
+/// Returns the message to an agent whose work did not pass the checks.
+#[must_use]
+pub fn failed_checks(failed: &[CheckResult], schema: &Value) -> String {
+    format!(
+        "Your work did not pass the checks.\n\n{}\n\n\
+         Your work is kept. Fix what the checks report, and give your whole answer again.\n\n{}",
+        said_by_checks(failed, usize::MAX),
+        deliverable(schema),
+    )
+}
+
+/// Returns what failed checks say, with at most so many bytes of the end of each output.
+#[must_use]
+pub fn said_by_checks(failed: &[CheckResult], limit: usize) -> String {
+    let parts: Vec<String> = failed.iter().map(|result| said(result, limit)).collect();
+    parts.join("\n\n")
+}
+
+fn said(result: &CheckResult, limit: usize) -> String {
+    let problem = result.problem.as_deref().unwrap_or_default();
+    let command = line(&result.command);
+    let output = result.output.trim_end();
+    let start = output.ceil_char_boundary(output.len().saturating_sub(limit));
+    let output = &output[start..];
+    let what = match result.name == command {
+        true => format!("The check `{command}` failed: {problem}."),
+        false => format!(
+            "The check `{}` (`{command}`) failed: {problem}.",
+            result.name
+        ),
+    };
+    match output.is_empty() {
+        true => what,
+        // The output may have fences of its own.
+        false => format!("{what} The end of its output:\n\n~~~~~~\n{output}\n~~~~~~"),
+    }
+}
