@@ -27,6 +27,7 @@ mod children_seen;
 mod children_told;
 mod cli_agents;
 mod colours;
+mod compaction;
 mod compat;
 mod conditions;
 mod config_and_log;

@@ -269,6 +269,21 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         tools
     }
 
+    /// Asks the model something beside the loop. What it uses up counts; what is said is in no turn.
+    ///
+    /// # Errors
+    /// When the model cannot be asked.
+    pub fn ask_aside(
+        &mut self,
+        messages: &[Message],
+        transcript: &mut Transcript,
+    ) -> Result<String, LlmError> {
+        let request = ChatRequest::plain(messages);
+        let reply = self.client.chat(&request, &mut |_| ())?;
+        self.count(transcript, &reply);
+        Ok(reply.text)
+    }
+
     fn ask(
         &mut self,
         tools: &[ToolSpec],
@@ -291,13 +306,17 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         let reply = self
             .client
             .chat(&request, &mut |text| observe(Observed::Text(text)))?;
+        self.count(transcript, &reply);
+        Ok(reply)
+    }
+
+    fn count(&mut self, transcript: &mut Transcript, reply: &ChatReply) {
         transcript.usage = transcript.usage.plus(&reply.usage);
         transcript.model = reply.model.clone().or(transcript.model.take());
         (self.observe)(Observed::Usage {
             usage: &transcript.usage,
             model: transcript.model.as_deref(),
         });
-        Ok(reply)
     }
 
     /// Looks for a result in an answer without tool calls.
@@ -379,7 +398,8 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         Ok(value)
     }
 
-    fn observe(&mut self, transcript: &mut Transcript, mut turn: Turn) {
+    /// Adds a turn to the transcript.
+    pub fn observe(&mut self, transcript: &mut Transcript, mut turn: Turn) {
         turn.index = u32::try_from(transcript.turns.len()).unwrap_or(u32::MAX);
         (self.observe)(Observed::Turn(&turn));
         transcript.turns.push(turn);

@@ -11,7 +11,7 @@ use uwf_storage::Env;
 use super::proxy::{Proxy, proxy_for};
 use super::talk::{Talk, deepest, is_event_stream};
 use super::wire::Dialect;
-use super::{Answer, CallLimits, ChatReply, ChatRequest, Endpoint, LlmError, Message, tls, wire};
+use super::{CallLimits, ChatReply, ChatRequest, Endpoint, LlmError, Message, tls, wire};
 
 /// How long the smallest call may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(15);
@@ -105,14 +105,7 @@ impl Client {
         self.limits.timeout = limits.timeout.min(PROBE_LIMIT);
         self.limits.tries = 1;
         let messages = [Message::User("Answer with the word ok.".to_owned())];
-        let request = ChatRequest {
-            messages: &messages,
-            tools: &[],
-            answer: Answer::Text,
-            stream: false,
-            max_tokens: None,
-        };
-        let result = self.chat(&request, &mut |_| ());
+        let result = self.chat(&ChatRequest::plain(&messages), &mut |_| ());
         self.limits = limits;
         result.map(|_| ())
     }

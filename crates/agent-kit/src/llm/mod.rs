@@ -96,6 +96,20 @@ pub struct ChatRequest<'a> {
     pub max_tokens: Option<u64>,
 }
 
+impl<'a> ChatRequest<'a> {
+    /// Returns the request for any text, in one piece and without tools.
+    #[must_use]
+    pub fn plain(messages: &'a [Message]) -> Self {
+        Self {
+            messages,
+            tools: &[],
+            answer: Answer::Text,
+            stream: false,
+            max_tokens: None,
+        }
+    }
+}
+
 /// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer<'a> {

@@ -3,6 +3,7 @@
 //! `uwf-builtin [options] <thread> <role>`. The tool loop is the kit's, one round at a time: between rounds the
 //! conversation is saved, and the limits of time and turns are checked.
 
+mod compaction;
 mod instructions;
 mod options;
 mod result_schema;
@@ -23,6 +24,7 @@ use uwf_storage::{Env, Root};
 
 use crate::call;
 use crate::chat::{self, Session};
+use compaction::Compaction;
 use options::Options;
 use result_schema::ResultSchema;
 
@@ -35,7 +37,7 @@ use tools::{Commands, Tools};
 const LABEL: &str = "uwf-builtin";
 
 pub(crate) const USAGE: &str = "uwf-builtin [--model <alias>] [--tools <name>,…] [--allow-shell] \
-    [--allow-outside] [--keep-env <name>]… [--max-turns <number>] [--timeout <duration>] <thread> <role>";
+    [--allow-outside] [--keep-env <name>]… [--max-turns <number>] [--max-context <tokens>] [--timeout <duration>] <thread> <role>";
 
 /// How often tools may be called in one step.
 const MAX_CALLS: u32 = 500;
@@ -147,6 +149,7 @@ impl Builtin<'_> {
             client,
             tools: &mut tools,
             max_turns: options.max_turns,
+            compaction: Compaction::new(options.max_context),
             deadline,
         }
         .run(&mut session);

@@ -8,8 +8,10 @@ use crate::options::{self, Known};
 
 /// How often a model may answer in one step if nothing else is said.
 const MAX_TURNS: u32 = 30;
+/// The smallest window that a model may have, in tokens.
+const LEAST_WINDOW: u64 = 1_000;
 
-pub(crate) const OPTIONS: [Known; 7] = [
+pub(crate) const OPTIONS: [Known; 8] = [
     Known::Valued(
         "--model",
         "The alias of a model of the config; unset: that of agents",
@@ -31,6 +33,10 @@ pub(crate) const OPTIONS: [Known; 7] = [
         "Gives commands a variable that looks like a secret; may be repeated",
     ),
     Known::Valued("--max-turns", "How often the model may answer; unset: 30"),
+    Known::Valued(
+        "--max-context",
+        "How many tokens the model can read; unset: the server tells when it was too much",
+    ),
     Known::Valued("--timeout", "After this time the model is asked no more"),
 ];
 
@@ -47,6 +53,8 @@ pub(super) struct Options {
     pub(super) keep_env: Vec<String>,
     /// How often the model may answer.
     pub(super) max_turns: u32,
+    /// How many tokens the model can read.
+    pub(super) max_context: Option<u64>,
     /// After which time it is asked no more.
     pub(super) timeout: Option<Duration>,
 }
@@ -64,6 +72,7 @@ impl Options {
             reach: Reach::Inside,
             keep_env: Vec::new(),
             max_turns: MAX_TURNS,
+            max_context: None,
             timeout: None,
         };
         let (mut chosen, mut shell) = (None, false);
@@ -80,6 +89,7 @@ impl Options {
                     let number = number.ok_or_else(|| format!("`{value}` is no number of turns"));
                     options.max_turns = number?;
                 }
+                "--max-context" => options.max_context = Some(window(&value)?),
                 _ => options.timeout = Some(options::duration(&value)?),
             }
         }
@@ -98,6 +108,11 @@ impl Options {
         };
         Ok(options)
     }
+}
+
+fn window(value: &str) -> Result<u64, String> {
+    let number = value.parse().ok().filter(|number| *number >= LEAST_WINDOW);
+    number.ok_or_else(|| format!("`{value}` is no number of tokens from {LEAST_WINDOW}"))
 }
 
 fn tools(names: &str) -> Result<Vec<Tool>, String> {

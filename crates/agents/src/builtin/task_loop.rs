@@ -3,15 +3,17 @@
 
 use std::time::Instant;
 
-use uwf_agent_kit::llm::{Client, with_code};
+use uwf_agent_kit::llm::{Client, Message, with_code};
 use uwf_agent_kit::tool_loop::{Finish, LoopResult, Observed, Round, ToolLoop, Transcript};
 use uwf_agent_kit::{AdapterError, LiveFile, ModelUsage, Reply, Task};
 use uwf_protocol::failure::FailureClass;
+use uwf_protocol::nodes::{Turn, TurnRole};
 
 use super::LABEL;
+use super::compaction::{Compacted, Compaction, PROMPT, Parts, size};
 use super::result_schema::ResultSchema;
 use super::tools::Tools;
-use crate::chat::Session;
+use crate::chat::{Session, failed};
 use crate::progress;
 
 /// The tool by which the model submits its result.
@@ -19,6 +21,8 @@ pub(super) const FINISH: &str = "finish";
 
 /// How many answers in a row may have neither a call of a tool nor an accepted result.
 const CORRECTIONS: u32 = 4;
+/// How often the model is asked for one summary of a conversation.
+const SUMMARIES: u32 = 3;
 
 /// One task, and what the loop works with.
 pub(super) struct TaskLoop<'a, 'b> {
@@ -27,6 +31,7 @@ pub(super) struct TaskLoop<'a, 'b> {
     pub(super) client: &'a mut Client,
     pub(super) tools: &'a mut Tools<'b>,
     pub(super) max_turns: u32,
+    pub(super) compaction: Compaction,
     pub(super) deadline: Option<Instant>,
 }
 
@@ -106,9 +111,12 @@ impl TaskLoop<'_, '_> {
                 return Err(out_of_time());
             }
             tool_loop.tools.turns_left = self.max_turns - turn - 1;
-            let round = tool_loop.round(&mut session.messages, transcript);
-            session.save()?;
-            match round.map_err(|error| crate::chat::failed(&error))? {
+            let mut room = Room {
+                task: self.task,
+                compaction: &mut self.compaction,
+                tool_loop: &mut tool_loop,
+            };
+            match room.round(session, transcript)? {
                 Round::Done(LoopResult::Data(value)) => {
                     return result_schema.answer(&value).map_err(AdapterError::failed);
                 }
@@ -121,6 +129,95 @@ impl TaskLoop<'_, '_> {
             }
         }
         Err(out_of_turns(self.max_turns))
+    }
+}
+
+/// A round of the loop, for which room is made in the conversation if it is too long.
+struct Room<'a, 'l, 't> {
+    task: &'a Task,
+    compaction: &'a mut Compaction,
+    tool_loop: &'a mut ToolLoop<'l, Tools<'t>>,
+}
+
+impl Room<'_, '_, '_> {
+    fn round(
+        &mut self,
+        session: &mut Session,
+        transcript: &mut Transcript,
+    ) -> Result<Round, AdapterError> {
+        if self.compaction.is_due(&session.messages) {
+            self.make(session, transcript)?;
+        }
+        loop {
+            let before = transcript.clone();
+            let round = self.tool_loop.round(&mut session.messages, transcript);
+            session.save()?;
+            let error = match round {
+                Ok(round) => {
+                    let messages = &session.messages;
+                    self.compaction.answered(&before, transcript, messages);
+                    return Ok(round);
+                }
+                Err(error) => error,
+            };
+            let is_too_long = error.class() == FailureClass::ContextTooLong;
+            let may = is_too_long && self.compaction.may_go_on();
+            if !(may && self.make(session, transcript)?) {
+                return Err(failed(&error));
+            }
+        }
+    }
+
+    /// Makes the conversation shorter, on the disk, too. Returns whether that was possible.
+    fn make(
+        &mut self,
+        session: &mut Session,
+        transcript: &mut Transcript,
+    ) -> Result<bool, AdapterError> {
+        let (messages, said) = match self.compaction.compact(&session.messages) {
+            None => return Ok(false),
+            Some(Compacted::Cut(messages)) => {
+                let said = "Older results of tools were cut.".to_owned();
+                (messages, said)
+            }
+            Some(Compacted::Summarize(parts)) => {
+                let most = size(&session.messages) / 2;
+                let summary = self.summary(&parts, most, transcript)?;
+                let said = format!("This summary took the place of its older part:\n\n{summary}");
+                (parts.with_summary(&self.task.prompt, &summary), said)
+            }
+        };
+        session.replace(messages)?;
+        let turn = Turn::spoken(
+            TurnRole::User,
+            &format!("The conversation was too long for the model. {said}"),
+        );
+        self.tool_loop.observe(transcript, turn);
+        Ok(true)
+    }
+
+    /// Lets the model summarize the older part. If that is too long, too, less of it must do.
+    fn summary(
+        &mut self,
+        parts: &Parts,
+        most: usize,
+        transcript: &mut Transcript,
+    ) -> Result<String, AdapterError> {
+        let mut most = most;
+        for _ in 0..SUMMARIES {
+            let messages = [
+                Message::System(PROMPT.to_owned()),
+                Message::User(parts.material(most)),
+            ];
+            match self.tool_loop.ask_aside(&messages, transcript) {
+                Ok(text) if text.trim().is_empty() => {}
+                Ok(text) => return Ok(text),
+                Err(error) if error.class() == FailureClass::ContextTooLong => most /= 2,
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        let message = "the conversation is too long for the model, and could not be summarized";
+        Err(AdapterError::failed(message).class(FailureClass::ContextTooLong))
     }
 }
 

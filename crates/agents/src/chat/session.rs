@@ -74,23 +74,42 @@ impl Session {
     /// # Errors
     /// When they cannot be written.
     pub(crate) fn save(&mut self) -> Result<(), AdapterError> {
-        self.try_save().map_err(|error| {
-            AdapterError::failed(format!("the session could not be kept: {error}"))
-        })
+        self.try_save().map_err(|error| not_kept(&error))
+    }
+
+    /// Replaces all messages, on the disk, too. A crash leaves the old ones or the new ones.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn replace(&mut self, messages: Vec<Message>) -> Result<(), AdapterError> {
+        let replaced = self.sessions.replace_messages(&self.id, &self.lines(&messages));
+        replaced.map_err(|error| not_kept(&error))?;
+        self.saved = messages.len();
+        self.messages = messages;
+        Ok(())
+    }
+
+    /// Returns messages as they are saved, without secrets.
+    fn lines(&self, messages: &[Message]) -> String {
+        let line = |message| {
+            let message = serde_json::to_value(message).expect("a message is plain data");
+            self.masks.json(&message).to_string()
+        };
+        messages.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
     fn try_save(&mut self) -> Result<(), StorageError> {
-        let lines: Vec<String> = self.messages[self.saved..]
-            .iter()
-            .map(|message| serde_json::to_value(message).expect("a message is plain data"))
-            .map(|message| self.masks.json(&message).to_string())
-            .collect();
-        if !lines.is_empty() {
-            self.sessions.append_messages(&self.id, &lines.join("\n"))?;
+        let new = &self.messages[self.saved..];
+        if !new.is_empty() {
+            self.sessions.append_messages(&self.id, &self.lines(new))?;
             self.saved = self.messages.len();
         }
         Ok(())
     }
+}
+
+fn not_kept(error: &StorageError) -> AdapterError {
+    AdapterError::failed(format!("the session could not be kept: {error}"))
 }
 
 /// Returns the calls of the last answer that have no result.

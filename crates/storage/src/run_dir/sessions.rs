@@ -113,6 +113,19 @@ impl Sessions {
         Ok(uwf_durable::append_line(&file, lines)?)
     }
 
+    /// Replaces all messages of a session, durably: a crash leaves the old ones or the new ones.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn replace_messages(&self, session: &str, lines: &str) -> Result<(), StorageError> {
+        let (file, text) = (self.messages_file(session), format!("{lines}\n"));
+        Ok(uwf_durable::replace(
+            &file,
+            text.as_bytes(),
+            Durability::Durable,
+        )?)
+    }
+
     /// Returns the file with the last known usage of sessions. Its path leaves this crate since only the adapters of tools
     /// that count usage by session know its content.
     #[must_use]
