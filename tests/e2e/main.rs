@@ -94,6 +94,7 @@ mod processes;
 mod pty;
 mod races;
 mod readme;
+mod recaps;
 mod recipes;
 mod recordings;
 mod reference;

@@ -5,19 +5,18 @@
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, env};
-use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::checks;
-use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::nodes::{StartNode, StepNode};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::policy::{ContextPolicy, SessionPolicy};
 use uwf_protocol::workflow::Role;
 use uwf_storage::{Env, Root, RunDir, State};
-use uwf_thread::{
-    Head, answer, output, read_program, read_start, read_step, steps, summarize, text,
-};
+use uwf_thread::{Head, read_program, read_start, read_step, summarize, text};
 
 use crate::KitError;
 use crate::extract::RoleSchema;
-use crate::prompt::{self, BUDGET, Budget, History, Inputs, PastStep};
+use crate::past::{self, Overflow};
+use crate::prompt::{self, Budget, History, Inputs};
 
 /// The place of a step in its thread, and what its prompt is made of.
 pub struct Context {
@@ -43,6 +42,8 @@ pub struct Context {
     pub visit: u64,
     /// The past as the prompt shows it.
     pub history: History,
+    /// What a recap has to be about before the prompt can show one: the steps that do not fit.
+    pub overflow: Option<Overflow>,
     /// The step to replace as the prompt shows it, in a poke.
     pub earlier: Option<String>,
 }
@@ -71,8 +72,17 @@ impl Context {
 pub enum Past {
     /// The steps since its last one. Its session has the rest.
     SinceLastStep,
-    /// All that fits, as on its first visit, because its session is lost.
+    /// All that fits, as on its first visit, because its session is lost or a new one is wanted.
     Whole,
+}
+
+/// What a prompt shows of the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Showing {
+    /// Which steps.
+    pub past: Past,
+    /// How much of them, if neither the role nor its workflow says it.
+    pub usual: ContextPolicy,
 }
 
 /// Reads the context of a call.
@@ -85,7 +95,7 @@ pub fn read(
     root: &Root,
     store: &Store,
     run: &RunDir,
-    past: Past,
+    showing: Showing,
 ) -> Result<Context, KitError> {
     let head = head(call, environment, root)?;
     let start_hash = Head::read(store, head)?.start();
@@ -99,15 +109,22 @@ pub fn read(
     })?;
     let summary = summarize(store, run.ledger.chain_summary().as_ref(), head)?;
     let visits = summary.visits_of(&call.role);
-    let knows_past = visits > 0 && past == Past::SinceLastStep;
-    let history = history(store, &summary, &call.role, knows_past)?;
+    let is_fresh = role.session == Some(SessionPolicy::Fresh);
+    let is_known = visits > 0 && showing.past == Past::SinceLastStep && !is_fresh;
+    let policy = role.context.or(program.context()).or(showing.usual);
+    let chain = past::Chain {
+        store,
+        summary: &summary,
+        known_by: is_known.then_some(&call.role),
+    };
+    let (history, overflow) = chain.history(&run.recaps.all(), policy)?;
     let replaces = replaces(call, environment)?;
     let step = summary.steps + 1;
     Ok(Context {
         head,
         replaces,
         earlier: replaces
-            .map(|replaced| earlier(store, step, replaced))
+            .map(|replaced| earlier(store, step, replaced, policy))
             .transpose()?,
         start_hash,
         start,
@@ -121,6 +138,7 @@ pub fn read(
         step,
         visit: visits + 1,
         history,
+        overflow,
     })
 }
 
@@ -175,50 +193,15 @@ fn replaces(call: &AgentCall, environment: &Env) -> Result<Option<CasRef>, KitEr
     Ok(given.map(str::parse).transpose()?)
 }
 
-/// Collects the steps to show: all that fit on a first visit, later those since the role's last step.
-fn history(
-    store: &Store,
-    summary: &ChainSummary,
-    role: &RoleName,
-    knows_past: bool,
-) -> Result<History, KitError> {
-    let mut budget = Budget::new(BUDGET);
-    let mut history = History::default();
-    let mut has_room = true;
-    let numbers = (1..=summary.steps).rev();
-    for (number, step) in numbers.zip(steps(store, summary.head)) {
-        let step = step?.node;
-        if knows_past && step.role == *role {
-            history.own = Some((number, output(store, &step)?));
-            break;
-        }
-        has_room = has_room && budget.push(&past_step(store, number, &step)?);
-        if !has_room {
-            history.left_out += 1;
-        }
-        if !has_room && !knows_past {
-            history.left_out = number;
-            break;
-        }
-    }
-    history.steps = budget.into_texts();
-    Ok(history)
-}
-
 /// Returns the step to replace as a text, within the budget of the history.
-fn earlier(store: &Store, number: u64, hash: CasRef) -> Result<String, KitError> {
+fn earlier(
+    store: &Store,
+    number: u64,
+    hash: CasRef,
+    policy: ContextPolicy,
+) -> Result<String, KitError> {
     let step = read_step(store, hash)?.node;
-    let mut budget = Budget::new(BUDGET);
-    budget.push(&past_step(store, number, &step)?);
+    let mut budget = Budget::new(policy.most_chars());
+    budget.push(&past::past_step(store, number, &step)?);
     Ok(budget.into_texts().concat())
-}
-
-fn past_step(store: &Store, number: u64, step: &StepNode) -> Result<PastStep, KitError> {
-    Ok(PastStep {
-        number,
-        role: step.role.clone(),
-        agent: step.agent.clone(),
-        output: output(store, step)?,
-        content: answer(store, &store.need(step.detail)?.payload)?,
-    })
 }

@@ -162,7 +162,8 @@ impl Conversation {
         });
         let asked = message.as_deref().unwrap_or(&task.prompt);
         let extracted = extract(&reply.text, asked, schema).ok()?;
-        (self.usage, self.answer_of) = (used, attempt);
+        self.count(used);
+        self.answer_of = attempt;
         self.take(message, Ok(reply), &task.prices).ok()?;
         self.known = self.exchanges.len();
         Some((extracted, self.extraction()))
@@ -333,6 +334,11 @@ impl Conversation {
                 Err(Unfinished::Agent(error))
             }
         }
+    }
+
+    /// Adds what was used up beside the answers.
+    pub fn count(&mut self, usage: Option<Usage>) {
+        self.usage = sum(self.usage.take(), usage);
     }
 
     /// Adds what the model used up. It cost what the agent tells, or else what its tokens cost.

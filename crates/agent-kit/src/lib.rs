@@ -23,9 +23,12 @@ mod checks;
 mod error;
 mod files;
 mod masked;
+mod past;
+mod recap;
 mod session;
 
 pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, Unread};
 pub use error::KitError;
 pub use live_file::LiveFile;
+pub use past::Overflow;
 pub use serve::{perform, serve};

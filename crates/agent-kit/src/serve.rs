@@ -8,17 +8,17 @@ use uwf_cas_fs::{Store, StoreError};
 use uwf_config::own_secret_masks;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
-use uwf_protocol::config::Snapshots;
+use uwf_protocol::config::Config;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
+use uwf_protocol::policy::SessionPolicy;
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, StorageError, ThreadLock};
 use uwf_util::causes::with_causes;
 use uwf_util::mask::Masks;
-use uwf_util::printable::labelled;
 
 use crate::KitError;
 use crate::adapter::{Adapter, Supervision, Task};
@@ -30,6 +30,7 @@ use crate::extractor::Extractor;
 use crate::files::Files;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt;
+use crate::recap::{Recapper, note};
 use crate::session;
 use failure::{Report, hint_of};
 
@@ -72,8 +73,8 @@ pub fn perform(
         run: root.run(call.thread),
         store: Store::open(root.cas_dir(env)),
         prices: Prices::of(&config.prices),
-        snapshots: config.snapshots,
         masks: own_secret_masks(env),
+        config,
         root,
     };
     // An agent started by an engine has inherited the thread's lock and keeps it even if the engine dies.
@@ -106,8 +107,8 @@ struct Service<'a> {
     root: Root,
     store: Store,
     run: RunDir,
+    config: Config,
     prices: Prices,
-    snapshots: Snapshots,
     /// The secrets of the agent.
     masks: Masks,
 }
@@ -117,7 +118,7 @@ impl Service<'_> {
     fn lock(&self) -> Result<ThreadLock, KitError> {
         if !self.run.exists() {
             // The lock makes the folder of the thread. Fail first if the thread or the role does not exist.
-            self.context(Past::SinceLastStep)?;
+            self.recapper().read(Past::SinceLastStep)?;
         }
         let Some(mut lock) = self.run.lease.acquire_if_free()? else {
             return Err(KitError::Busy {
@@ -136,7 +137,7 @@ impl Service<'_> {
             true => Past::Whole,
             false => Past::SinceLastStep,
         };
-        let context = self.context(past)?;
+        let (context, recapped) = self.recapper().context(past)?;
         run.create().map_err(KitError::from)?;
         run.scratch.clear_live().map_err(KitError::from)?;
         run.scratch.clear_running_check().map_err(KitError::from)?;
@@ -147,9 +148,10 @@ impl Service<'_> {
             false => Opening::Prompt,
         };
         // An agent of no repository, or one whose files cannot be recorded, works all the same.
-        let files = Files::before(&self.snapshots, run, &task);
+        let files = Files::before(&self.config.snapshots, run, &task);
         let started_at_ms = self.env.now_ms();
         let mut conversation = Conversation::of(&run.scratch, &self.masks);
+        conversation.count(recapped);
         let begun = Begun {
             opening,
             started_at_ms,
@@ -268,7 +270,9 @@ impl Service<'_> {
         if let Err(error) = &result
             && conversation.lacks_session(error)
         {
-            *task = self.task_anew(task, error)?;
+            let recapped;
+            (*task, recapped) = self.task_anew(task, error)?;
+            conversation.count(recapped);
             result = conversation.run(adapter, task, schema, &Opening::Prompt, &mut read);
         }
         let asking = Asking {
@@ -314,33 +318,39 @@ impl Service<'_> {
         checking.until_passed(conversation, &mut asking, done)
     }
 
-    fn context(&self, past: Past) -> Result<Context, KitError> {
-        context::read(
-            self.call,
-            self.env,
-            &self.root,
-            &self.store,
-            &self.run,
-            past,
-        )
+    fn recapper(&self) -> Recapper<'_> {
+        Recapper {
+            call: self.call,
+            env: self.env,
+            root: &self.root,
+            store: &self.store,
+            run: &self.run,
+            config: &self.config,
+            prices: &self.prices,
+            masks: &self.masks,
+        }
     }
 
     /// Returns the task for a new session in place of one that is gone. Its prompt covers the thread from its start.
-    fn task_anew(&self, before: &Task, why: &Unfinished) -> Result<Task, KitError> {
-        let note = format!("the session could not go on: {why}; a new one starts");
-        // A closed stderr is no error: this note is for people.
-        let _ = writeln!(io::stderr(), "{}", labelled("note", &note));
+    fn task_anew(
+        &self,
+        before: &Task,
+        why: &Unfinished,
+    ) -> Result<(Task, Option<Usage>), KitError> {
+        note(&format!(
+            "the session could not go on: {why}; a new one starts"
+        ));
         // If the lost session stayed on record, an attempt after a crash would get another prompt than this one.
         let _ = self
             .run
             .sessions
             .forget(&self.call.role, Some(&before.agent));
-        let context = self.context(Past::Whole)?;
-        let task = self.task(&context, before.agent.clone())?;
-        Ok(Task {
+        let (context, recapped) = self.recapper().context(Past::Whole)?;
+        let task = Task {
             session: None,
-            ..task
-        })
+            ..self.task(&context, before.agent.clone())?
+        };
+        Ok((task, recapped))
     }
 
     /// Stores the last answer and the turns, and writes the failure record for the engine. All are best effort: the exit code
@@ -422,10 +432,10 @@ impl Service<'_> {
         } = self;
         let edge_prompt = context::instruction(call, env, store)?;
         let prompt = context.prompt(call, &edge_prompt);
-        let session = run
-            .sessions
-            .of_agent(&call.role, &agent)
-            .filter(|_| context.visit > 1 || context.replaces.is_some());
+        let is_fresh = context.role.session == Some(SessionPolicy::Fresh);
+        let may_go_on = context.replaces.is_some() || (context.visit > 1 && !is_fresh);
+        let session = run.sessions.of_agent(&call.role, &agent);
+        let session = session.filter(|_| may_go_on);
         Ok(Task {
             thread: call.thread,
             role: call.role.clone(),

@@ -82,8 +82,8 @@ mod tests {
                 schemas::WORKFLOW_WITH_CHILDREN,
                 schemas::workflow_with_children(),
             ),
-            (schemas::START_NODE_OF_CHILD, schemas::start_node_of_child()),
             (schemas::WORKFLOW_UNATTENDED, schemas::workflow_unattended()),
+            (schemas::START_NODE_OF_CHILD, schemas::start_node_of_child()),
             (
                 schemas::START_NODE_WITH_FILES,
                 schemas::start_node_with_files(),

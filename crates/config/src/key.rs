@@ -72,6 +72,10 @@ const SUMMARY: Fields = &[
     ("model", Kind::Text),
     ("timeout", Kind::Duration),
 ];
+const CONTEXT: Fields = &[
+    ("maxChars", Kind::Chars),
+    ("older", Kind::Word(&["drop", "summary"])),
+];
 const SNAPSHOTS: Fields = &[("enabled", Kind::Flag), ("maxFileMib", Kind::Count)];
 pub(crate) const PRICE: Fields = &[
     ("input", Kind::Rate),
@@ -93,6 +97,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("limits", Shape::Limits),
     ("supervisor", Shape::Section(SUPERVISOR)),
     ("summary", Shape::Section(SUMMARY)),
+    ("context", Shape::Section(CONTEXT)),
     ("snapshots", Shape::Section(SNAPSHOTS)),
     ("concurrency", Shape::Section(CONCURRENCY)),
     ("maxDepth", Shape::Value(Kind::Count)),

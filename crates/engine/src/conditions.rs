@@ -278,6 +278,7 @@ mod tests {
             graph: IndexMap::from([(NodeName::Start, Edges::InOrder(edges))]),
             limits: Limits::default(),
             supervisor: None,
+            context: uwf_protocol::policy::ContextPolicy::default(),
         };
         let start = StartNode {
             workflow: CasRef::from_u64(1),

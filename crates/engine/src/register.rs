@@ -231,6 +231,7 @@ pub(crate) fn put_in(
         graph: workflow.graph,
         limits: workflow.limits,
         supervisor: workflow.supervisor,
+        context: workflow.context,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
     let is_unattended = type_hash == schemas::WORKFLOW_UNATTENDED;
@@ -267,6 +268,8 @@ fn with_references(
         schema,
         extract: role.extract,
         checks: role.checks.clone(),
+        session: role.session,
+        context: role.context,
     })
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hooks::{Hook, HookEvent};
 use crate::limits::Limits;
-use crate::policy::ExtractPolicy;
+use crate::policy::{ContextPolicy, ExtractPolicy};
 use crate::prices::{ModelPattern, PriceEntry};
 use crate::workflow::WorkflowSupervisor;
 
@@ -58,6 +58,12 @@ pub struct Config {
         skip_serializing_if = "Summary::is_empty"
     )]
     pub summary: Summary,
+    /// How much of what happened prompts show.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "ContextPolicy::is_empty"
+    )]
+    pub context: ContextPolicy,
     /// Snapshots of the files that agents work on.
     #[serde(
         deserialize_with = "null_as_empty",

@@ -10,6 +10,7 @@ use uwf_pipeline::{Pipeline, nodes};
 
 use crate::ids::{CasRef, RoleName};
 use crate::limits::Limits;
+use crate::policy::ContextPolicy;
 use crate::schemas;
 use crate::workflow::{Role, Workflow, WorkflowSupervisor};
 use crate::workflow_stored::{self, StoredError};
@@ -76,6 +77,15 @@ impl Program {
         match self {
             Self::Graph(workflow) => workflow.supervisor.as_ref(),
             Self::Pipeline(_) => None,
+        }
+    }
+
+    /// Returns how much of what happened the prompts of its roles show, as far as the program says it.
+    #[must_use]
+    pub fn context(&self) -> ContextPolicy {
+        match self {
+            Self::Graph(workflow) => workflow.context,
+            Self::Pipeline(_) => ContextPolicy::default(),
         }
     }
 

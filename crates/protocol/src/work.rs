@@ -259,6 +259,7 @@ pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
         ]),
         limits: Limits::default(),
         supervisor: None,
+        context: workflow.context,
     }
 }
 

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use crate::checks::Checks;
 use crate::ids::{CasRef, RoleName, Status};
 use crate::limits::Limits;
-use crate::policy::ExtractPolicy;
+use crate::policy::{ContextPolicy, ExtractPolicy, SessionPolicy};
 use crate::work::Work;
 
 /// The reserved names of a graph.
@@ -46,10 +46,13 @@ pub struct Workflow<S = CasRef> {
     pub limits: Limits,
     /// When a model judges a thread, if the workflow says so.
     pub supervisor: Option<WorkflowSupervisor>,
+    /// How much of what happened the prompts of its roles show, as far as the workflow says it.
+    pub context: ContextPolicy,
 }
 
 impl<S> Workflow<S> {
-    /// Returns its limits by their names, and the keys of its supervisor as `supervisor.<key>`.
+    /// Returns its limits by their names, and the keys of its supervisor and its context as `supervisor.<key>` and
+    /// `context.<key>`.
     #[must_use]
     pub fn limits_by_name(&self) -> IndexMap<String, Value> {
         let entries = |value: Result<Value, serde_json::Error>| match value {
@@ -57,9 +60,17 @@ impl<S> Workflow<S> {
             Ok(_) | Err(_) => Map::new(),
         };
         let limits = entries(serde_json::to_value(&self.limits));
-        let supervisor = entries(serde_json::to_value(&self.supervisor)).into_iter();
-        let supervisor = supervisor.map(|(key, value)| (format!("supervisor.{key}"), value));
-        limits.into_iter().chain(supervisor).collect()
+        let below = |name: &'static str, value| {
+            let entries = entries(value).into_iter();
+            entries.map(move |(key, value)| (format!("{name}.{key}"), value))
+        };
+        let supervisor = below("supervisor", serde_json::to_value(&self.supervisor));
+        let context = below("context", serde_json::to_value(self.context));
+        limits
+            .into_iter()
+            .chain(supervisor)
+            .chain(context)
+            .collect()
     }
 }
 
@@ -92,6 +103,10 @@ pub struct Role<S = CasRef> {
     pub extract: Option<ExtractPolicy>,
     /// The commands that must succeed before an answer counts. Only roles that an agent plays have them.
     pub checks: Option<Checks>,
+    /// Which session its agent gets on a later visit; [`SessionPolicy::Keep`] if absent.
+    pub session: Option<SessionPolicy>,
+    /// How much of what happened its prompt shows, as far as the role says it.
+    pub context: ContextPolicy,
     /// Who does the work.
     pub work: Work<S>,
 }

@@ -30,7 +30,7 @@ pub struct WorkflowDiff {
     pub reordered: Vec<String>,
     /// The conditions that were added, removed or changed.
     pub conditions: Vec<Named<String>>,
-    /// The limits that were added, removed or changed, also those of the supervisor.
+    /// The limits that were added, removed or changed, also those of the supervisor and the context.
     pub limits: Vec<Named<Value>>,
 }
 
@@ -185,6 +185,8 @@ fn fields<S: PartialEq>(old: &Role<S>, new: &Role<S>) -> Vec<&'static str> {
         ("frontmatter", old.schema == new.schema),
         ("extract", old.extract == new.extract),
         ("checks", old.checks == new.checks),
+        ("session", old.session == new.session),
+        ("context", old.context == new.context),
     ];
     let of_work = work::compared(&old.work, &new.work);
     let compared = compared.into_iter().chain(of_work);

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::ids::{CasRef, RoleName};
+use crate::policy::{ContextPolicy, SessionPolicy};
 use crate::work::Work;
 use crate::workflow::{Edges, ListEdge, NodeName, Role, Target, Workflow};
 use crate::workflow_stored::work as stored_work;
@@ -33,6 +34,8 @@ pub fn with_schemas(
             schema: schemas.get(name).cloned().unwrap_or_default(),
             extract: role.extract,
             checks: role.checks.clone(),
+            session: role.session,
+            context: role.context,
             work: as_written(&role.work),
         };
         (name.clone(), role)
@@ -45,6 +48,7 @@ pub fn with_schemas(
         graph: stored.graph.clone(),
         limits: stored.limits.clone(),
         supervisor: stored.supervisor.clone(),
+        context: stored.context,
     })
 }
 
@@ -83,6 +87,7 @@ pub fn to_file(workflow: &Workflow<Value>) -> Value {
     if let Some(supervisor) = &workflow.supervisor {
         file.insert("supervisor".to_owned(), json!(supervisor));
     }
+    insert_context(&mut file, workflow.context);
     file.insert("roles".to_owned(), Value::Object(roles(workflow)));
     if !workflow.conditions.is_empty() {
         let conditions = workflow.conditions.iter().map(|(name, condition)| {
@@ -148,6 +153,12 @@ fn role_fields(role: &Role<Value>) -> Value {
     if let Some(checks) = &role.checks {
         fields.insert("checks".to_owned(), json!(checks));
     }
+    insert(
+        &mut fields,
+        "session",
+        role.session.map(SessionPolicy::as_str),
+    );
+    insert_context(&mut fields, role.context);
     fields.extend(stored_work::write(&role.work));
     // The schema of branches cannot be chosen.
     if !matches!(role.work, Work::Branches(_)) {
@@ -182,6 +193,12 @@ fn list_edge(edge: &ListEdge) -> Value {
     insert(&mut fields, "prompt", edge.prompt.as_deref());
     insert(&mut fields, "location", edge.location.as_deref());
     Value::Object(fields)
+}
+
+fn insert_context(fields: &mut Map<String, Value>, context: ContextPolicy) {
+    if !context.is_empty() {
+        fields.insert("context".to_owned(), json!(context));
+    }
 }
 
 /// Adds a text, unless it is empty: then it need not stand in the file.

@@ -5,10 +5,13 @@
 //! 3. A workflow with more, such as limits, is stored in the second form with the options added.
 //! 4. A workflow with a supervisor, or with a role that is played by other threads, is stored in the third form with the
 //!    supervisor and the work of such roles added.
-//! 5. A workflow with a role that has checks is stored in the fourth form with the checks added.
+//! 5. A workflow with a role that has checks, or that says which session its agent gets or how much history prompts show, is
+//!    stored in the fourth form with that added.
 //!
 //! The store sorts the keys of a payload. So the order of roles, nodes and statuses is lost, and nothing may depend on it.
 
+#[cfg(test)]
+mod tests;
 pub(crate) mod work;
 
 use indexmap::IndexMap;
@@ -18,7 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::checks::Checks;
 use crate::ids::{CasRef, IdError, RoleName, Status};
 use crate::limits::Limits;
-use crate::policy::ExtractPolicy;
+use crate::policy::{ContextPolicy, ExtractPolicy, SessionPolicy};
 use crate::schemas;
 use crate::work::Work;
 use crate::workflow::{
@@ -69,6 +72,9 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     if let Some(supervisor) = &workflow.supervisor {
         payload["supervisor"] = json!(supervisor);
     }
+    if !workflow.context.is_empty() {
+        payload["context"] = json!(workflow.context);
+    }
     let type_hash = match (is_unattended, is_newest) {
         (true, _) => schemas::WORKFLOW_UNATTENDED,
         (false, true) => schemas::WORKFLOW_WITH_CHILDREN,
@@ -77,15 +83,18 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     (type_hash, payload)
 }
 
-/// Tells whether the workflow says something that only the fifth form can store.
-fn is_unattended(workflow: &Workflow<CasRef>) -> bool {
-    workflow.roles.values().any(|role| role.checks.is_some())
-}
-
 /// Tells whether the workflow has options that only the third form can store.
 fn has_options(workflow: &Workflow<CasRef>) -> bool {
     let has_option = |role: &Role<CasRef>| role.extract.is_some();
     !workflow.limits.is_empty() || workflow.roles.values().any(has_option)
+}
+
+/// Tells whether the workflow says something that only the fifth form can store.
+fn is_unattended(workflow: &Workflow<CasRef>) -> bool {
+    let says = |role: &Role<CasRef>| {
+        role.checks.is_some() || role.session.is_some() || !role.context.is_empty()
+    };
+    !workflow.context.is_empty() || workflow.roles.values().any(says)
 }
 
 /// Returns the workflow that a node holds, given the node's type.
@@ -116,6 +125,7 @@ pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRe
         graph,
         limits: stored.limits,
         supervisor: stored.supervisor,
+        context: stored.context,
     })
 }
 
@@ -134,6 +144,12 @@ fn payload(workflow: &Workflow<CasRef>, schema_key: &str) -> Value {
         }
         if let Some(checks) = &role.checks {
             payload["checks"] = json!(checks);
+        }
+        if let Some(session) = role.session {
+            payload["session"] = session.as_str().into();
+        }
+        if !role.context.is_empty() {
+            payload["context"] = json!(role.context);
         }
         if let Some(fields) = payload.as_object_mut() {
             fields.extend(work::write(&role.work));
@@ -192,6 +208,8 @@ struct StoredWorkflow {
     limits: Limits,
     #[serde(default)]
     supervisor: Option<WorkflowSupervisor>,
+    #[serde(default)]
+    context: ContextPolicy,
 }
 
 #[derive(Deserialize)]
@@ -205,6 +223,9 @@ struct StoredRole {
     frontmatter: CasRef,
     extract: Option<ExtractPolicy>,
     checks: Option<Checks>,
+    session: Option<SessionPolicy>,
+    #[serde(default)]
+    context: ContextPolicy,
     #[serde(flatten)]
     work: StoredWork,
 }
@@ -242,6 +263,8 @@ impl StoredRole {
             schema: self.frontmatter,
             extract: self.extract,
             checks: self.checks,
+            session: self.session,
+            context: self.context,
             work: work.ok_or_else(|| StoredError::Work(name.clone()))?,
         })
     }
@@ -299,6 +322,3 @@ fn destination(text: &str) -> Result<Destination, IdError> {
         _ => text.parse().map(Destination::Role),
     }
 }
-
-#[cfg(test)]
-mod tests;

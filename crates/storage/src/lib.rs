@@ -39,7 +39,8 @@ pub use registry_history::{NameChange, RegistryHistory};
 pub use root::{Root, is_of_root};
 pub use run_dir::{
     Acquired, BeforeStep, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused,
-    RunDir, RunWatch, Scratch, Sessions, SnapshotNotes, SnapshotRecord, Snapshots, ThreadLock,
+    Recaps, RunDir, RunWatch, Scratch, Sessions, SnapshotNotes, SnapshotRecord, Snapshots,
+    ThreadLock,
 };
 pub use run_log::RunLog;
 pub use run_root::{RunRoot, ThreadPlace, WriteParts};

@@ -14,6 +14,7 @@ mod ledger;
 mod origin;
 mod outbox;
 mod pause;
+mod recaps;
 mod records;
 mod run_watch;
 mod scratch;
@@ -25,6 +26,7 @@ pub use ledger::Ledger;
 pub use origin::{ForkOrigin, Origin};
 pub use outbox::Outbox;
 pub use pause::{Pause, Paused};
+pub use recaps::Recaps;
 pub use run_watch::RunWatch;
 pub use scratch::Scratch;
 pub use sessions::Sessions;
@@ -46,6 +48,8 @@ pub struct RunDir {
     pub scratch: Scratch,
     /// The conversations of agents.
     pub sessions: Sessions,
+    /// What models wrote about its steps, for prompts.
+    pub recaps: Recaps,
     /// The usage of the thread, and its raised limits.
     pub ledger: Ledger,
     /// Whether a person paused the thread.
@@ -66,6 +70,7 @@ impl RunDir {
             outbox: Outbox::of(records.clone()),
             scratch: Scratch::of(records.clone()),
             sessions: Sessions::of(records.clone()),
+            recaps: Recaps::of(records.clone()),
             ledger: Ledger::of(records.clone()),
             pause: Pause::of(records.clone()),
             origin: Origin::of(records.clone()),

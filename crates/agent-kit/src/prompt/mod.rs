@@ -14,7 +14,7 @@ use uwf_protocol::workflow::Role;
 pub use checks::{failed_checks, said_by_checks};
 pub use deliverable::deliverable;
 pub(crate) use deliverable::{REPORT, stand_ins};
-pub use history::{BUDGET, Budget, History, PastStep};
+pub use history::{Budget, History, PastStep};
 
 /// Everything that a prompt is made of.
 #[derive(Debug, Clone)]

@@ -1,5 +1,6 @@
 //! Whole prompts, as agents get them.
 
+use uwf_protocol::policy::ContextPolicy;
 use uwf_protocol::work::Work;
 
 use super::*;
@@ -16,6 +17,8 @@ fn role() -> Role {
         schema: schemas::OBJECT,
         extract: None,
         checks: None,
+        session: None,
+        context: ContextPolicy::default(),
         work: Work::Agent,
     }
 }
@@ -118,9 +121,10 @@ Begin.
 
 #[test]
 fn a_first_visit_shows_what_happened_with_contents() {
-    let mut budget = Budget::new(BUDGET);
+    let mut budget = Budget::new(32_000);
     assert!(budget.push(&past(2, "reviewer", "# Findings\n\nNone.")));
     let history = History {
+        recap: None,
         steps: budget.into_texts(),
         left_out: 1,
         own: None,
@@ -153,10 +157,11 @@ None.
 
 #[test]
 fn a_later_visit_shows_only_what_is_new() {
-    let mut budget = Budget::new(BUDGET);
+    let mut budget = Budget::new(32_000);
     assert!(budget.push(&past(2, "reviewer", "Too short.")));
     let own = Some((1, json!({ "plan": "p" })));
     let history = History {
+        recap: None,
         steps: budget.into_texts(),
         left_out: 0,
         own,

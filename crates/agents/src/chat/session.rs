@@ -82,7 +82,9 @@ impl Session {
     /// # Errors
     /// When they cannot be written.
     pub(crate) fn replace(&mut self, messages: Vec<Message>) -> Result<(), AdapterError> {
-        let replaced = self.sessions.replace_messages(&self.id, &self.lines(&messages));
+        let replaced = self
+            .sessions
+            .replace_messages(&self.id, &self.lines(&messages));
         replaced.map_err(|error| not_kept(&error))?;
         self.saved = messages.len();
         self.messages = messages;

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 use uwf_agent_kit::Supervision;
-use uwf_agent_kit::context::{self, Context, Past};
+use uwf_agent_kit::context::{self, Context, Past, Showing};
 use uwf_cas_fs::Store;
 use uwf_config::own_secret_masks;
 use uwf_protocol::agent::{AgentCall, parse_answer};
@@ -128,9 +128,14 @@ impl RecordedCall {
         let read = || {
             let root = Root::resolve(None, env)?;
             let run = root.run(call.thread);
+            let config = uwf_config::load(&root)?.unwrap_or_default();
+            let showing = Showing {
+                past: Past::SinceLastStep,
+                usual: config.context,
+            };
             let store = Store::open(root.cas_dir(env));
             Ok::<_, uwf_agent_kit::KitError>(Self {
-                context: context::read(call, env, &root, &store, &run, Past::SinceLastStep)?,
+                context: context::read(call, env, &root, &store, &run, showing)?,
                 instruction: context::instruction(call, env, &store)?,
                 call: call.clone(),
                 store,

@@ -12,6 +12,7 @@ use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::nodes::{Detail, StepNode};
+use uwf_protocol::policy::ContextPolicy;
 use uwf_protocol::run::{Attempt, KitFailure};
 use uwf_protocol::work::Work;
 use uwf_protocol::workflow::{Role, Workflow};
@@ -60,6 +61,8 @@ impl World {
             schema,
             extract: None,
             checks: None,
+            session: None,
+            context: ContextPolicy::default(),
             work: Work::Agent,
         };
         let workflow = Workflow {
@@ -73,6 +76,7 @@ impl World {
             graph: IndexMap::new(),
             limits: Limits::default(),
             supervisor: None,
+            context: ContextPolicy::default(),
         };
         let (type_hash, payload) = workflow_stored::to_payload(&workflow);
         let workflow = store.put(type_hash, &payload, NOW).unwrap();

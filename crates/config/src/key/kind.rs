@@ -4,11 +4,15 @@ use serde_json::Value;
 use uwf_protocol::agent::env;
 use uwf_protocol::endpoint;
 use uwf_protocol::limits;
+use uwf_protocol::policy::ContextPolicy;
 use uwf_protocol::prices::Rate;
 use uwf_util::time;
 
 /// The highest number of agents that may run at once. A step looks at a lock file for each of them.
 const MAX_COUNT: u32 = 1_000;
+
+/// The highest number of characters.
+const MAX_CHARS: u32 = 10_000_000;
 
 /// The error for a value in the place of variables.
 const NO_VARIABLES: &str = "a mapping of variables is needed here; `uwf config set agents.<name>.env.<variable> <value>` sets one";
@@ -31,6 +35,8 @@ pub(crate) enum Kind {
     VariableList,
     /// A whole number from 1 to [`MAX_COUNT`].
     Count,
+    /// A number of characters.
+    Chars,
     /// `true` or `false`.
     Flag,
     /// The value of a limit.
@@ -47,7 +53,7 @@ impl Kind {
         let value = match self {
             Self::Limit => limit(key, text)?.value(),
             // `problem_with` refuses a text of the wrong kind.
-            Self::Count | Self::Flag | Self::Rate => {
+            Self::Count | Self::Chars | Self::Flag | Self::Rate => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
             }
             Self::TextList => list(text, "[\"-v\"]")?,
@@ -92,16 +98,8 @@ impl Kind {
                 let rate = plain(value).parse::<Rate>();
                 rate.err().map(|error| error.to_string())
             }
-            (Self::Count, value) => {
-                let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-                let is_count = count.is_some_and(|count| (1..=MAX_COUNT).contains(&count));
-                (!is_count).then(|| {
-                    format!(
-                        "`{}` is not a whole number from 1 to {MAX_COUNT}",
-                        plain(value)
-                    )
-                })
-            }
+            (Self::Count, value) => no_number(value, 1, MAX_COUNT),
+            (Self::Chars, value) => no_number(value, ContextPolicy::LEAST_CHARS, MAX_CHARS),
             (Self::Flag, value) => (!value.is_boolean())
                 .then(|| format!("`{}` is not `true` or `false`", plain(value))),
             (Self::Url, value) => endpoint::base_url(value.as_str().unwrap_or_default()).err(),
@@ -131,6 +129,14 @@ impl Kind {
             }
         }
     }
+}
+
+/// Returns why a value is no whole number within these bounds.
+fn no_number(value: &Value, least: u32, most: u32) -> Option<String> {
+    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let fits = number.is_some_and(|number| (least..=most).contains(&number));
+    let value = plain(value);
+    (!fits).then(|| format!("`{value}` is not a whole number from {least} to {most}"))
 }
 
 /// Parses the value of the limit that a dotted key names.

@@ -8,6 +8,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName, Status};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::nodes::{StartNode, StepNode};
+use uwf_protocol::policy::ContextPolicy;
 use uwf_protocol::work::Work;
 use uwf_protocol::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow,
@@ -30,6 +31,7 @@ pub(crate) fn workflow(roles: &Value, conditions: &Value, graph: &Value) -> Work
             .collect(),
         limits: Limits::default(),
         supervisor: None,
+        context: ContextPolicy::default(),
     }
 }
 
@@ -100,6 +102,8 @@ fn role_with(schema: &Value) -> Role<Value> {
         schema: schema.clone(),
         extract: None,
         checks: None,
+        session: None,
+        context: ContextPolicy::default(),
         work: Work::Agent,
     }
 }

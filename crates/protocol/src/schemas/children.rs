@@ -47,8 +47,19 @@ pub fn workflow_unattended() -> Value {
         "additionalProperties": false,
         "properties": { "name": string(), "command": texts, "timeout": string(), "files": texts },
     });
+    let context = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "maxChars": integer(),
+            "older": { "type": "string", "enum": ["drop", "summary"] },
+        },
+    });
     let mut schema = workflow_with_children();
+    schema["properties"]["context"] = context.clone();
     let role = &mut schema["properties"]["roles"]["additionalProperties"]["properties"];
+    role["session"] = json!({ "type": "string", "enum": ["keep", "fresh"] });
+    role["context"] = context;
     role["checks"] = json!({
         "type": "object",
         "required": ["run", "attempts"],

@@ -24,6 +24,8 @@ fn stored(text: &str) -> Workflow<CasRef> {
             output: role.output,
             schema,
             extract: role.extract,
+            session: role.session,
+            context: role.context,
             checks: role.checks,
             work: role.work.try_map(|_| Ok::<_, IdError>(schema)).unwrap(),
         };
@@ -37,6 +39,7 @@ fn stored(text: &str) -> Workflow<CasRef> {
         graph: workflow.graph,
         limits: workflow.limits,
         supervisor: workflow.supervisor,
+        context: workflow.context,
     }
 }
 
@@ -175,6 +178,25 @@ fn a_workflow_with_checks_is_stored_in_the_fifth_form() {
         json!({ "run": [{ "name": "cargo test", "command": ["cargo", "test"] }], "attempts": 2 })
     );
     assert_eq!(payload["roles"]["reviewer"].get("checks"), None);
+    round_trip(&workflow);
+}
+
+#[test]
+fn a_workflow_that_says_how_agents_work_is_stored_in_the_fifth_form() {
+    let demo = include_str!("../../../../tests/fixtures/workflows/demo.yaml");
+    let workflow = stored(&format!(
+        "{demo}context: {{ maxChars: 9000, older: summary }}\n"
+    ));
+    let (type_hash, payload) = to_payload(&workflow);
+    assert_eq!(type_hash, schemas::WORKFLOW_UNATTENDED);
+    let context = json!({ "maxChars": 9000, "older": "summary" });
+    assert_eq!(payload["context"], context);
+    round_trip(&workflow);
+    let role = demo.replacen("goal:", "session: fresh, goal:", 1);
+    let workflow = stored(&role);
+    let (type_hash, payload) = to_payload(&workflow);
+    assert_eq!(type_hash, schemas::WORKFLOW_UNATTENDED);
+    assert_eq!(payload["roles"]["writer"]["session"], "fresh");
     round_trip(&workflow);
 }
 

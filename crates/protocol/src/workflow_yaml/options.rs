@@ -1,11 +1,13 @@
-//! Reading the options of a workflow: its limits, its supervisor, and the extraction policy of a role.
+//! Reading the options of a workflow: its limits, its supervisor, and the policies of the workflow and its roles.
+
+use std::num::NonZeroU32;
 
 use uwf_yaml::{Data, Node};
 
 use super::diagnostic::Finding;
 use super::fields::{Fields, entries, misfit};
 use crate::limits::{Limits, Setting};
-use crate::policy::ExtractPolicy;
+use crate::policy::{ContextPolicy, ExtractPolicy, Older, SessionPolicy};
 use crate::workflow::WorkflowSupervisor;
 
 /// Returns the limits; none if the workflow has none.
@@ -81,16 +83,67 @@ pub(super) fn supervisor(
 
 /// Returns the extraction policy of a role, if it has one.
 pub(super) fn extract(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<ExtractPolicy> {
-    let word = fields.text("extract", findings)?;
-    let policies = ExtractPolicy::ALL.into_iter();
-    let policy = policies.into_iter().find(|policy| policy.as_str() == word);
-    if policy.is_none() {
-        let (_, node) = fields.get("extract")?;
+    let words = ExtractPolicy::ALL.map(|policy| (policy.as_str(), policy));
+    one_of(fields, "extract", &words, findings)
+}
+
+/// Returns which session the agent of a role gets, if the role says so.
+pub(super) fn session(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<SessionPolicy> {
+    let words = SessionPolicy::ALL.map(|policy| (policy.as_str(), policy));
+    one_of(fields, "session", &words, findings)
+}
+
+/// Returns how much of what happened prompts show, as far as the workflow or the role says it.
+pub(super) fn context(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> ContextPolicy {
+    let Some((key, node)) = fields.get("context") else {
+        return ContextPolicy::default();
+    };
+    let what = format!("`context` of {}", fields.what());
+    let Some(fields) = Fields::of(node, key.at, what, &ContextPolicy::KEYS, findings) else {
+        return ContextPolicy::default();
+    };
+    let words = Older::ALL.map(|older| (older.as_str(), older));
+    ContextPolicy {
+        max_chars: max_chars(&fields, findings),
+        older: one_of(&fields, "older", &words, findings),
+    }
+}
+
+fn max_chars(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<NonZeroU32> {
+    let (_, node) = fields.get("maxChars")?;
+    let number = match &node.data {
+        Data::Number(number) => number.to_string().parse::<NonZeroU32>().ok(),
+        _ => None,
+    };
+    let number = number.filter(|number| number.get() >= ContextPolicy::LEAST_CHARS);
+    if number.is_none() {
+        let problem = format!(
+            "`maxChars` of {} is a whole number from {}",
+            fields.what(),
+            ContextPolicy::LEAST_CHARS
+        );
+        findings.push(Finding::new(node.at, problem));
+    }
+    number
+}
+
+/// Returns what the word of an entry means, if there is one. Reports any other word.
+fn one_of<T: Copy>(
+    fields: &Fields<'_>,
+    key: &str,
+    words: &[(&str, T); 2],
+    findings: &mut Vec<Finding>,
+) -> Option<T> {
+    let word = fields.text(key, findings)?;
+    let meant = words.iter().find(|(known, _)| *known == word);
+    if meant.is_none() {
+        let (_, node) = fields.get(key)?;
+        let [(one, _), (other, _)] = words;
         let message = format!(
-            "`extract` of {} is `strict` or `llm`, not `{word}`",
+            "`{key}` of {} is `{one}` or `{other}`, not `{word}`",
             fields.what()
         );
         findings.push(Finding::new(node.at, message));
     }
-    policy
+    meant.map(|(_, meant)| *meant)
 }

@@ -14,7 +14,7 @@ use crate::ids::RoleName;
 use crate::work::Work;
 use crate::workflow::{Condition, Role, Workflow, name_problem};
 
-const WORKFLOW_KEYS: [&str; 8] = [
+const WORKFLOW_KEYS: [&str; 9] = [
     "name",
     "description",
     "roles",
@@ -22,9 +22,10 @@ const WORKFLOW_KEYS: [&str; 8] = [
     "graph",
     "limits",
     "supervisor",
+    "context",
     "version",
 ];
-const ROLE_KEYS: [&str; 9] = [
+const ROLE_KEYS: [&str; 11] = [
     "description",
     "goal",
     "capabilities",
@@ -34,6 +35,8 @@ const ROLE_KEYS: [&str; 9] = [
     "meta",
     "extract",
     "checks",
+    "session",
+    "context",
 ];
 const CONDITION_KEYS: [&str; 2] = ["description", "expression"];
 
@@ -58,6 +61,7 @@ pub(super) fn workflow(
     };
     let limits = options::limits(&fields, findings);
     let supervisor = options::supervisor(&fields, findings);
+    let context = options::context(&fields, findings);
     Some(Workflow {
         name: name?,
         description,
@@ -66,6 +70,7 @@ pub(super) fn workflow(
         graph: graph?,
         limits,
         supervisor,
+        context,
     })
 }
 
@@ -114,6 +119,10 @@ fn role(
     let fields = Fields::of(node, key.at, what, &known, findings)?;
     let goal = fields.required_text("goal", findings);
     let work = work::work(&fields, findings);
+    if work.as_ref().is_some_and(|work| *work != Work::Agent) {
+        let why = "other threads do its work";
+        work::refuse(&fields, &["session", "context"], why, findings);
+    }
     let has_schema = ["frontmatter", "meta"]
         .iter()
         .any(|key| fields.get(key).is_some());
@@ -132,6 +141,8 @@ fn role(
         output: fields.text("output", findings).unwrap_or_default(),
         extract: options::extract(&fields, findings),
         checks: checks::checks(&fields, work.as_ref(), findings),
+        session: options::session(&fields, findings),
+        context: options::context(&fields, findings),
         goal: goal?,
         schema: schema?,
         work: work?,

@@ -7,7 +7,7 @@ mod never_panics;
 use serde_json::json;
 
 use super::*;
-use crate::policy::ExtractPolicy;
+use crate::policy::{ContextPolicy, ExtractPolicy, Older, SessionPolicy};
 use crate::work::Work;
 use crate::workflow::{Destination, Edges, ListEdge, NodeName, Role, Target};
 
@@ -153,6 +153,8 @@ fn what_may_be_absent_is_empty() {
         schema: json!({ "type": "object" }),
         extract: None,
         checks: None,
+        session: None,
+        context: ContextPolicy::default(),
         work: Work::Agent,
     };
     assert_eq!(*role(&loaded, "a"), expected);
@@ -295,4 +297,19 @@ fn limits_and_policies_are_read() {
     );
     assert_eq!(limits("{ maxSteps: }"), json!({}));
     assert_eq!(limits(""), json!({}));
+}
+
+#[test]
+fn sessions_and_contexts_are_read_of_the_workflow_and_of_its_roles() {
+    let loaded = loaded(
+        "name: w\ncontext: { maxChars: 5000 }\nroles: { a: { goal: g, session: fresh, context: { older: summary }, meta: { type: object } } }\ngraph: {}",
+    );
+    let a = role(&loaded, "a");
+    assert_eq!(a.session, Some(SessionPolicy::Fresh));
+    let policy = a.context.or(loaded.workflow.context);
+    assert_eq!(
+        (policy.most_chars(), policy.older),
+        (5000, Some(Older::Summary))
+    );
+    assert_eq!(ContextPolicy::default().most_chars(), 32_000);
 }

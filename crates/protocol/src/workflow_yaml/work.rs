@@ -110,7 +110,7 @@ fn one(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<Work<Value>> 
 }
 
 /// Reports keys that have no meaning beside the others.
-fn refuse(fields: &Fields<'_>, keys: &[&str], why: &str, findings: &mut Vec<Finding>) {
+pub(super) fn refuse(fields: &Fields<'_>, keys: &[&str], why: &str, findings: &mut Vec<Finding>) {
     for key in keys {
         if let Some((found, _)) = fields.get(key) {
             let message = format!("{} cannot have `{key}` here: {why}", fields.what());

@@ -1,6 +1,7 @@
 //! `uwf thread step --dry-run`: who is next, and what the agent would be told.
 
-use uwf_agent_kit::context::{self, Past};
+use uwf_agent_kit::KitError;
+use uwf_agent_kit::context::{self, Past, Showing};
 use uwf_engine::{AgentPlan, Session, StepOptions, StepPlan, plan};
 use uwf_protocol::agent::{AgentCall, CallForm};
 use uwf_protocol::ids::ThreadId;
@@ -42,7 +43,12 @@ fn prompt(context: &Context, plan: &AgentPlan, session: Session) -> Result<Strin
         Session::New => Past::Whole,
     };
     let run = site.root.run(plan.thread);
-    let read = context::read(&call, &site.env, &site.root, &site.store, &run, past);
+    let read = uwf_config::load(&site.root).map_err(KitError::from);
+    let read = read.and_then(|config| {
+        let usual = config.unwrap_or_default().context;
+        let showing = Showing { past, usual };
+        context::read(&call, &site.env, &site.root, &site.store, &run, showing)
+    });
     let read = read.map_err(|error| {
         Failure::request("the prompt cannot be built").cause(&uwf_util::causes::with_causes(&error))
     })?;

@@ -106,7 +106,7 @@ fn unknown_keys() {
         "roles:",
         "zzz: {}\nroles:",
         "w.yaml:2:1: unknown key `zzz` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `context`, `version`)",
     );
     check_change(
         "goal: g",
@@ -167,6 +167,21 @@ fn limits_and_policies_that_cannot_be() {
         "goal: g",
         "goal: g\n    extract: yes",
         "w.yaml:5:14: `extract` of role `a` is `strict` or `llm`, not `yes`",
+    );
+    check_change(
+        "goal: g",
+        "goal: g\n    session: new",
+        "w.yaml:5:14: `session` of role `a` is `keep` or `fresh`, not `new`",
+    );
+    check_change(
+        "goal: g",
+        "goal: g\n    context: { maxChars: 20 }",
+        "w.yaml:5:26: `maxChars` of `context` of role `a` is a whole number from 1000",
+    );
+    check_change(
+        "goal: g",
+        "goal: g\n    workflow: v\n    session: fresh",
+        "w.yaml:6:5: role `a` cannot have `session` here: other threads do its work",
     );
 }
 
@@ -449,6 +464,6 @@ fn messages_are_few_short_and_safe_to_print() {
         "graph:",
         "\"\\e[31mkey\": 1\ngraph:",
         "w.yaml:6:1: unknown key `\\u{1b}[31mkey` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `context`, `version`)",
     );
 }
