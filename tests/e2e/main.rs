@@ -67,6 +67,7 @@ mod import_store_refused;
 mod jobs;
 mod kept_running;
 mod kills;
+mod known_sessions;
 mod limits;
 mod live;
 mod lost_lines;

@@ -35,6 +35,7 @@ pub(crate) const NOT_JUDGED: Tag = Tag::new("N6J4F8D3", "not-judged");
 pub(crate) const RELEASED: Tag = Tag::new("R2W7S5D8", "released");
 pub(crate) const SUMMARIZED: Tag = Tag::new("S3M9R7Z2", "summarized");
 pub(crate) const NOT_SUMMARIZED: Tag = Tag::new("N8S3M2R6", "not-summarized");
+pub(crate) const SESSION_DROPPED: Tag = Tag::new("S9D4R7K3", "session-dropped");
 pub(crate) const SNAPSHOT_NOTE: Tag = Tag::new("N3P8S6T2", "snapshot-note");
 pub(crate) const RESTORED: Tag = Tag::new("R7T3N5X8", "restored");
 pub(crate) const SNAPSHOT_REFERENCE: Tag = Tag::new("S7G2N8R4", "snapshot-reference");

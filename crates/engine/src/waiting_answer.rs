@@ -128,6 +128,8 @@ pub enum Drops {
     Question,
     /// It starts another agent.
     Agent,
+    /// It drops the session that the answer belongs to.
+    Session,
 }
 
 impl fmt::Display for Drops {
@@ -137,6 +139,7 @@ impl fmt::Display for Drops {
             Self::Agent => {
                 ", because it chooses another agent, or other arguments for the same one"
             }
+            Self::Session => " with its session",
         })
     }
 }

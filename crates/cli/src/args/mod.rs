@@ -16,6 +16,7 @@ mod orchestrate;
 mod reading;
 mod refused;
 mod running;
+mod sessions;
 mod short;
 mod thread;
 mod travel;
@@ -50,6 +51,7 @@ pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,
     WaitArgs,
 };
+pub(crate) use sessions::SessionsArgs;
 pub(crate) use short::ShortCommand;
 pub(crate) use thread::{
     HowArgs, ReadArgs, StepCommand, StepReadArgs, SummarizeArgs, ThreadCommand, WHOLE,

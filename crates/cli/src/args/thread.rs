@@ -11,6 +11,7 @@ use super::listing::ListArgs;
 use super::naming::{LabelArgs, RenameArgs};
 use super::reading::{DiffArgs, RestoreArgs, TailArgs};
 use super::running::{AgentArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs};
+use super::sessions::SessionsArgs;
 use super::{ExportArgs, ForkArgs, ImportArgs, MigrateArgs, positive};
 
 /// The quota of a whole document. It leaves room for sums.
@@ -44,6 +45,8 @@ pub(crate) enum ThreadCommand {
         /// The thread
         thread: String,
     },
+    /// List the sessions of agents that a thread goes on with, or drop them
+    Sessions(SessionsArgs),
     /// Read a thread as a Markdown document
     Read(ReadArgs),
     /// Show the newest turns of a thread's agents, also while they work

@@ -13,6 +13,7 @@ mod naming;
 mod parallel;
 mod reading;
 mod running;
+mod sessions;
 mod step_command;
 mod stepping;
 mod tally;
@@ -49,6 +50,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Cost(args) => cost::cost(context, &args),
         ThreadCommand::Top => live::top(context),
         ThreadCommand::Steps { thread } => step::list(context, &thread),
+        ThreadCommand::Sessions(args) => sessions::sessions(context, &args),
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),
         ThreadCommand::Summarize(args) => summarize(context, &args),

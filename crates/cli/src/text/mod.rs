@@ -43,10 +43,10 @@ pub(crate) use store_care::RepairView;
 pub(crate) use store_import::StoreImportView;
 pub(crate) use table::{Page, cut};
 pub(crate) use thread::{
-    BackgroundView, ChangedFilesView, DetailView, FailedStepView, ForkedView, KilledView,
-    NotDoneView, PausedView, PlanView, PrunedView, RemovedView, RestoredView, RunStepView,
-    ShownView, SkippedView, StartedView, StepDifferenceView, StepView, StoppedView, SummarizedView,
-    TailView, ThreadDifferenceView, ThreadsView, TopView, UnpausedView, WaitedView,
+    BackgroundView, ChangedFilesView, DetailView, DroppedSessionsView, FailedStepView, ForkedView,
+    KilledView, NotDoneView, PausedView, PlanView, PrunedView, RemovedView, RestoredView,
+    RunStepView, ShownView, SkippedView, StartedView, StepDifferenceView, StepView, StoppedView,
+    SummarizedView, TailView, ThreadDifferenceView, ThreadsView, TopView, UnpausedView, WaitedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use trust::{ProjectView, RevokedView, TrustItem, TrustList};

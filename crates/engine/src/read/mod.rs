@@ -25,6 +25,7 @@ pub(crate) mod removed_cost;
 pub(crate) mod report;
 mod running_turns;
 pub(crate) mod selection;
+pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod standing;
 pub(crate) mod step_data;

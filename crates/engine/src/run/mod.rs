@@ -11,6 +11,7 @@ mod children;
 mod commit;
 mod contract;
 pub(crate) mod cycle;
+pub(crate) mod drop_sessions;
 pub(crate) mod dry_run;
 pub(crate) mod failure;
 mod hooks;

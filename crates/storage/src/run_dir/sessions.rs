@@ -78,7 +78,27 @@ impl Sessions {
             self.records
                 .replace(SESSIONS, &sessions, Durability::Volatile)?;
         }
-        self.records.remove(STARTED)
+        let is_forgotten = |started: &StartedSession| {
+            started.role == *role && agent.is_none_or(|agent| agent == started.agent)
+        };
+        match self.last_started().is_some_and(|it| is_forgotten(&it)) {
+            true => self.records.remove(STARTED),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns all sessions that are known: role, agent and session.
+    #[must_use]
+    pub fn all(&self) -> Vec<(RoleName, String, String)> {
+        let sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
+        let mut all = Vec::new();
+        for (role, agents) in sessions {
+            let known = agents
+                .into_iter()
+                .filter(|(_, session)| !session.is_empty());
+            all.extend(known.map(|(agent, session)| (role.clone(), agent, session)));
+        }
+        all
     }
 
     /// Returns the session in which a step was started last. The caller compares head and role.
