@@ -30,7 +30,7 @@ pub(crate) fn finish(result: Value) -> Scripted {
     Scripted::calls(&[("finish", result)])
 }
 
-fn note(text: &str) -> Scripted {
+pub(crate) fn note(text: &str) -> Scripted {
     finish(json!({ "note": text, "body": "# Done" }))
 }
 
@@ -39,7 +39,7 @@ fn shell(command: &str) -> Scripted {
 }
 
 /// Returns what the tools answered, as the last request shows it.
-fn results(server: &ModelServer) -> Vec<String> {
+pub(crate) fn results(server: &ModelServer) -> Vec<String> {
     let request = server.requests().last().unwrap().json();
     let messages = request["messages"].as_array().unwrap().clone();
     let tools = messages.iter().filter(|message| message["role"] == "tool");
@@ -49,7 +49,7 @@ fn results(server: &ModelServer) -> Vec<String> {
 }
 
 /// Runs one step in which the model does this, and returns what the tools answered.
-fn tools(options: &[&str], calls: &[(&str, Value)]) -> (World, Vec<String>) {
+pub(crate) fn tools(options: &[&str], calls: &[(&str, Value)]) -> (World, Vec<String>) {
     let server = ModelServer::start(vec![Scripted::calls(calls), note("n")]);
     let world = world(ONE_STEP, &server);
     world.write("notes.md", "one\ntwo\n");

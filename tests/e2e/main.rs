@@ -16,6 +16,7 @@ mod bad_workflow;
 mod branch_runs;
 mod branches;
 mod builtin;
+mod builtin_tools;
 mod cas;
 mod changed_files;
 mod checks;

@@ -3,11 +3,11 @@
 //! All of it is best effort: no step fails because its files could not be recorded. Then a note says why.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use uwf_protocol::config::Snapshots;
 use uwf_protocol::step_files::{StepFiles, reference_of};
-use uwf_snapshot::{Place, Repository, SnapshotError};
+use uwf_snapshot::{Part, Place, Repository, SnapshotError};
 use uwf_storage::{BeforeStep, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 use uwf_util::printable::labelled;
@@ -116,6 +116,36 @@ impl Files {
         }
         Ok(taken.commit)
     }
+}
+
+/// Returns what has changed in the working directory of a task since its step began, as a patch, without what lies in a hidden
+/// folder; `None` if the files before the step are not recorded.
+///
+/// # Errors
+/// Why that cannot be told.
+pub fn changes(task: &Task, config: &Snapshots, hidden: &Path) -> Result<Option<Vec<u8>>, String> {
+    let run = RunDir::at(task.run_dir.clone());
+    let is_of_step =
+        |before: &BeforeStep| (before.head, before.replaces) == (task.head, task.replaces);
+    let Some(before) = run.snapshots.read().before.filter(is_of_step) else {
+        return Ok(None);
+    };
+    let read = || {
+        let repository = Repository::open(&before.repository)?;
+        let reference = reference_of(task.thread);
+        let place = Place {
+            index: &run.snapshots.index_of(repository.root())?,
+            reference: &reference,
+            most_bytes: config.most_bytes(),
+        };
+        let (now, _) = repository.tree(place)?;
+        let part = Part {
+            folder: &task.cwd,
+            hidden,
+        };
+        Ok::<_, NotRecorded>(repository.patch_of(&before.commit, &now, part)?)
+    };
+    read().map(Some).map_err(|error| with_causes(&error))
 }
 
 /// What people should know about the snapshots of a step. The engine logs it when the step is committed.

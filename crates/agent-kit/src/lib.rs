@@ -29,6 +29,7 @@ mod session;
 
 pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, Unread};
 pub use error::KitError;
+pub use files::changes;
 pub use live_file::LiveFile;
 pub use past::Overflow;
 pub use serve::{perform, serve};

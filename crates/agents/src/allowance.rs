@@ -70,8 +70,11 @@ impl Allowance {
                 "accept_edits",
             ],
             ("hermes", Self::Run) => &["--mode", "acp", "--permissions", "allow-once"],
-            ("builtin", Self::Read) => &["--tools", "read_file,cas_get"],
-            ("builtin", Self::Edit) => &["--tools", "read_file,write_file,patch_file,cas_get"],
+            ("builtin", Self::Read) => &["--tools", "read_file,list_files,search,diff,cas_get"],
+            ("builtin", Self::Edit) => &[
+                "--tools",
+                "read_file,write_file,patch_file,list_files,search,diff,cas_get",
+            ],
             ("builtin", Self::Run) => &["--allow-shell"],
             _ => return None,
         })

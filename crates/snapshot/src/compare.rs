@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{Repository, SnapshotError};
 
@@ -26,6 +26,18 @@ pub struct Changed {
     pub change: Change,
     /// How many lines were added and removed; `None` if it is not text.
     pub lines: Option<(u64, u64)>,
+}
+
+/// How a patch is asked for.
+const PATCH: [&str; 5] = ["diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff"];
+
+/// A part of a working tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// The folder that it is.
+    pub folder: &'a Path,
+    /// A folder that is left out.
+    pub hidden: &'a Path,
 }
 
 impl Repository {
@@ -61,15 +73,32 @@ impl Repository {
     /// # Errors
     /// See [`changed`](Self::changed).
     pub fn patch(&self, before: &str, after: &str) -> Result<Vec<u8>, SnapshotError> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "-p",
-            "--no-renames",
-            "--no-ext-diff",
-            before,
-            after,
-        ];
+        let args = [&PATCH[..], &[before, after]].concat();
+        self.git().bytes(&args, b"")
+    }
+
+    /// Returns the difference between two commits or trees in a part of the working tree, as a patch.
+    ///
+    /// # Errors
+    /// See [`changed`](Self::changed).
+    pub fn patch_of(
+        &self,
+        before: &str,
+        after: &str,
+        part: Part<'_>,
+    ) -> Result<Vec<u8>, SnapshotError> {
+        let inside = |path: &Path| {
+            let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let path = path.strip_prefix(self.root()).ok()?.to_str()?.to_owned();
+            (!path.is_empty()).then_some(path)
+        };
+        let folder = inside(part.folder).map(|path| format!(":(top,literal){path}"));
+        let hidden = inside(part.hidden).map(|path| format!(":(top,exclude,literal){path}"));
+        let parts: Vec<&str> = [folder.as_deref(), hidden.as_deref()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let args = [&PATCH[..], &[before, after, "--"], &parts].concat();
         self.git().bytes(&args, b"")
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use uwf_durable::FileError;
 
-pub use compare::{Change, Changed};
+pub use compare::{Change, Changed, Part};
 pub use take::{Place, Snapshot};
 
 /// Why something could not be done with a repository.

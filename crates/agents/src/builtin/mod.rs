@@ -32,7 +32,7 @@ pub(crate) use options::OPTIONS;
 use task_loop::TaskLoop;
 use tools::environment::Variables;
 use tools::workspace::Workspace;
-use tools::{Commands, Tools};
+use tools::{Commands, DiffOf, Tools};
 
 const LABEL: &str = "uwf-builtin";
 
@@ -138,6 +138,11 @@ impl Builtin<'_> {
             workspace,
             commands: Commands::of(self.env, &variables),
             cas: CasTool::new(&self.store),
+            diff: DiffOf {
+                task,
+                snapshots: &config.snapshots,
+                hidden: self.root.path(),
+            },
             calls_left: self.calls,
             refused: Vec::new(),
             turns_left: options.max_turns,

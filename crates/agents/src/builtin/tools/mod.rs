@@ -2,12 +2,15 @@
 //!
 //! A mistake of the model becomes a tool result that begins with `error:`. A tool call never fails the step.
 
+mod diff;
 pub(super) mod environment;
 mod files;
+mod look;
+mod patterns;
 mod shell;
 pub(super) mod workspace;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,10 +22,14 @@ use uwf_storage::Env;
 use uwf_util::suggest;
 use uwf_util::text::counted;
 
+use diff::Diff;
 use environment::Variables;
 use files::{PatchFile, ReadFile, WriteFile};
+use look::{ListFiles, Search};
 use shell::{Shell, ShellExec};
 use workspace::Workspace;
+
+pub(super) use diff::DiffOf;
 
 /// A tool that can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,15 +37,21 @@ pub(super) enum Tool {
     ReadFile,
     WriteFile,
     PatchFile,
+    ListFiles,
+    Search,
+    Diff,
     ShellExec,
     CasGet,
 }
 
 impl Tool {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::ReadFile,
         Self::WriteFile,
         Self::PatchFile,
+        Self::ListFiles,
+        Self::Search,
+        Self::Diff,
         Self::ShellExec,
         Self::CasGet,
     ];
@@ -48,6 +61,9 @@ impl Tool {
             Self::ReadFile => "read_file",
             Self::WriteFile => "write_file",
             Self::PatchFile => "patch_file",
+            Self::ListFiles => "list_files",
+            Self::Search => "search",
+            Self::Diff => "diff",
             Self::ShellExec => "shell_exec",
             Self::CasGet => CAS_GET,
         }
@@ -62,6 +78,9 @@ impl Tool {
             Self::ReadFile => (ReadFile::DESCRIPTION, ReadFile::parameters()),
             Self::WriteFile => (WriteFile::DESCRIPTION, WriteFile::parameters()),
             Self::PatchFile => (PatchFile::DESCRIPTION, PatchFile::parameters()),
+            Self::ListFiles => (ListFiles::DESCRIPTION, ListFiles::parameters()),
+            Self::Search => (Search::DESCRIPTION, Search::parameters()),
+            Self::Diff => (Diff::DESCRIPTION, Diff::parameters()),
             Self::ShellExec => (ShellExec::DESCRIPTION, ShellExec::parameters()),
             Self::CasGet => return cas.specs(),
         };
@@ -79,6 +98,7 @@ pub(super) struct Tools<'a> {
     pub(super) workspace: Workspace,
     pub(super) commands: Commands,
     pub(super) cas: CasTool<'a>,
+    pub(super) diff: DiffOf<'a>,
     /// How often a tool may still be called.
     pub(super) calls_left: u32,
     /// The tools that were called although they are not offered, one entry for each call.
@@ -163,16 +183,22 @@ impl Tools<'_> {
             Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace),
             Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),
             Tool::PatchFile => arguments::<PatchFile>(request)?.run(&self.workspace),
+            Tool::ListFiles => arguments::<ListFiles>(request)?.run(&self.workspace),
+            Tool::Search => arguments::<Search>(request)?.run(&self.workspace, self.time_left()),
+            Tool::Diff => arguments::<Diff>(request).and_then(|Diff {}| Diff::run(&self.diff)),
             Tool::ShellExec => self.shell_exec(request),
             Tool::CasGet => Ok(self.cas.call(request)),
         }
     }
 
     fn shell_exec(&self, request: &ToolRequest) -> Result<String, String> {
-        let left = self
-            .deadline
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = self.time_left();
         arguments::<ShellExec>(request)?.run(&self.commands.0, &self.workspace, left)
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
     }
 
     fn unknown(&self, name: &str) -> String {

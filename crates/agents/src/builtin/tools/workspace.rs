@@ -8,7 +8,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2,
+    statat,
 };
 use rustix::io::Errno;
 
@@ -94,6 +95,9 @@ impl Workspace {
     /// truncated.
     pub(super) fn write(&self, path: &str) -> Result<File, String> {
         let relative = self.relative(path)?;
+        if is_of_git(&relative) {
+            return Err(of_git(path));
+        }
         match self.resolve(&relative, OFlags::PATH).and_then(fstat) {
             Ok(stat) => must_be_regular(&stat, path)?,
             Err(Errno::NOENT) => self.make_folders(&relative, path)?,
@@ -112,6 +116,36 @@ impl Workspace {
         Ok(folder)
     }
 
+    /// Returns the names in a folder with their kinds, in order. Names that are not UTF-8 are left out: no tool can name them.
+    pub(super) fn entries(&self, path: &str) -> Result<Vec<(String, FileType)>, String> {
+        let relative = self.relative(path)?;
+        let list = |error| refused("list", path, error);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let folder = self.resolve(&relative, flags).map_err(list)?;
+        self.keep_closed(&folder, path)?;
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&folder).map_err(list)? {
+            let entry = entry.map_err(list)?;
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            if matches!(name, "." | "..") {
+                continue;
+            }
+            // Not every filesystem tells the kind with the name.
+            let kind = match entry.file_type() {
+                FileType::Unknown => statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| {
+                        FileType::from_raw_mode(stat.st_mode)
+                    }),
+                kind => kind,
+            };
+            entries.push((name.to_owned(), kind));
+        }
+        entries.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+        Ok(entries)
+    }
+
     fn file(
         &self,
         relative: &Path,
@@ -126,6 +160,9 @@ impl Workspace {
                 .resolve(parent, OFlags::PATH | OFlags::DIRECTORY)
                 .map_err(|error| refused(what, path, error))?;
             self.keep_closed(&parent, path)?;
+            if place_of(&parent).is_some_and(|place| is_of_git(&place)) {
+                return Err(of_git(path));
+            }
         }
         let file = self
             .resolve(relative, flags | OFlags::NONBLOCK | OFlags::NOCTTY)
@@ -199,14 +236,29 @@ impl Workspace {
 
     /// Refuses a file in the closed folder, by its real path.
     fn keep_closed(&self, file: &OwnedFd, path: &str) -> Result<(), String> {
-        let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        match (place, &self.closed) {
-            (Ok(place), Some(closed)) if place.starts_with(closed) => Err(format!(
+        match (place_of(file), &self.closed) {
+            (Some(place), Some(closed)) if place.starts_with(closed) => Err(format!(
                 "`{path}` belongs to the storage of this program, which tools do not touch"
             )),
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the real path of an open file or folder.
+fn place_of(file: &OwnedFd) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
+
+/// Tells whether a path leads into a folder of git, or to the file that stands for one. Whoever writes there chooses programs
+/// that git starts, also for our own snapshots.
+fn is_of_git(path: &Path) -> bool {
+    let mut components = path.components();
+    components.any(|component| component.as_os_str().eq_ignore_ascii_case(".git"))
+}
+
+fn of_git(path: &str) -> String {
+    format!("`{path}` belongs to git, whose own files tools do not change")
 }
 
 fn mode(flags: OFlags) -> Mode {

@@ -258,3 +258,29 @@ fn a_folder_that_becomes_a_link_while_tools_write_leads_nobody_out() {
     assert_eq!(leaked, Vec::<String>::new());
     folders.outside_is_untouched();
 }
+
+#[test]
+fn the_files_of_git_are_read_and_never_written() {
+    let folders = Folders::new();
+    fs::create_dir(folders.path("in/.git")).unwrap();
+    fs::write(folders.path("in/.git/config"), "[core]").unwrap();
+    symlink(".git", folders.path("in/link")).unwrap();
+    for workspace in folders.confined() {
+        assert_eq!(text(workspace.read(".git/config").unwrap()), "[core]");
+        for path in [
+            ".git/config",
+            ".git/hooks/x",
+            "sub/.git",
+            "sub/.GIT/config",
+            "link/config",
+        ] {
+            assert!(workspace.write(path).is_err(), "{path}");
+        }
+        assert!(workspace.write(".gitignore").is_ok());
+    }
+    assert_eq!(
+        fs::read_to_string(folders.path("in/.git/config")).unwrap(),
+        "[core]"
+    );
+    assert!(!folders.path("in/.git/hooks").exists());
+}

@@ -1,0 +1,447 @@
+//! The tools that look for files: `list_files` and `search`. Both walk the workspace below a folder, without following links.
+//! `.git`, and what a `.gitignore` on the way ignores, is left out.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read};
+use std::time::{Duration, Instant};
+
+use regex::RegexBuilder;
+use rustix::fs::FileType;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uwf_util::text::{counted, cut};
+
+use super::files::MAX_SHOWN;
+use super::patterns::{Ignore, Pattern};
+use super::workspace::Workspace;
+
+/// How many files a tool looks at.
+const MOST_FILES: usize = 20_000;
+/// How many files one answer lists, and how many lines one answer shows.
+const MOST_SHOWN: usize = 500;
+/// The largest file that is searched, in bytes.
+const MAX_SEARCHED: u64 = 4 << 20;
+/// How much of a line is shown, in characters.
+const LINE: usize = 300;
+/// How large a compiled expression may be, in bytes.
+const MAX_EXPRESSION: usize = 1 << 20;
+/// How long a search may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The largest `.gitignore` that is read, in bytes.
+const MAX_IGNORE: u64 = 256 << 10;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListFiles {
+    path: Option<String>,
+    pattern: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    pattern: String,
+    path: Option<String>,
+    files: Option<String>,
+    #[serde(default)]
+    ignore_case: bool,
+}
+
+impl ListFiles {
+    pub(super) const DESCRIPTION: &str = "Lists the files below a folder, with all folders in it. `path`: the folder, the \
+        working directory if left out. `pattern`: only files whose path fits, such as `*.rs` or `src/**`. Files that git \
+        ignores are left out.";
+
+    pub(super) fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": { "path": { "type": "string" }, "pattern": { "type": "string" } },
+            "required": [],
+            "additionalProperties": false,
+        })
+    }
+
+    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
+        let found = files(workspace, self.path.as_deref(), self.pattern.as_deref())?;
+        let mut text = String::new();
+        let mut shown = 0;
+        for path in &found.files {
+            if shown == MOST_SHOWN || text.len() + path.len() > MAX_SHOWN {
+                break;
+            }
+            shown += 1;
+            let _ = writeln!(text, "{path}");
+        }
+        match found.files.len() - shown {
+            0 if shown == 0 => text += "(no files)\n",
+            0 => {}
+            more => {
+                let more = counted(more as u64, "more file");
+                let _ = writeln!(text, "[{more}; name a folder or a pattern to see them]");
+            }
+        }
+        Ok(text + found.note())
+    }
+}
+
+impl Search {
+    pub(super) const DESCRIPTION: &str = "Searches the lines of text files by a regular expression, and shows each line that \
+        fits with its file and number. `path`: a file, or the folder below which to search, the working directory if left \
+        out. `files`: only files whose path fits a pattern, such as `*.rs`. Files that git ignores are left out.";
+
+    pub(super) fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "pattern": { "type": "string" },
+                "path": { "type": "string" },
+                "files": { "type": "string" },
+                "ignore_case": { "type": "boolean" },
+            },
+            "required": ["pattern"],
+            "additionalProperties": false,
+        })
+    }
+
+    /// Searches. `left` is the time that is left for the step.
+    pub(super) fn run(
+        &self,
+        workspace: &Workspace,
+        left: Option<Duration>,
+    ) -> Result<String, String> {
+        let expression = RegexBuilder::new(&self.pattern)
+            .case_insensitive(self.ignore_case)
+            .size_limit(MAX_EXPRESSION)
+            .build()
+            .map_err(|error| format!("`pattern` is no regular expression: {error}"))?;
+        let over = Instant::now() + left.unwrap_or(TIMEOUT).min(TIMEOUT);
+        let is_file = self
+            .path
+            .as_deref()
+            .filter(|path| workspace.read(path).is_ok());
+        let found = match is_file {
+            Some(file) => Found::file(file),
+            None => files(workspace, self.path.as_deref(), self.files.as_deref())?,
+        };
+        let mut hits = Hits::default();
+        for path in &found.files {
+            if Instant::now() >= over {
+                return Ok(hits.shown(
+                    "[the search took too long and stopped here; search in a smaller part]\n",
+                ));
+            }
+            if search_file(workspace, path, &expression, &mut hits).is_none() {
+                return Ok(hits.shown("[there are more; search in a smaller part, or for less]\n"));
+            }
+        }
+        Ok(hits.shown(found.note()))
+    }
+}
+
+/// The lines that were found.
+#[derive(Default)]
+struct Hits {
+    text: String,
+    count: usize,
+}
+
+impl Hits {
+    /// Adds a line; `None` if no more can be shown.
+    fn add(&mut self, path: &str, number: u64, line: &str) -> Option<()> {
+        let line = format!("{path}:{number}: {}\n", cut(line.trim_end(), LINE));
+        if self.count == MOST_SHOWN || self.text.len() + line.len() > MAX_SHOWN {
+            return None;
+        }
+        self.count += 1;
+        self.text += &line;
+        Some(())
+    }
+
+    fn shown(self, note: &str) -> String {
+        match self.count {
+            0 => format!("(nothing was found)\n{note}"),
+            _ => self.text + note,
+        }
+    }
+}
+
+/// Searches one file. What is not text, is too large or cannot be read is left out. `None` if no more lines can be shown.
+fn search_file(
+    workspace: &Workspace,
+    path: &str,
+    expression: &regex::Regex,
+    hits: &mut Hits,
+) -> Option<()> {
+    let Ok(file) = workspace.read(path) else {
+        return Some(());
+    };
+    if file
+        .metadata()
+        .is_ok_and(|found| found.len() > MAX_SEARCHED)
+    {
+        return Some(());
+    }
+    let mut file = BufReader::new(file.take(MAX_SEARCHED));
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        match file.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => break,
+            Ok(_) if line.contains(&0) => break,
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(&line);
+        if expression.is_match(text.trim_end_matches(['\n', '\r'])) {
+            hits.add(path, number, &text)?;
+        }
+    }
+    Some(())
+}
+
+/// The files below a folder.
+#[derive(Default)]
+struct Found {
+    files: Vec<String>,
+    looked_at: usize,
+}
+
+impl Found {
+    fn file(path: &str) -> Self {
+        Self {
+            files: vec![path.to_owned()],
+            looked_at: 1,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.looked_at >= MOST_FILES
+    }
+
+    fn note(&self) -> &'static str {
+        match self.is_full() {
+            true => "[there are too many files; name a folder]\n",
+            false => "",
+        }
+    }
+}
+
+/// Returns the files below a folder that fit a pattern, in the order of their paths.
+fn files(
+    workspace: &Workspace,
+    path: Option<&str>,
+    pattern: Option<&str>,
+) -> Result<Found, String> {
+    let top = path.unwrap_or(".").trim_end_matches('/');
+    let top = if top.is_empty() { "." } else { top };
+    let pattern = pattern.map(Pattern::parse).transpose()?;
+    let mut walk = Walk {
+        workspace,
+        pattern,
+        top: top.to_owned(),
+        found: Found::default(),
+    };
+    // The folder that was named must be there. Those below it may be gone by now.
+    let entries = workspace.entries(top)?;
+    walk.folder(top, entries, &mut Vec::new());
+    Ok(walk.found)
+}
+
+struct Walk<'a> {
+    workspace: &'a Workspace,
+    pattern: Option<Pattern>,
+    top: String,
+    found: Found,
+}
+
+impl Walk<'_> {
+    /// Adds the files of a folder and of those in it. `ignores` has the rules of the folders above, outermost first.
+    fn folder(
+        &mut self,
+        path: &str,
+        entries: Vec<(String, FileType)>,
+        ignores: &mut Vec<(String, Ignore)>,
+    ) {
+        ignores.push((path.to_owned(), self.rules(path)));
+        for (name, kind) in entries {
+            if self.found.is_full() {
+                break;
+            }
+            let inside = below(path, &name);
+            let is_folder = kind == FileType::Directory;
+            if name == ".git" || is_ignored(ignores, &inside, is_folder) {
+                continue;
+            }
+            self.found.looked_at += 1;
+            if is_folder {
+                if let Ok(entries) = self.workspace.entries(&inside) {
+                    self.folder(&inside, entries, ignores);
+                }
+            } else if kind == FileType::RegularFile && self.fits(&inside) {
+                self.found.files.push(inside);
+            }
+        }
+        ignores.pop();
+    }
+
+    fn fits(&self, path: &str) -> bool {
+        let inside = relative(&self.top, path);
+        let pattern = self.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.fits(inside) || pattern.fits(path))
+    }
+
+    fn rules(&self, folder: &str) -> Ignore {
+        let file = self.workspace.read(&below(folder, ".gitignore"));
+        let mut text = Vec::new();
+        let read = file.map(|file| file.take(MAX_IGNORE).read_to_end(&mut text));
+        match read {
+            Ok(Ok(_)) => Ignore::parse(&String::from_utf8_lossy(&text)),
+            Ok(Err(_)) | Err(_) => Ignore::default(),
+        }
+    }
+}
+
+/// Tells whether a path is ignored: the innermost rules that are about it count.
+fn is_ignored(ignores: &[(String, Ignore)], path: &str, is_folder: bool) -> bool {
+    let rules = ignores.iter().rev();
+    let mut about =
+        rules.filter_map(|(folder, rules)| rules.ignores(relative(folder, path), is_folder));
+    about.next().unwrap_or(false)
+}
+
+fn below(folder: &str, name: &str) -> String {
+    match folder {
+        "." => name.to_owned(),
+        folder => format!("{folder}/{name}"),
+    }
+}
+
+fn relative<'a>(folder: &str, path: &'a str) -> &'a str {
+    let inside = path.strip_prefix(folder);
+    inside
+        .and_then(|path| path.strip_prefix('/'))
+        .unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use tempfile::TempDir;
+
+    use super::super::workspace::Reach;
+    use super::*;
+
+    fn world() -> (TempDir, Workspace) {
+        let dir = TempDir::new().unwrap();
+        let files = [
+            (".gitignore", "built/\n*.log\n"),
+            ("a.rs", "fn main() {}\nfn other() {}\n"),
+            ("a.log", "fn log\n"),
+            ("src/b.rs", "// FN\n"),
+            ("src/.gitignore", "!kept.log\n"),
+            ("src/kept.log", "fn kept\n"),
+            ("src/deep/c.txt", "c\n"),
+            ("built/d.rs", "fn built\n"),
+            (".git/config", "fn git\n"),
+            ("root/.env", "fn KEY=1\n"),
+            ("binary", "fn\0\n"),
+        ];
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        symlink("/etc", dir.path().join("link")).unwrap();
+        let workspace = Workspace::open(dir.path(), Reach::Inside, &dir.path().join("root"));
+        (dir, workspace.unwrap())
+    }
+
+    fn list(path: Option<&str>, pattern: Option<&str>) -> Result<String, String> {
+        let (_dir, workspace) = world();
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        ListFiles {
+            path: owned(path),
+            pattern: owned(pattern),
+        }
+        .run(&workspace)
+    }
+
+    fn search(pattern: &str, path: Option<&str>, ignore_case: bool) -> Result<String, String> {
+        let (_dir, workspace) = world();
+        Search {
+            pattern: pattern.to_owned(),
+            path: path.map(str::to_owned),
+            files: None,
+            ignore_case,
+        }
+        .run(&workspace, None)
+    }
+
+    #[test]
+    fn files_are_listed_without_what_git_ignores_and_what_is_closed() {
+        let all =
+            ".gitignore\na.rs\nbinary\nsrc/.gitignore\nsrc/b.rs\nsrc/deep/c.txt\nsrc/kept.log\n";
+        assert_eq!(list(None, None).unwrap(), all);
+        assert_eq!(list(None, Some("*.rs")).unwrap(), "a.rs\nsrc/b.rs\n");
+        assert_eq!(
+            list(Some("src/"), Some("deep/*")).unwrap(),
+            "src/deep/c.txt\n"
+        );
+        assert_eq!(list(Some("src"), Some("*.md")).unwrap(), "(no files)\n");
+    }
+
+    #[test]
+    fn nothing_outside_is_listed_or_searched() {
+        for path in ["..", "/etc", "link", "root"] {
+            assert!(list(Some(path), None).is_err(), "{path}");
+            assert!(search("root", Some(path), false).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn lines_are_found_by_an_expression() {
+        let found = "a.rs:1: fn main() {}\na.rs:2: fn other() {}\nsrc/kept.log:1: fn kept\n";
+        assert_eq!(search("^fn ", None, false).unwrap(), found);
+        assert_eq!(search("fn$", None, true).unwrap(), "src/b.rs:1: // FN\n");
+        assert_eq!(
+            search("main", Some("a.rs"), false).unwrap(),
+            "a.rs:1: fn main() {}\n"
+        );
+        assert_eq!(
+            search("nowhere", None, false).unwrap(),
+            "(nothing was found)\n"
+        );
+        assert!(
+            search("(", None, false)
+                .unwrap_err()
+                .contains("no regular expression")
+        );
+    }
+
+    #[test]
+    fn what_is_shown_is_bounded() {
+        let (dir, workspace) = world();
+        fs::write(dir.path().join("long.txt"), "hit\n".repeat(2_000)).unwrap();
+        for number in 0..600 {
+            fs::write(dir.path().join(format!("f{number}")), "").unwrap();
+        }
+        let search = Search {
+            pattern: "hit".to_owned(),
+            path: None,
+            files: None,
+            ignore_case: false,
+        };
+        let found = search.run(&workspace, None).unwrap();
+        assert!(found.lines().count() <= MOST_SHOWN + 1 && found.contains("there are more"));
+        let listed = ListFiles {
+            path: None,
+            pattern: None,
+        };
+        let listed = listed.run(&workspace).unwrap();
+        assert!(
+            listed.ends_with("name a folder or a pattern to see them]\n"),
+            "{listed}"
+        );
+    }
+}

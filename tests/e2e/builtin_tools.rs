@@ -1,0 +1,64 @@
+//! The tools of `uwf-builtin` that look at files: lists, searches, and what has changed.
+
+use serde_json::json;
+
+use crate::builtin::{note, results, tools, world};
+use crate::model_server::{ModelServer, Scripted};
+use crate::world::ONE_STEP;
+
+#[test]
+fn files_are_listed_and_searched_and_what_the_step_changed_is_shown() {
+    let server = ModelServer::start(vec![
+        Scripted::calls(&[(
+            "write_file",
+            json!({ "path": "src/new.rs", "content": "fn new() {}\n" }),
+        )]),
+        Scripted::calls(&[
+            ("list_files", json!({ "pattern": "*.rs" })),
+            ("search", json!({ "pattern": "^fn ", "files": "*.rs" })),
+            ("diff", json!({})),
+            (
+                "write_file",
+                json!({ "path": ".git/config", "content": "x" }),
+            ),
+        ]),
+        note("n"),
+    ]);
+    let world = world(ONE_STEP, &server);
+    for args in [
+        &["init", "-q"][..],
+        &["config", "user.email", "a@b.c"],
+        &["config", "user.name", "a"],
+    ] {
+        let status = world.command_of("git").args(args).status().unwrap();
+        assert!(status.success());
+    }
+    world.write("src/old.rs", "fn old() {}\n");
+    world.write("built/out.rs", "fn out() {}\n");
+    world.write(".gitignore", "built/\n");
+    world.agent("uwf-builtin", &[]);
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let results = results(&server);
+    assert_eq!(results[1], "src/new.rs\nsrc/old.rs\n");
+    assert_eq!(
+        results[2],
+        "src/new.rs:1: fn new() {}\nsrc/old.rs:1: fn old() {}\n"
+    );
+    assert!(
+        results[3].contains("+fn new() {}") && !results[3].contains("old"),
+        "{}",
+        results[3]
+    );
+    assert!(results[4].starts_with("error: ") && results[4].contains("belongs to git"));
+}
+
+#[test]
+fn what_changed_is_not_shown_outside_of_a_repository() {
+    let (_world, results) = tools(&[], &[("diff", json!({}))]);
+    assert!(
+        results[0].contains("in no git repository"),
+        "{}",
+        results[0]
+    );
+}
