@@ -76,6 +76,7 @@ mod lost_names;
 mod lost_state;
 mod many_steps;
 mod migrations;
+mod model_apis;
 #[path = "../support/model_server.rs"]
 mod model_server;
 mod names;

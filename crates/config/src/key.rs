@@ -41,6 +41,7 @@ const PROVIDER: Fields = &[
     ("baseUrl", Kind::Url),
     ("apiKey", Kind::Text),
     ("apiKeyEnv", Kind::Variable),
+    ("api", Kind::Word(&["chat", "messages", "responses"])),
 ];
 const MODEL: Fields = &[
     ("provider", Kind::Text),

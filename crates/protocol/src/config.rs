@@ -226,7 +226,7 @@ impl Snapshots {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provider {
-    /// The base URL of an OpenAI-compatible endpoint.
+    /// The base URL of an endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The key itself.
@@ -235,6 +235,22 @@ pub struct Provider {
     /// The environment variable that holds the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
+    /// Which API it speaks; [`Api::Chat`] if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+}
+
+/// Which API an endpoint speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    /// Chat completions, as OpenAI had them first and most servers have them.
+    #[default]
+    Chat,
+    /// The Messages API of Anthropic.
+    Messages,
+    /// The Responses API of OpenAI.
+    Responses,
 }
 
 /// A model of a provider.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::NoProxy;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use tokio::runtime::{Builder, Runtime};
 use uwf_storage::Env;
@@ -11,7 +11,7 @@ use uwf_storage::Env;
 use super::proxy::{Proxy, proxy_for};
 use super::talk::{Talk, deepest, is_event_stream};
 use super::wire::Dialect;
-use super::{CallLimits, ChatReply, ChatRequest, Endpoint, LlmError, Message, tls, wire};
+use super::{CallLimits, ChatReply, ChatRequest, Endpoint, LlmError, Message, api, tls, wire};
 
 /// How long the smallest call may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(15);
@@ -64,7 +64,13 @@ impl Client {
     ) -> Result<ChatReply, LlmError> {
         let started_ms = self.env.now_ms();
         let mut reply = loop {
-            let body = wire::request(&self.endpoint.model, request, self.dialect).to_string();
+            let body = api::request(
+                self.endpoint.api,
+                &self.endpoint.model,
+                request,
+                self.dialect,
+            )
+            .to_string();
             match self.ask(&body, request.stream, on_text) {
                 Err(LlmError::Refused { status, says, .. })
                     if matches!(status, 400 | 422)
@@ -116,7 +122,11 @@ impl Client {
         stream: bool,
         on_text: &mut dyn FnMut(&str),
     ) -> Result<ChatReply, LlmError> {
-        let url = format!("{}/chat/completions", self.endpoint.base_url);
+        let url = format!(
+            "{}/{}",
+            self.endpoint.base_url,
+            api::path(self.endpoint.api)
+        );
         let (connection, talk) = self.prepare()?;
         let idle = stream.then_some(talk.limits.idle);
         connection
@@ -132,7 +142,7 @@ impl Client {
                     return talk.stream(response, tries, on_text).await;
                 }
                 let body = talk.body(response, tries).await?;
-                wire::reply(&body).map_err(|error| talk.wrong(&error, tries))
+                api::reply(talk.endpoint.api, &body).map_err(|error| talk.wrong(&error, tries))
             }))
     }
 
@@ -195,10 +205,14 @@ impl Client {
     fn headers(&self) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         if let Some(key) = &self.endpoint.key {
-            let mut value = HeaderValue::try_from(format!("Bearer {}", key.reveal()))
+            let (name, value) = api::key_header(self.endpoint.api, key.reveal());
+            let mut value = HeaderValue::try_from(value)
                 .map_err(|_| "the key has characters that no header can hold".to_owned())?;
             value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+            headers.insert(name, value);
+        }
+        if let Some((name, value)) = api::version_header(self.endpoint.api) {
+            headers.insert(name, HeaderValue::from_static(value));
         }
         Ok(headers)
     }

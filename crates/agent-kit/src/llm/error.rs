@@ -206,7 +206,7 @@ impl LlmError {
                 "check the provider's key: `providers.<name>.apiKey`, or the variable that `apiKeyEnv` names, in the environment or in `.env`"
             }
             Self::NotFound { .. } => {
-                "check `models.<alias>.name`, and that `providers.<name>.baseUrl` ends where `/chat/completions` begins, usually with `/v1`"
+                "check `models.<alias>.name`, and that `providers.<name>.baseUrl` ends where `/chat/completions` (or what `providers.<name>.api` names) begins, usually with `/v1`"
             }
             Self::RateLimited { .. } => "try again later, or look at your quota with the provider",
             Self::ContextTooLong { .. } => {
@@ -224,7 +224,7 @@ impl LlmError {
             Self::Timeout { .. } => "try again; a smaller or a nearer model may be faster",
             Self::TooLarge { .. } => "ask for less, or look at what the endpoint sends",
             Self::BadShape { .. } => {
-                "`providers.<name>.baseUrl` must lead to an OpenAI-compatible API, usually with `/v1` at its end"
+                "`providers.<name>.baseUrl` must lead to an OpenAI-compatible API, or to what `providers.<name>.api` names, usually with `/v1` at its end"
             }
             Self::NotCallable { .. } => "correct the config or the environment",
         }
@@ -385,6 +385,7 @@ mod tests {
             alias: Some("big".to_owned()),
             provider: "mine".to_owned(),
             model: "vendor/big".to_owned(),
+            api: crate::llm::Api::Chat,
             base_url: "http://h/v1".to_owned(),
             key: Some(Secret::new("sk-123")),
             format: None,

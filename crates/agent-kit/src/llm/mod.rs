@@ -1,13 +1,17 @@
-//! Calls a model over an OpenAI-compatible endpoint.
+//! Calls a model over an endpoint that speaks chat completions, the Messages API or the Responses API.
 //!
-//! `wire` and `sse` read and write the bodies, and are pure. [`resolve()`] finds the endpoint of an alias. Only
+//! `wire` and `sse` read and write the bodies of chat completions, `messages` and `responses` those of the other APIs, and
+//! `api` chooses. All of them are pure. [`resolve()`] finds the endpoint of an alias. Only
 //! [`Client`] has effects. This module does not decide what is done with an answer.
 
+mod api;
 mod client;
 mod error;
 mod message;
+mod messages;
 mod proxy;
 mod resolve;
+mod responses;
 mod retry;
 mod secret;
 mod sse;
@@ -22,6 +26,7 @@ use serde_json::Value;
 pub use uwf_protocol::config::ResponseFormat;
 use uwf_protocol::nodes::Usage;
 
+pub use api::Api;
 pub use client::Client;
 pub use error::{EndpointName, LlmError};
 pub use message::{Message, ToolRequest};
@@ -43,6 +48,8 @@ pub struct Endpoint {
     pub provider: String,
     /// What the provider calls the model.
     pub model: String,
+    /// Which API it speaks.
+    pub api: Api,
     /// The base URL, without slashes at its end.
     pub base_url: String,
     /// The key, if the endpoint wants one.

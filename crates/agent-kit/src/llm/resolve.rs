@@ -150,6 +150,7 @@ pub fn resolve(config: &Config, env: &Env, purpose: Purpose<'_>) -> Result<Endpo
         alias: Some(alias.to_owned()),
         provider: provider_name.to_owned(),
         model: name,
+        api: provider.api.unwrap_or_default(),
         base_url,
         key,
         format: model.response_format,

@@ -1,4 +1,4 @@
-//! Streamed answers: splits server-sent events, and assembles their deltas to one answer. Pure.
+//! Streamed answers: splits server-sent events, and assembles the deltas of chat completions to one answer. Pure.
 
 use serde_json::Value;
 
@@ -58,13 +58,13 @@ impl Events {
 
 /// An answer of which some pieces have arrived.
 #[derive(Debug, Default)]
-pub(super) struct Assembly {
+pub(super) struct ChatAssembly {
     reply: ChatReply,
     has_started: bool,
     is_done: bool,
 }
 
-impl Assembly {
+impl ChatAssembly {
     /// Takes the data of an event and returns the text that it adds.
     pub(super) fn take(&mut self, data: &str) -> Result<Option<String>, WireError> {
         if data.trim() == "[DONE]" {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     fn assemble(events: &[Value]) -> (Vec<String>, Result<ChatReply, WireError>) {
-        let mut assembly = Assembly::default();
+        let mut assembly = ChatAssembly::default();
         let mut texts = Vec::new();
         for event in events {
             let data = event

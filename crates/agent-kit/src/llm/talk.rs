@@ -10,8 +10,9 @@ use reqwest::{RequestBuilder, Response};
 use tokio::time::{sleep, timeout};
 use uwf_storage::Env;
 
+use super::api::Assembly;
 use super::error::Refusal;
-use super::sse::{Assembly, Events};
+use super::sse::Events;
 use super::wire::WireError;
 use super::{CallLimits, ChatReply, Endpoint, LlmError, retry, tls};
 
@@ -136,7 +137,7 @@ impl Talk<'_> {
         on_text: &mut dyn FnMut(&str),
     ) -> Result<ChatReply, Failed> {
         let mut events = Events::default();
-        let mut assembly = Assembly::default();
+        let mut assembly = Assembly::of(self.endpoint.api);
         let mut size = 0;
         loop {
             let piece = self.piece(&mut response, tries).await?;

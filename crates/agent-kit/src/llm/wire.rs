@@ -1,4 +1,4 @@
-//! The bodies of requests and answers. Pure.
+//! The bodies of requests and answers of chat completions. Pure.
 //!
 //! Unknown fields are ignored, since every server sends some. An error names the field that is missing or of the wrong
 //! kind.
@@ -10,6 +10,9 @@ use uwf_protocol::nodes::Usage;
 use super::strict::can_be_strict;
 use super::{Answer, ChatReply, ChatRequest, ToolRequest, ToolSpec};
 
+/// How many tokens a model may write: what is tried first, and what every model can do.
+const OUTPUT_LIMITS: [u64; 2] = [16_000, 4_096];
+
 /// What the endpoint is known to understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
@@ -19,6 +22,8 @@ pub(super) struct Dialect {
     pub(super) is_fixed: bool,
     /// The field for the limit of tokens.
     pub(super) max_tokens: &'static str,
+    /// How many tokens the model may write where the API wants a limit and the caller has none.
+    pub(super) output_limit: u64,
 }
 
 impl Dialect {
@@ -28,6 +33,7 @@ impl Dialect {
             format: format.unwrap_or(ResponseFormat::JsonSchema),
             is_fixed: format.is_some(),
             max_tokens: "max_tokens",
+            output_limit: OUTPUT_LIMITS[0],
         }
     }
 
@@ -41,7 +47,15 @@ impl Dialect {
                 ..self
             });
         }
+        let is_about_limit = refusal.contains("max_tokens") && refusal.contains("maximum");
+        if request.max_tokens.is_none() && is_about_limit && self.output_limit > OUTPUT_LIMITS[1] {
+            return Some(Self {
+                output_limit: OUTPUT_LIMITS[1],
+                ..self
+            });
+        }
         let words = [
+            "text.format",
             "response_format",
             "response format",
             "json_schema",

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use uwf_agent_kit::llm::{
-    Answer, CallLimits, ChatReply, ChatRequest, Client, Endpoint, LlmError, Message,
+    Answer, Api, CallLimits, ChatReply, ChatRequest, Client, Endpoint, LlmError, Message,
     ResponseFormat, Secret,
 };
 use uwf_storage::Env;
@@ -18,6 +18,7 @@ fn endpoint(base_url: String) -> Endpoint {
         alias: Some("big".to_owned()),
         provider: "mine".to_owned(),
         model: "vendor/big".to_owned(),
+        api: Api::Chat,
         base_url,
         key: Some(Secret::new(KEY)),
         format: None,

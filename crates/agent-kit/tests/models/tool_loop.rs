@@ -52,6 +52,7 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
         alias: Some("m".to_owned()),
         provider: "p".to_owned(),
         model: "m".to_owned(),
+        api: uwf_agent_kit::llm::Api::Chat,
         base_url: server.base_url(),
         key: None,
         format: None,

@@ -38,6 +38,7 @@ fn one(name: &str, config: &Config, env: &Env) -> Vec<Check> {
                 alias: None,
                 provider: name.to_owned(),
                 model: String::new(),
+                api: provider.api.unwrap_or_default(),
                 base_url,
                 key,
                 format: None,

@@ -1,6 +1,6 @@
 //! Decides what `setup` writes for its answers. This is pure, so that flags and wizard give the same result.
 
-use uwf_agent_kit::llm::{Endpoint, Secret};
+use uwf_agent_kit::llm::{Api, Endpoint, Secret};
 use uwf_agents::{Allowance, allow};
 use uwf_config::{Change, ConfigError};
 use uwf_protocol::config::Config;
@@ -87,6 +87,7 @@ impl ModelAnswer {
             alias: (!self.model.is_empty()).then(|| MODEL_ALIAS.to_owned()),
             provider: self.provider.clone(),
             model: self.model.clone(),
+            api: Api::Chat,
             base_url: self.base_url.clone(),
             key: self.key.secret().cloned(),
             format: None,
