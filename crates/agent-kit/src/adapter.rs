@@ -255,6 +255,26 @@ pub struct ModelUsage {
     pub model: Option<String>,
 }
 
+/// When a provider that refused a call allows the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryAgain {
+    /// So long after its refusal.
+    After(Duration),
+    /// At this time, in milliseconds since 1970.
+    At(i64),
+}
+
+impl TryAgain {
+    /// Returns how long that is from now, in milliseconds.
+    #[must_use]
+    pub fn from_now_ms(self, now_ms: i64) -> u64 {
+        match self {
+            Self::After(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+            Self::At(at_ms) => u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or_default(),
+        }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
@@ -267,6 +287,8 @@ pub struct AdapterError {
     pub message: String,
     /// What the user can do about it.
     pub hint: Option<String>,
+    /// When the provider allows the next call, if it says so.
+    pub try_again: Option<Box<TryAgain>>,
     /// The session, if there is one. The next attempt continues it.
     pub session_id: Option<String>,
     /// What the agent used up, if it reports it.
@@ -289,6 +311,7 @@ impl AdapterError {
             phase: Phase::Agent,
             message: message.into(),
             hint: None,
+            try_again: None,
             session_id: None,
             usage: None,
             turns: Vec::new(),

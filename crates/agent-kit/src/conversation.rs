@@ -12,7 +12,7 @@ use uwf_storage::Scratch;
 use uwf_util::mask::Masks;
 use uwf_util::text::counted;
 
-use crate::adapter::{Adapter, AdapterError, ModelUsage, Reply, Task};
+use crate::adapter::{Adapter, AdapterError, ModelUsage, Reply, Task, TryAgain};
 use crate::checks::{self, Asking};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
 use crate::extractor::{Reading, Unread};
@@ -124,6 +124,15 @@ impl Unfinished {
             Self::Agent(error) => error.phase,
             Self::Rejected { .. } => Phase::Extract,
             Self::ChecksFailed { .. } | Self::Stopped(_) => Phase::Checks,
+        }
+    }
+
+    /// Returns when the provider of the agent allows the next call, if it says so.
+    #[must_use]
+    pub fn try_again(&self) -> Option<TryAgain> {
+        match self {
+            Self::Agent(error) => error.try_again.as_deref().copied(),
+            Self::Rejected { .. } | Self::ChecksFailed { .. } | Self::Stopped(_) => None,
         }
     }
 

@@ -27,7 +27,7 @@ mod past;
 mod recap;
 mod session;
 
-pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, Unread};
+pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, TryAgain, Unread};
 pub use error::KitError;
 pub use files::changes;
 pub use live_file::LiveFile;

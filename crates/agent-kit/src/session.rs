@@ -3,6 +3,7 @@
 //!
 //! [`crate::conversation`] decides what is said there.
 
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::{Attempt, StartedSession};
 use uwf_storage::RunDir;
 
@@ -52,9 +53,12 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     }
 }
 
-/// Tells whether a new session must be tried. Attempts that were ended from outside do not count.
+/// Tells whether a new session must be tried. Attempts that were ended from outside or refused by the provider do not count.
 fn is_given_up(attempts: &[Attempt]) -> bool {
-    let failed = attempts.iter().filter(|attempt| !attempt.was_cut_off());
+    let is_refused = |attempt: &Attempt| attempt.class.is_some_and(FailureClass::is_of_provider);
+    let failed = attempts
+        .iter()
+        .filter(|attempt| !attempt.was_cut_off() && !is_refused(attempt));
     failed.count() >= ATTEMPTS_PER_SESSION
 }
 

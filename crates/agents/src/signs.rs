@@ -1,10 +1,12 @@
-//! Finds the failure class in a tool's error text. Pure.
+//! Finds the failure class in a tool's error text, and when the tool may be asked again. Pure.
 //!
 //! Most tools report failures as text for people. A tool that reports a class in its events does not need this.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use regex::{Captures, Regex};
+use uwf_agent_kit::TryAgain;
 use uwf_protocol::failure::FailureClass;
 
 /// The signs of each class, in lower case. The first class with a sign in the text wins: a text about a conversation
@@ -102,6 +104,42 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     regex.expect("the expression is fixed")
 });
 
+/// The time after which a tool says that a call may be made again, such as `try again in 1 hour 5.5 minutes`.
+static AGAIN: LazyLock<Regex> = LazyLock::new(|| {
+    let regex = Regex::new(r"\btry again in ((?:[0-9]+(?:\.[0-9]+)?\s*[a-z]+[\s,]*(?:and )?)+)");
+    regex.expect("the expression is fixed")
+});
+
+/// A part of that time.
+static PART: LazyLock<Regex> = LazyLock::new(|| {
+    let regex = Regex::new(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)");
+    regex.expect("the expression is fixed")
+});
+
+/// Returns when a call may be made again, if a text says so.
+pub(crate) fn try_again(text: &str) -> Option<TryAgain> {
+    let text = text.to_lowercase();
+    let found = AGAIN.captures(&text)?.get(1)?;
+    let parts = PART.captures_iter(found.as_str());
+    let seconds =
+        parts.map_while(|part| Some(part[1].parse::<f64>().ok()? * seconds_of(&part[2])?));
+    let sum: f64 = seconds.sum();
+    let time = Duration::try_from_secs_f64(sum).ok()?;
+    (!time.is_zero()).then_some(TryAgain::After(time))
+}
+
+/// Returns how many seconds a unit of time has.
+fn seconds_of(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ms" | "millisecond" | "milliseconds" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3600.0,
+        "day" | "days" => 86_400.0,
+        _ => return None,
+    })
+}
+
 /// Returns the class that a text indicates, if any.
 pub(crate) fn class_of(text: &str) -> Option<FailureClass> {
     let text = text.to_lowercase();
@@ -132,6 +170,29 @@ pub(crate) fn of_status(status: u64) -> Option<FailureClass> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_after_which_a_tool_may_be_asked_again_is_read() {
+        let check = |text: &str, ms: Option<u64>| {
+            let read = try_again(text).map(|when| when.from_now_ms(0));
+            assert_eq!(read, ms, "{text}");
+        };
+        check(
+            "Rate limit reached. Please try again in 20s. Visit x",
+            Some(20_000),
+        );
+        check("Please try again in 1.5s.", Some(1500));
+        check("try again in 350ms", Some(350));
+        check("Try again in 35 seconds.", Some(35_000));
+        check(
+            "Try again in 1 day, 2 hours and 3 minutes.",
+            Some(93_780_000),
+        );
+        check("try again in 2 hours 5 files are left", Some(7_200_000));
+        check("try again in a while", None);
+        check("try again in 3 fortnights", None);
+        check("try again later", None);
+    }
 
     #[test]
     fn the_words_of_tools_have_their_class() {

@@ -74,6 +74,12 @@ impl FailureClass {
         }
     }
 
+    /// Tells whether the provider is the cause, so that neither the agent nor its session is to blame, and waiting helps.
+    #[must_use]
+    pub fn is_of_provider(self) -> bool {
+        matches!(self, Self::RateLimit | Self::Overloaded)
+    }
+
     /// Returns the class for the end of a process, by the codes and signals that shells use.
     #[must_use]
     pub fn of_exit(code: Option<i32>, signal: Option<i32>) -> Self {

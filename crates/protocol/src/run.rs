@@ -339,6 +339,9 @@ pub struct Attempt {
     pub stderr_tail: String,
     /// The agent's own session, which the next attempt continues.
     pub session_id: Option<String>,
+    /// How long the provider asks to wait after the end of the attempt, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// What the attempt used up, if known.
     pub usage: Option<Usage>,
     /// Whether a person accepted that its usage is not fully known.
@@ -387,6 +390,7 @@ impl Attempt {
             feedback: None,
             stderr_tail: String::new(),
             session_id: None,
+            retry_after_ms: None,
             usage: None,
             unknown_accepted: false,
             counted_in: None,
@@ -492,6 +496,9 @@ pub struct KitFailure {
     pub feedback: Option<String>,
     /// The agent's own session.
     pub session_id: Option<String>,
+    /// How long the provider asks to wait, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// What the attempt used up, if known.
     pub usage: Option<Usage>,
     /// The text node with the last answer, if there was one.

@@ -92,7 +92,6 @@ fn records_are_read_back_until_they_are_cleared() {
     assert_eq!(run.lease.read_record(), Some(record));
     run.lease.clear_record().unwrap();
     assert_eq!(run.lease.read_record(), None);
-
     let failure = KitFailure {
         phase: Phase::Extract,
         class: Some(FailureClass::BadAnswer),
@@ -100,6 +99,7 @@ fn records_are_read_back_until_they_are_cleared() {
         hint: None,
         feedback: None,
         session_id: Some("s".into()),
+        retry_after_ms: Some(1500),
         usage: None,
         raw: Some(STEP),
         turns: vec![STEP],

@@ -100,6 +100,7 @@ impl Talk<'_> {
             status,
             body: &String::from_utf8_lossy(&body),
             location,
+            asked,
         };
         Err(Failed {
             error: self.endpoint.refused(refusal, tries),
@@ -226,6 +227,7 @@ impl Talk<'_> {
                         status: *status,
                         body,
                         location: None,
+                        asked: None,
                     },
                     tries,
                 ),

@@ -2,8 +2,8 @@
 
 mod session;
 
-use uwf_agent_kit::AdapterError;
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve, with_code};
+use uwf_agent_kit::{AdapterError, TryAgain};
 use uwf_config::load_dotenv;
 use uwf_protocol::config::Config;
 use uwf_storage::{Env, Root};
@@ -39,9 +39,12 @@ pub(crate) fn client(
 
 /// Converts the error of a model call to the error of an agent.
 pub(crate) fn failed(error: &LlmError) -> AdapterError {
-    AdapterError::failed(with_code(&error.to_string(), error.code()))
-        .class(error.class())
-        .hint(error.hint())
+    AdapterError {
+        try_again: error.asked().map(TryAgain::After).map(Box::new),
+        ..AdapterError::failed(with_code(&error.to_string(), error.code()))
+            .class(error.class())
+            .hint(error.hint())
+    }
 }
 
 /// Returns the error for a session that does not exist any more.

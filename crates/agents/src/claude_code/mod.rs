@@ -1,6 +1,7 @@
 //! The claude-code agent: Claude Code without its terminal, `claude -p`, as a stream of JSON lines.
 
 use serde_json::Value;
+use uwf_agent_kit::TryAgain;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Outcome, ToolCall, Usage};
 
@@ -77,6 +78,7 @@ fn read(event: &Value, seen: &mut Transcript) {
         Some("assistant") => read_assistant(event, seen),
         Some("user") => read_user(event, seen),
         Some("result") => read_result(event, seen),
+        Some("rate_limit_event") => read_limit(&event["rate_limit_info"], seen),
         Some(_) | None => {}
     }
 }
@@ -89,6 +91,13 @@ fn read_system(event: &Value, seen: &mut Transcript) {
         let why = text(event, "/error").unwrap_or("the model did not answer");
         seen.tell(&format!("tries again: {why}"));
     }
+}
+
+/// Reads whether a limit of the account is used up, and when it is free again. The newest report counts.
+fn read_limit(limit: &Value, seen: &mut Transcript) {
+    let is_used_up = text(limit, "/status") == Some("rejected");
+    let at_seconds = limit["resetsAt"].as_i64().filter(|_| is_used_up);
+    seen.try_again = at_seconds.map(|seconds| TryAgain::At(seconds.saturating_mul(1000)));
 }
 
 fn read_assistant(event: &Value, seen: &mut Transcript) {

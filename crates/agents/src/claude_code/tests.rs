@@ -86,6 +86,20 @@ fn failures_are_in_its_own_words() {
 }
 
 #[test]
+fn a_used_up_limit_says_when_it_is_free_again() {
+    let event = |status: &str| {
+        format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"{status}","resetsAt":1788441600,"rateLimitType":"five_hour"}},"session_id":"s1"}}"#
+        )
+    };
+    let again = |events: &[String]| seen(read, &events.join("\n")).try_again;
+    let reset = Some(TryAgain::At(1_788_441_600_000));
+    assert_eq!(again(&[event("rejected")]), reset);
+    assert_eq!(again(&[event("allowed_warning")]), None);
+    assert_eq!(again(&[event("rejected"), event("allowed")]), None);
+}
+
+#[test]
 fn the_session_and_what_was_given_are_in_the_arguments() {
     let given = [
         "--model",

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use uwf_agent_kit::{Adapter, AdapterError, ModelUsage, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, ModelUsage, Reply, Task, TryAgain};
 use uwf_durable::FileError;
 use uwf_protocol::agent::env::HEAD;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_storage::{Env, RunDir};
 
@@ -102,6 +103,49 @@ impl Mock {
         here.count()
     }
 
+    /// Does what the entry says before it gives an answer.
+    fn answer_from(
+        &self,
+        entry: &Entry,
+        task: &Task,
+        answer: Option<String>,
+    ) -> Result<Reply, AdapterError> {
+        let session_id = entry
+            .has_session()
+            .then(|| format!("mock-{}-{}", task.role, task.visit));
+        thread::sleep(Duration::from_millis(entry.sleep_ms));
+        if !entry.stderr.is_empty() {
+            let _ = writeln!(io::stderr(), "{}", entry.stderr.trim_end());
+        }
+        match (entry.exit_after(|| self.failures(task)), answer) {
+            (0, Some(text)) => Ok(Reply {
+                text,
+                session_id,
+                usage: entry.usage.clone(),
+                model: entry.model.clone(),
+                ..Reply::default()
+            }),
+            (0, None) => Err(AdapterError::failed(
+                "the script has no answer to a correction here",
+            )),
+            (code, _) => Err(AdapterError {
+                exit_code: code.into(),
+                session_id,
+                usage: entry.usage.clone().map(|usage| {
+                    Box::new(ModelUsage {
+                        usage,
+                        model: entry.model.clone(),
+                    })
+                }),
+                try_again: entry
+                    .retry_after_ms
+                    .map(|ms| Box::new(TryAgain::After(Duration::from_millis(ms)))),
+                ..AdapterError::failed(format!("the script says `exit: {code}`"))
+                    .class(entry.class.unwrap_or(FailureClass::Crash))
+            }),
+        }
+    }
+
     /// Answers from the recording.
     fn replay(&self, script: &Script, task: &Task) -> Result<Reply, AdapterError> {
         let found = replay::pick(&script.recording, task, self.failures(task))
@@ -155,7 +199,7 @@ impl Adapter for Mock {
             return self.replay(script, task);
         }
         let entry = self.entry(task)?;
-        let reply = answer_from(entry, task, entry.answer())?;
+        let reply = self.answer_from(entry, task, entry.answer())?;
         self.answers += 1;
         Ok(reply)
     }
@@ -163,42 +207,8 @@ impl Adapter for Mock {
     fn resume(&mut self, task: &Task, _: &str, _: &str) -> Result<Reply, AdapterError> {
         let entry = self.entry(task)?;
         let answer = entry.next_answer(self.answers);
-        let reply = answer_from(entry, task, answer)?;
+        let reply = self.answer_from(entry, task, answer)?;
         self.answers += 1;
         Ok(reply)
-    }
-}
-
-/// Does what the entry says before it gives an answer.
-fn answer_from(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Reply, AdapterError> {
-    let session_id = entry
-        .has_session()
-        .then(|| format!("mock-{}-{}", task.role, task.visit));
-    thread::sleep(Duration::from_millis(entry.sleep_ms));
-    if !entry.stderr.is_empty() {
-        let _ = writeln!(io::stderr(), "{}", entry.stderr.trim_end());
-    }
-    match (entry.exit, answer) {
-        (0, Some(text)) => Ok(Reply {
-            text,
-            session_id,
-            usage: entry.usage.clone(),
-            model: entry.model.clone(),
-            ..Reply::default()
-        }),
-        (0, None) => Err(AdapterError::failed(
-            "the script has no answer to a correction here",
-        )),
-        (code, _) => Err(AdapterError {
-            exit_code: code.into(),
-            session_id,
-            usage: entry.usage.clone().map(|usage| {
-                Box::new(ModelUsage {
-                    usage,
-                    model: entry.model.clone(),
-                })
-            }),
-            ..AdapterError::failed(format!("the script says `exit: {code}`"))
-        }),
     }
 }

@@ -9,6 +9,7 @@
 //!       corrections: [{ $status: done }]  # when the kit asks again, in turn
 //!       continued: { $status: done }      # when a later process goes on with the session
 //!     - { exit: 3, stderr: out of money, sleepMs: 10, usage: { inputTokens: 90, costUsd: 0.2 } }
+//!     - { exit: 1, class: rate-limit, retryAfterMs: 500, failures: 2, output: { $status: done } }
 //!     - { output: { $status: done }, model: gpt-5, usage: { inputTokens: 90, outputTokens: 7 } }
 //! ```
 //!
@@ -18,6 +19,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use uwf_agent_kit::Task;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::Usage;
 
 use crate::answer;
@@ -52,6 +54,12 @@ pub(super) struct Entry {
     /// The exit code; an answer is given only with 0.
     #[serde(default)]
     pub(super) exit: u8,
+    /// The class of the failure.
+    pub(super) class: Option<FailureClass>,
+    /// How long the provider is said to ask to wait, in milliseconds.
+    pub(super) retry_after_ms: Option<u64>,
+    /// How many attempts at the step fail with the exit code before one answers; all of them if absent.
+    failures: Option<usize>,
     /// How long the answer takes, in milliseconds.
     #[serde(default)]
     pub(super) sleep_ms: u64,
@@ -167,12 +175,28 @@ impl Entry {
         if self.output.is_none() && self.exit == 0 {
             return Err(format!("`{place}` has neither `output` nor an `exit` code"));
         }
+        if self.exit == 0 && (self.class.is_some() || self.failures.is_some()) {
+            return Err(format!("`{place}` has no `exit` code, so it does not fail"));
+        }
+        if self.failures.is_some() && self.output.is_none() {
+            return Err(format!(
+                "`{place}` has `failures` and no `output` after them"
+            ));
+        }
         if !self.body.is_empty() && !matches!(self.output, Some(Output::Data(_))) {
             return Err(format!(
                 "`{place}` has a `body` without an `output` that is a mapping"
             ));
         }
         Ok(())
+    }
+
+    /// Returns the exit code of an attempt that follows so many failed ones; 0 if it answers.
+    pub(super) fn exit_after(&self, failed: impl FnOnce() -> usize) -> u8 {
+        match self.failures {
+            Some(failures) if failed() >= failures => 0,
+            Some(_) | None => self.exit,
+        }
     }
 
     /// Tells whether the agent can be asked again.
@@ -295,6 +319,10 @@ mod tests {
         refused("roles:\n  a:\n    - output: x\n      sleep: 3\n", "sleep");
         refused("roles: { a: [{ exit: -1 }] }", "line 1");
         refused("roles: { a: [{ sleepMs: 3 }] }", "roles.a[0]");
+        refused("roles: { a: [{ output: x, class: auth }] }", "`exit`");
+        refused("roles: { a: [{ output: x, failures: 1 }] }", "`exit`");
+        refused("roles: { a: [{ exit: 1, failures: 1 }] }", "`output`");
+        refused("roles: { a: [{ exit: 1, class: later }] }", "line 1");
         refused("roles: { a: [] }", "roles.a");
         refused(
             "roles: { a: [{ role: a, output: x }] }",

@@ -33,9 +33,13 @@ impl ProgramEnding {
             Self::Exited(_) if said.is_empty() => what,
             Self::Exited(_) => format!("{what}: {said}"),
         };
+        let class = self.class([tail(stderr)]);
         Some(AdapterError {
             exit_code: self.exit_code(),
-            ..AdapterError::failed(message).class(self.class([tail(stderr)]))
+            try_again: signs::try_again(&message)
+                .filter(|_| class.is_of_provider())
+                .map(Box::new),
+            ..AdapterError::failed(message).class(class)
         })
     }
 

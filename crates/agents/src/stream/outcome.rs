@@ -7,6 +7,7 @@ use uwf_protocol::failure::FailureClass;
 
 use crate::complaint::complaint;
 use crate::program::{Ended, ProgramEnding, tail};
+use crate::signs;
 
 use super::{Tool, Transcript};
 
@@ -95,6 +96,7 @@ fn failure(
         }
         (None, class) => class,
     };
+    let try_again = seen.try_again.or_else(|| signs::try_again(&message));
     let turns = seen.take_turns();
     // A new session that was cut short before its first turn may not even hold the task.
     let has_task = !turns.is_empty() || !was_cut_short;
@@ -102,6 +104,7 @@ fn failure(
     let session_id = started.or(session.map(ToOwned::to_owned));
     AdapterError {
         hint: (class == FailureClass::Auth).then(|| tool.login.to_owned()),
+        try_again: try_again.filter(|_| class.is_of_provider()).map(Box::new),
         session_gone: is_gone,
         session_id: session_id.filter(|_| !is_gone),
         usage: Some(Box::new(ModelUsage {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use uwf_agent_kit::LiveFile;
+use uwf_agent_kit::{LiveFile, TryAgain};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
@@ -45,6 +45,8 @@ pub(crate) struct Transcript {
     refused: Vec<(String, String)>,
     /// The class of the error, as the tool reports it.
     pub(crate) class: Option<FailureClass>,
+    /// When the provider allows the next call, as the tool reports it.
+    pub(crate) try_again: Option<TryAgain>,
     /// The usage of each message of the model by its id, since several events report the same message.
     messages: BTreeMap<String, Usage>,
 }
@@ -68,6 +70,7 @@ impl Transcript {
             called: HashMap::new(),
             refused: Vec::new(),
             class: None,
+            try_again: None,
             messages: BTreeMap::new(),
         }
     }
