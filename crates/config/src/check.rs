@@ -243,9 +243,12 @@ impl<'a> Check<'a> {
     }
 
     /// Checks one value. A null counts as absent.
-    fn value(&mut self, kind: Kind, key: &str, node: &Node) {
+    fn value(&mut self, kind: Kind, key: &str, node: &'a Node) {
         if node.is_null() {
             return;
+        }
+        if let Kind::Group(fields) = kind {
+            return self.fields(fields, key, node);
         }
         if let Some(problem) = kind.problem_with(key, &node.to_json()) {
             self.error(node.at, key, problem);
@@ -290,7 +293,40 @@ impl<'a> Check<'a> {
         }
         for (Key { at, text: name }, agent) in below(root, "agents") {
             self.needs(&format!("agents.{name}"), *at, agent, &["command"]);
+            let key = format!("agents.{name}.fallback");
+            for other in fallback(agent) {
+                self.refers_to("agents", &key, other);
+            }
+            if let Some(fallback) = get(agent, "fallback")
+                && let Some(way) = self.way_back(name)
+            {
+                let problem = format!("it leads back to `{name}`: {}", way.join(" → "));
+                self.unusable(fallback.at, &key, problem);
+            }
         }
+    }
+
+    /// Returns the fallbacks that lead from an agent back to itself, if some do.
+    fn way_back(&self, agent: &'a str) -> Option<Vec<&'a str>> {
+        let agents = below(self.root, "agents");
+        let mut ways = vec![vec![agent]];
+        let mut seen = Vec::new();
+        while let Some(way) = ways.pop() {
+            let last = *way.last()?;
+            let entry = agents.iter().find(|(known, _)| known.text == last);
+            let next = entry.into_iter().flat_map(|(_, entry)| fallback(entry));
+            for next in next.filter_map(text) {
+                let longer = [way.clone(), vec![next]].concat();
+                if next == agent {
+                    return Some(longer);
+                }
+                if !seen.contains(&next) {
+                    seen.push(next);
+                    ways.push(longer);
+                }
+            }
+        }
+        None
     }
 
     fn refers_to(&mut self, section: &str, key: &str, node: &Node) {
@@ -390,6 +426,14 @@ fn text(node: &Node) -> Option<&str> {
     match &node.data {
         Data::Text(text) => Some(text),
         _ => None,
+    }
+}
+
+/// Returns the fallbacks of an agent.
+fn fallback(agent: &Node) -> &[Node] {
+    match get(agent, "fallback").map(|fallback| &fallback.data) {
+        Some(Data::List(items)) => items,
+        _ => &[],
     }
 }
 

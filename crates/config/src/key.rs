@@ -1,19 +1,20 @@
 //! The keys of `config.yaml`, and what their values must be. All code that needs the keys uses this table.
 
 mod kind;
+mod path;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value};
-use uwf_protocol::config::Config;
+use uwf_protocol::config::{Config, Retry};
 use uwf_protocol::hooks::HookEvent;
 use uwf_protocol::limits::Limits;
-use uwf_protocol::prices::ModelPattern;
 use uwf_util::suggest;
 
 pub(crate) use kind::{Kind, variable_problem};
 
 use crate::ConfigError;
+use path::parse_path;
 
 pub(crate) type Fields = &'static [(&'static str, Kind)];
 
@@ -61,6 +62,13 @@ const AGENT: Fields = &[
     ("keepRunning", Kind::Flag),
     ("env", Kind::Variables),
     ("secrets", Kind::VariableList),
+    ("retry", Kind::Group(RETRY)),
+    ("fallback", Kind::TextList),
+];
+const RETRY: Fields = &[
+    ("max", Kind::Count),
+    ("backoff", Kind::Duration),
+    ("on", Kind::Words(Retry::CLASSES)),
 ];
 const HOOK: Fields = &[("command", Kind::Text), ("timeout", Kind::Duration)];
 const SUPERVISOR: Fields = &[
@@ -129,16 +137,22 @@ pub fn keys() -> Vec<String> {
                 let keys_of = PRICE.iter();
                 keys.extend(keys_of.map(|(field, _)| format!("{top}.<model>.{field}")));
             }
-            Shape::Entries(fields) => {
-                let keys_of = fields.iter().map(|(field, kind)| match kind {
-                    Kind::Variables => format!("{top}.<name>.{field}.<variable>"),
-                    _ => format!("{top}.<name>.{field}"),
-                });
-                keys.extend(keys_of);
-            }
+            Shape::Entries(fields) => keys.extend(keys_below(&format!("{top}.<name>"), fields)),
         }
     }
     keys
+}
+
+fn keys_below(prefix: &str, fields: Fields) -> Vec<String> {
+    let below = fields.iter().flat_map(|(field, kind)| {
+        let key = format!("{prefix}.{field}");
+        match kind {
+            Kind::Group(fields) => keys_below(&key, fields),
+            Kind::Variables => vec![format!("{key}.<variable>")],
+            _ => vec![key],
+        }
+    });
+    below.collect()
 }
 
 /// A change of one key.
@@ -243,131 +257,6 @@ impl Change {
 
 fn has_entries(value: &Value) -> bool {
     value.as_object().is_some_and(|map| !map.is_empty())
-}
-
-/// Splits a dotted key. The name in the middle may have dots of its own.
-fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
-    let (top, rest) = match key.split_once('.') {
-        Some((top, rest)) => (top, Some(rest)),
-        None => (key, None),
-    };
-    let Some((_, shape)) = TOP.iter().find(|(name, _)| *name == top) else {
-        return Err(unknown(top, TOP.iter().map(|(name, _)| *name)));
-    };
-    let (path, kind) = match (shape, rest) {
-        (Shape::Value(kind), None) => (vec![top], *kind),
-        (Shape::Value(_), Some(_)) => return Err(format!("`{top}` is a text and has no keys")),
-        (Shape::Purposes(known), Some(purpose)) if known.contains(&purpose) => {
-            (vec![top, purpose], Kind::Text)
-        }
-        (Shape::Purposes(known), Some(purpose)) => {
-            return Err(unknown(purpose, known.iter().copied()));
-        }
-        (Shape::Purposes(known), None) => {
-            let known = listed(known.iter().copied());
-            return Err(format!(
-                "incomplete: `{top}.<purpose>`, where the purpose is one of {known}"
-            ));
-        }
-        (Shape::Section(fields), Some(field)) => (vec![top, field], kind_of(field, fields)?),
-        (Shape::Section(fields), None) => {
-            let fields = listed(fields.iter().map(|(field, _)| *field));
-            return Err(format!(
-                "incomplete: `{top}.<field>`, where the field is one of {fields}"
-            ));
-        }
-        (Shape::Limits, Some(limit)) => (limit_path(top, limit)?, Kind::Limit),
-        (Shape::Limits, None) => {
-            let limits = listed(Limits::KEYS.into_iter());
-            return Err(format!(
-                "incomplete: `{top}.<limit>`, where the limit is one of {limits}"
-            ));
-        }
-        (Shape::MapOfMaps, rest) => match rest.and_then(|rest| rest.split_once('.')) {
-            Some((workflow, role)) => (vec![top, workflow, role], Kind::Text),
-            None => return Err(format!("incomplete: `{top}.<workflow>.<role>`")),
-        },
-        (Shape::Known(names, fields), rest) => known_path(top, names, fields, rest)?,
-        (Shape::Prices, rest) => {
-            let path = entry_path(top, "model", PRICE, rest)?;
-            let name: Result<ModelPattern, _> = path.0[1].parse();
-            name.map_err(|error| error.to_string())?;
-            path
-        }
-        (Shape::Entries(fields), rest) => entry_path(top, "name", fields, rest)?,
-    };
-    if path.iter().any(|segment| segment.is_empty()) {
-        return Err("a part of it is empty".to_owned());
-    }
-    Ok((path, kind))
-}
-
-/// Parses what follows a top-level key whose entries have names that the user chooses.
-fn entry_path<'a>(
-    top: &'a str,
-    placeholder: &str,
-    fields: Fields,
-    rest: Option<&'a str>,
-) -> Result<(Vec<&'a str>, Kind), String> {
-    match rest.and_then(|rest| rest.rsplit_once('.')) {
-        Some((entry, last)) => match variables_of(entry, fields) {
-            Some((name, field)) => match variable_problem(last) {
-                Some(problem) => Err(problem),
-                None => Ok((vec![top, name, field, last], Kind::VariableValue)),
-            },
-            None => Ok((vec![top, entry, last], kind_of(last, fields)?)),
-        },
-        None => {
-            let fields = listed(fields.iter().map(|(field, _)| *field));
-            Err(format!(
-                "incomplete: `{top}.<{placeholder}>.<field>`, where the field is one of {fields}"
-            ))
-        }
-    }
-}
-
-/// Splits `<name>.<field>` if the field has variables of its own.
-fn variables_of(entry: &str, fields: Fields) -> Option<(&str, &str)> {
-    let (name, last) = entry.rsplit_once('.')?;
-    let has_variables =
-        |(field, kind): &&(&str, Kind)| *field == last && matches!(kind, Kind::Variables);
-    fields.iter().find(has_variables).map(|_| (name, last))
-}
-
-/// Parses what follows a top-level key whose entries have known names.
-fn known_path<'a>(
-    top: &'a str,
-    names: &[&str],
-    fields: Fields,
-    rest: Option<&'a str>,
-) -> Result<(Vec<&'a str>, Kind), String> {
-    match rest.and_then(|rest| rest.split_once('.')) {
-        Some((name, field)) if names.contains(&name) => {
-            Ok((vec![top, name, field], kind_of(field, fields)?))
-        }
-        Some((name, _)) => Err(unknown(name, names.iter().copied())),
-        None => {
-            let names = listed(names.iter().copied());
-            Err(format!(
-                "incomplete: `{top}.<event>.<field>`, where the event is one of {names}"
-            ))
-        }
-    }
-}
-
-fn limit_path<'a>(top: &'a str, limit: &'a str) -> Result<Vec<&'a str>, String> {
-    match limit.split_once('.') {
-        Some(("maxVisits", role)) => Ok(vec![top, "maxVisits", role]),
-        _ if Limits::KEYS.contains(&limit) => Ok(vec![top, limit]),
-        _ => Err(unknown(limit, Limits::KEYS.into_iter())),
-    }
-}
-
-fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
-    let known = fields.iter().find(|(name, _)| *name == field);
-    known
-        .map(|(_, kind)| *kind)
-        .ok_or_else(|| unknown(field, fields.iter().map(|(name, _)| *name)))
 }
 
 /// Returns the message about an unknown key, with the nearest known one and a list of all.

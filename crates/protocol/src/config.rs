@@ -1,6 +1,10 @@
 //! The shape of `config.yaml`. Whether aliases exist and entries are complete is checked when they are used, not when the
 //! file is read.
 
+mod retry;
+
+pub use retry::Retry;
+
 use std::num::NonZeroU32;
 
 use indexmap::IndexMap;
@@ -317,6 +321,20 @@ pub struct AgentConfig {
     /// its steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secrets: Option<Vec<String>>,
+    /// Whether and when it is tried again after a failure.
+    #[serde(
+        default,
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Retry::is_empty"
+    )]
+    pub retry: Retry,
+    /// The aliases of the agents that are tried when the attempts of this one are used up, in order.
+    #[serde(
+        default,
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub fallback: Vec<String>,
 }
 
 /// How thread and role are passed to an agent.

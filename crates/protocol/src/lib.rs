@@ -20,6 +20,7 @@ pub mod nodes;
 pub mod policy;
 pub mod prices;
 pub mod program;
+pub mod retry;
 pub mod review;
 pub mod run;
 pub mod schemas;

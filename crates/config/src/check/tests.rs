@@ -35,6 +35,30 @@ fn a_sound_file_has_no_findings() {
 }
 
 #[test]
+fn fallbacks_must_exist_and_lead_to_an_end() {
+    let text = "\
+agents:
+  a: { command: c, fallback: [b, nobody], retry: { max: 2, on: [auth, cancelled] } }
+  b: { command: c, fallback: [c] }
+  c: { command: c, fallback: [d, b], retry: { backof: 1s } }
+  d: { command: c, retry: 3 }
+";
+    let found = shown(text);
+    let begins = [
+        "2:34 agents.a.fallback: `nobody` is not in `agents`",
+        "2:64 agents.a.retry.on: `cancelled` is not one of `not-installed` or `auth`",
+        "3:30 agents.b.fallback: it leads back to `b`: b → c → b",
+        "4:30 agents.c.fallback: it leads back to `c`: c → b → c",
+        "4:47 agents.c.retry.backof: `backof` is not known, did you mean `backoff`?",
+        "5:27 agents.d.retry: a mapping is needed here",
+    ];
+    assert_eq!(found.len(), begins.len(), "{found:#?}");
+    for (found, begin) in found.iter().zip(begins) {
+        assert!(found.starts_with(begin), "{found}");
+    }
+}
+
+#[test]
 fn all_findings_are_reported_at_once_with_their_places() {
     let text = "\
 defaultAgent: wrter

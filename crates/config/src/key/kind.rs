@@ -8,6 +8,9 @@ use uwf_protocol::policy::ContextPolicy;
 use uwf_protocol::prices::Rate;
 use uwf_util::time;
 
+use super::Fields;
+use crate::check::NO_MAPPING;
+
 /// The highest number of agents that may run at once. A step looks at a lock file for each of them.
 const MAX_COUNT: u32 = 1_000;
 
@@ -45,6 +48,10 @@ pub(crate) enum Kind {
     Rate,
     /// One of some words.
     Word(&'static [&'static str]),
+    /// A list of some of these words, one at least.
+    Words(&'static [&'static str]),
+    /// A mapping with fields of its own.
+    Group(Fields),
 }
 
 impl Kind {
@@ -56,7 +63,7 @@ impl Kind {
             Self::Count | Self::Chars | Self::Flag | Self::Rate => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
             }
-            Self::TextList => list(text, "[\"-v\"]")?,
+            Self::TextList | Self::Words(_) => list(text, "[\"-v\"]")?,
             Self::VariableList => list(text, "[\"GH_TOKEN\"]")?,
             Self::Variables => return Err(NO_VARIABLES.to_owned()),
             Self::Text
@@ -64,7 +71,8 @@ impl Kind {
             | Self::Variable
             | Self::VariableValue
             | Self::Duration
-            | Self::Word(_) => text.into(),
+            | Self::Word(_)
+            | Self::Group(_) => text.into(),
         };
         match self.problem_with(key, &value) {
             Some(problem) => Err(problem),
@@ -75,6 +83,18 @@ impl Kind {
     /// Returns why a value is not of this kind; `key` is its dotted key. The message does not quote a text that may be a
     /// secret.
     pub(crate) fn problem_with(self, key: &str, value: &Value) -> Option<String> {
+        match self {
+            Self::TextList
+            | Self::VariableList
+            | Self::Variables
+            | Self::Words(_)
+            | Self::Group(_) => self.problem_with_many(key, value),
+            _ => self.problem_with_one(key, value),
+        }
+    }
+
+    /// Does the same for a kind of lists or mappings.
+    fn problem_with_many(self, key: &str, value: &Value) -> Option<String> {
         match (self, value) {
             (Self::TextList, Value::Array(items)) if !items.iter().any(is_compound) => None,
             (Self::TextList, _) => Some("a list of texts is needed, such as `[\"-v\"]`".to_owned()),
@@ -88,8 +108,31 @@ impl Kind {
             // Each of its variables is checked for itself.
             (Self::Variables, Value::Object(_)) => None,
             (Self::Variables, _) => Some(NO_VARIABLES.to_owned()),
+            (Self::Words(words), Value::Array(items)) if !items.is_empty() => {
+                let mut items = items.iter();
+                items.find_map(|item| Self::Word(words).problem_with(key, item))
+            }
+            (Self::Words(words), _) => Some(format!(
+                "a list is needed, of one or more of `{}`",
+                words.join("`, `")
+            )),
+            (_, _) => Some(NO_MAPPING.to_owned()),
+        }
+    }
+
+    /// Does the same for a kind of single values.
+    fn problem_with_one(self, key: &str, value: &Value) -> Option<String> {
+        match (self, value) {
             (_, Value::Array(_) | Value::Object(_)) => Some("a single value is needed".to_owned()),
-            (Self::Text, _) => None,
+            (
+                Self::Text
+                | Self::TextList
+                | Self::VariableList
+                | Self::Variables
+                | Self::Words(_)
+                | Self::Group(_),
+                _,
+            ) => None,
             (Self::VariableValue, value) => plain(value)
                 .contains('\0')
                 .then(|| "no variable can hold a zero byte".to_owned()),

@@ -1,5 +1,7 @@
 //! Dotted keys and their values.
 
+use serde_json::json;
+
 use super::*;
 
 fn check(key: &str, value: &str, path: &[&str], expected: &Value) {
@@ -36,6 +38,16 @@ fn keys_of_every_shape_are_parsed() {
     check("concurrency.maxRunning", "2", &running, &2.into());
     let running = ["agents", "a", "maxRunning"];
     check("agents.a.maxRunning", "1", &running, &1.into());
+    let most = ["agents", "a.b", "retry", "max"];
+    check("agents.a.b.retry.max", "3", &most, &3.into());
+    check_text(
+        "agents.a.retry.backoff",
+        &["agents", "a", "retry", "backoff"],
+    );
+    check_text("agents.retry.timeout", &["agents", "retry", "timeout"]);
+    check_text("agents.a.retry.timeout", &["agents", "a.retry", "timeout"]);
+    let on = ["agents", "a", "retry", "on"];
+    check("agents.a.retry.on", r#"["auth"]"#, &on, &json!(["auth"]));
     let hook = ["hooks", "failed", "command"];
     check("hooks.failed.command", "mail me", &hook, &"mail me".into());
     let variable = ["agents", "a.b", "env", "PORT"];
@@ -48,12 +60,7 @@ fn keys_of_every_shape_are_parsed() {
         &serde_json::json!(["GH_TOKEN"]),
     );
     let args = ["agents", "a", "args"];
-    check(
-        "agents.a.args",
-        r#"["x"]"#,
-        &args,
-        &serde_json::json!(["x"]),
-    );
+    check("agents.a.args", r#"["x"]"#, &args, &json!(["x"]));
 }
 
 #[test]
@@ -69,6 +76,8 @@ fn a_wrong_key_is_refused_with_the_valid_ones() {
         &["did you mean `args`?", "`idleTimeout`"],
     );
     check_error("agents.a", "", &["incomplete", "`command`"]);
+    check_error("agents.a.retry", "3", &["incomplete", "`backoff`"]);
+    check_error("agents.a.retry.maxx", "3", &["did you mean `max`?"]);
     check_error(
         "agentOverrides.w",
         "",
@@ -108,6 +117,11 @@ fn a_wrong_value_is_refused() {
     check_error("concurrency", "1", &["incomplete", "`maxRunning`"]);
     check_error("hooks.step.timeout", "soon", &["`soon` is not a duration"]);
     check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);
+    check_error("agents.a.retry.max", "0", &["a whole number from 1"]);
+    check_error("agents.a.retry.backoff", "soon", &["not a duration"]);
+    check_error("agents.a.retry.on", "auth", &["JSON array"]);
+    check_error("agents.a.retry.on", "[]", &["one or more of", "`auth`"]);
+    check_error("agents.a.retry.on", r#"["cancelled"]"#, &["`rate-limit`"]);
     check_error("agents.a.protocol", "both", &["`positional` or `named`"]);
     check_error("extract", "always", &["`strict` or `llm`"]);
     check_error("models.m.responseFormat", "xml", &["`json_schema`"]);
