@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
-use uwf_engine::{AgentFailure, EngineError, NameError, store_exit};
+use uwf_engine::{AgentFailure, EngineError, NameError, PlannedTry, store_exit};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{IdError, ThreadId};
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -26,10 +26,25 @@ pub(crate) struct Failure {
     pub(crate) note: Option<Box<str>>,
     /// What to type next.
     pub(crate) hint: Option<String>,
-    /// The thread that another process works on, if that is why.
-    pub(crate) busy: Option<Box<ThreadId>>,
+    /// What helps by itself, if something does.
+    pub(crate) awaited: Option<Box<Awaited>>,
     /// The command that lets a thread go on, if the hint has one.
     pub(crate) next: Option<Box<str>>,
+}
+
+/// What helps against a failure by itself.
+pub(crate) enum Awaited {
+    /// Another process ends, which works on this thread.
+    End(ThreadId),
+    /// The time of this attempt comes.
+    NextTry(PlannedTry),
+}
+
+impl Awaited {
+    fn of(error: &EngineError) -> Option<Self> {
+        let next_try = || error.planned_try().cloned().map(Self::NextTry);
+        error.busy().map(Self::End).or_else(next_try)
+    }
 }
 
 impl Failure {
@@ -41,7 +56,7 @@ impl Failure {
             causes: Vec::new(),
             note: None,
             hint: None,
-            busy: None,
+            awaited: None,
             next: None,
         }
     }
@@ -90,8 +105,16 @@ impl Failure {
         if let Some(hint) = &self.hint {
             fields.insert("hint".to_owned(), hints::here(hint).into());
         }
-        if let Some(busy) = &self.busy {
-            fields.insert("busy".to_owned(), busy.to_string().into());
+        match self.awaited.as_deref() {
+            Some(Awaited::End(busy)) => {
+                fields.insert("busy".to_owned(), busy.to_string().into());
+            }
+            Some(Awaited::NextTry(next)) => {
+                if let Ok(Value::Object(next)) = serde_json::to_value(next) {
+                    fields.extend(next);
+                }
+            }
+            None => {}
         }
         fields
     }
@@ -116,7 +139,7 @@ impl Failure {
             causes: causes(error),
             note: None,
             hint,
-            busy: None,
+            awaited: None,
             next: None,
         }
     }
@@ -125,7 +148,7 @@ impl Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         let mut failure = Self::of(&error, error.exit(), hints::of(&error));
-        failure.busy = error.busy().map(Box::new);
+        failure.awaited = Awaited::of(&error).map(Box::new);
         match &error {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(with_excerpt).collect();

@@ -4,6 +4,8 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::Phase;
 
+use crate::planned_try::PlannedTry;
+
 /// A failed attempt at a step.
 #[derive(Debug, thiserror::Error)]
 #[error("`{role}` failed: {problem}")]
@@ -26,6 +28,8 @@ pub struct AgentFailure {
     pub problem: String,
     /// The end of the agent's stderr; empty if the agent reported by other means what went wrong.
     pub stderr_tail: String,
+    /// The attempt that follows by itself, if one does.
+    pub next_try: Option<PlannedTry>,
     /// What to do about it.
     pub hint: String,
     /// The code with which the agent's process exited, if it did.

@@ -6,6 +6,7 @@ use uwf_protocol::limits::Reached;
 
 use crate::EngineError;
 use crate::describe::{describe_reached, signal_name};
+use crate::planned_try::PlannedTry;
 use crate::read::thread_state::ThreadStatus;
 
 /// Why the child threads of a step could not go on.
@@ -147,6 +148,8 @@ pub enum ChildProblem {
         exit: Exit,
         /// The thread that another process works on, if that is why: the child, or a child of it.
         busy: Option<ThreadId>,
+        /// The attempt that follows by itself, if one does.
+        next_try: Option<PlannedTry>,
     },
     /// A child thread did not do its step.
     #[error("thread `{child}`: {source}")]
@@ -195,7 +198,7 @@ impl ChildError {
             ChildProblem::NotDone { exit, .. } => *exit,
             ChildProblem::Interrupted(signal) => Exit::Signal(*signal),
             ChildProblem::Stands { status, .. } => match status {
-                ThreadStatus::Running => Exit::Busy,
+                ThreadStatus::Running | ThreadStatus::Waiting => Exit::Busy,
                 ThreadStatus::Paused | ThreadStatus::Suspended => Exit::Suspended,
                 _ => Exit::Request,
             },
@@ -217,6 +220,15 @@ impl ChildError {
                 (*status == ThreadStatus::Running).then_some(*child)
             }
             ChildProblem::NotDone { busy, .. } => *busy,
+            _ => None,
+        }
+    }
+
+    /// Returns the attempt in a child that follows by itself, if the child failed or waits for it.
+    pub(crate) fn planned_try(&self) -> Option<&PlannedTry> {
+        match &self.problem {
+            ChildProblem::Failed { source, .. } => source.planned_try(),
+            ChildProblem::NotDone { next_try, .. } => next_try.as_ref(),
             _ => None,
         }
     }

@@ -1,5 +1,7 @@
 //! The errors of operations, by what the caller can do about them. The command line says what to type next.
 
+mod about;
+
 use std::path::PathBuf;
 
 use uwf_cas_fs::StoreError;
@@ -25,6 +27,7 @@ use crate::describe::{
 };
 use crate::files_error::FilesError;
 use crate::pipelines::error::PipelineError;
+use crate::planned_try::Waiting;
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::review_error::ReviewError;
@@ -137,6 +140,9 @@ pub enum EngineError {
         /// Whether the engine of that record has died and its agent still works.
         orphaned: bool,
     },
+    /// The thread waits for the time of its next attempt.
+    #[error(transparent)]
+    Waiting(#[from] Box<Waiting>),
     /// Processes of an attempt still run: its engine died, or could not end them.
     #[error("thread `{thread}` is busy: processes of an attempt still run: {}", .processes.join(", "))]
     Survivors {
@@ -402,32 +408,6 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Returns the failed attempt that this error is about, if it is about one.
-    #[must_use]
-    pub fn attempt(&self) -> Option<&AgentFailure> {
-        match self {
-            Self::Agent(failure) => Some(failure),
-            Self::Interrupted { attempt, .. } => Some(attempt),
-            Self::Survivors {
-                failed: Some(failed),
-                ..
-            } => failed.attempt(),
-            Self::Child(error) => error.source_error()?.attempt(),
-            _ => None,
-        }
-    }
-
-    /// Returns the thread that another process works on, if that is what is wrong: the thread itself, or one that works for
-    /// its next step.
-    #[must_use]
-    pub fn busy(&self) -> Option<ThreadId> {
-        match self {
-            Self::Busy { thread, .. } => Some(*thread),
-            Self::Child(error) => error.busy(),
-            _ => None,
-        }
-    }
-
     /// Returns the exit code that this error means.
     #[must_use]
     #[expect(clippy::too_many_lines, reason = "it is a list of all errors")]
@@ -479,6 +459,7 @@ impl EngineError {
                 ..
             } if matches!(**failed, Self::Interrupted { .. }) => failed.exit(),
             Self::Busy { .. }
+            | Self::Waiting(_)
             | Self::Survivors { .. }
             | Self::HeadMoved { .. }
             | Self::NotEvaluated(_)

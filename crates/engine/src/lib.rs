@@ -33,6 +33,7 @@ mod node_kind;
 mod pause;
 mod person_message;
 mod pipelines;
+mod planned_try;
 mod project;
 mod read;
 mod rebase;
@@ -90,6 +91,7 @@ pub use pipelines::views::status::{
     CurrentView, HeldChild, LoopLine, RunStatusView, StepLine, run_status,
 };
 pub use pipelines::views::summary::{RunSummary, run_summary};
+pub use planned_try::{PlannedTry, Waiting};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
@@ -154,13 +156,13 @@ pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair}
 pub use review_error::ReviewError;
 pub use run::Runner;
 pub use run::agent_command::configured_grace;
-pub use run::cycle::{Intervention, Pace, Session, StepOptions, step};
+pub use run::cycle::{Early, Intervention, Pace, Session, StepOptions, step};
 pub use run::drop_sessions::drop_sessions;
 pub use run::dry_run::{AgentPlan, StepPlan, plan};
 pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::observer::{Doing, Observer, Progress};
-pub use run::patience::wait_until_free;
+pub use run::patience::{wait_for_next_try, wait_until_free};
 pub use run::pipelines::clean::{Cleaned, clean_run};
 pub use run::pipelines::make::{MadeRun, NewRun, make_run};
 pub use run::pipelines::resume::{resume_pipeline, run_pipeline};

@@ -1,9 +1,10 @@
 //! The commands that do steps and wait for them: `uwf run`, `uwf thread run`, `step` and `wait`.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use uwf_engine::Early;
 use uwf_util::time;
 
 use super::listing::FilterArgs;
@@ -15,7 +16,7 @@ pub(crate) struct AgentArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Exit with 5 instead of waiting for a free agent slot
+    /// Exit with 5 instead of waiting: for a free agent slot, and in a run for the time of the next attempt
     #[arg(long)]
     pub(crate) no_wait: bool,
 }
@@ -23,7 +24,7 @@ pub(crate) struct AgentArgs {
 /// How long a command waits for a busy thread.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PatienceArgs {
-    /// Wait for a busy thread: without a limit, or for this long, such as 30 (seconds) or 5m
+    /// Wait for a busy thread, or one that waits for its next attempt: without a limit, or for this long, such as 30 (seconds) or 5m
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = parse_patience)]
     pub(crate) wait: Option<Patience>,
 }
@@ -35,6 +36,33 @@ pub(crate) enum Patience {
     Endless,
     /// For this long.
     Limited(Duration),
+}
+
+impl Patience {
+    /// Returns the end of a wait that begins now, if it has one.
+    pub(crate) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Limited(time) => Instant::now().checked_add(time),
+            Self::Endless => None,
+        }
+    }
+}
+
+/// What a command does before the time of the next attempt.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct EarlyArgs {
+    /// Make the next attempt now, even if the thread waits for a later time
+    #[arg(long)]
+    pub(crate) now: bool,
+}
+
+impl From<EarlyArgs> for Early {
+    fn from(args: EarlyArgs) -> Self {
+        match args.now {
+            true => Self::TryNow,
+            false => Self::Refuse,
+        }
+    }
 }
 
 /// What a thread is started with.
@@ -81,6 +109,8 @@ pub(crate) struct RunThreadArgs {
     #[arg(long)]
     pub(crate) new_session: bool,
     #[command(flatten)]
+    pub(crate) early: EarlyArgs,
+    #[command(flatten)]
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
     pub(crate) how: RunHowArgs,
@@ -94,6 +124,8 @@ pub(crate) struct StepArgs {
     /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]
     pub(crate) new_session: bool,
+    #[command(flatten)]
+    pub(crate) early: EarlyArgs,
     /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) count: u64,

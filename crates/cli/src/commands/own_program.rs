@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use uwf_engine::{NoSlot, Session, Site, StepOptions};
+use uwf_engine::{Early, NoSlot, Session, Site, StepOptions};
 use uwf_protocol::ids::ThreadId;
 
 use crate::args::{Patience, StepArgs};
@@ -41,6 +41,9 @@ pub(super) fn one_step(site: &Site, thread: ThreadId, options: &StepOptions) -> 
     if options.session == Session::New {
         command.arg("--new-session");
     }
+    if options.early == Early::TryNow {
+        command.arg("--now");
+    }
     if options.no_slot == NoSlot::GiveUp {
         command.arg("--no-wait");
     }
@@ -64,6 +67,7 @@ pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
     );
     let flags = [
         (args.new_session, "--new-session"),
+        (args.early.now, "--now"),
         (args.agent.no_wait, "--no-wait"),
     ];
     let given = flags.iter().filter(|(is_given, _)| *is_given);

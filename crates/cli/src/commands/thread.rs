@@ -10,6 +10,7 @@ mod listing;
 mod live;
 mod many;
 mod naming;
+mod next_try;
 mod parallel;
 mod reading;
 mod running;

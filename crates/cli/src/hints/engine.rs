@@ -1,11 +1,13 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, ReviewError,
+    CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, PlannedTry,
+    ReviewError,
     SnapshotError, WorkflowUseError, agent_option, message_option,
 };
+use uwf_util::time;
 
-use super::thread::{raise_command, use_answer};
+use super::thread::{before_its_time, raise_command, use_answer};
 use super::{Given, fix};
 
 /// Returns what to type next, if there is something, after a call that was given this: the next one keeps it.
@@ -37,6 +39,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::AnswerWaits { .. } => of_migration(error),
         EngineError::NoSlot { .. }
         | EngineError::Busy { .. }
+        | EngineError::Waiting(_)
         | EngineError::Survivors { .. }
         | EngineError::NoProc
         | EngineError::Agent(_)
@@ -244,7 +247,13 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
         ChildProblem::Misfit { .. } | ChildProblem::Unknown(_) => format!(
             "change the workflow, then `uwf thread migrate {thread} <workflow>` goes on with it"
         ),
-        ChildProblem::Failed { source, .. } => return hint(source, given),
+        ChildProblem::Failed { source, .. } => match source.planned_try() {
+            Some(next) => after_failure(&PlannedTry {
+                thread,
+                ..next.clone()
+            }),
+            None => return hint(source, given),
+        },
         ChildProblem::Stands { child, .. } => format!("`uwf thread show {child}` says why"),
         ChildProblem::NotDone { .. } | ChildProblem::Interrupted(_) => {
             format!("`uwf thread step {thread}{option}` tries again")
@@ -294,7 +303,11 @@ fn of_run(error: &EngineError) -> Option<String> {
         }
         EngineError::NotEvaluated(_) => "run the same command again, later: the machine lacks processes, memory or time (`ulimit -a`, `free -m`)".to_owned(),
         EngineError::NoProc => "mount it: `mount -t proc proc /proc`".to_owned(),
-        EngineError::Agent(failure) => failure.hint.clone(),
+        EngineError::Waiting(waiting) => before_its_time(waiting.planned.thread),
+        EngineError::Agent(failure) => match &failure.next_try {
+            Some(next) => after_failure(next),
+            None => failure.hint.clone(),
+        },
         EngineError::Interrupted { attempt, .. } => attempt.hint.clone(),
         EngineError::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
         EngineError::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
@@ -302,6 +315,19 @@ fn of_run(error: &EngineError) -> Option<String> {
         _ => return None,
     };
     Some(hint)
+}
+
+/// Returns the hint after a failed attempt that another one follows by itself.
+fn after_failure(next: &PlannedTry) -> String {
+    let PlannedTry {
+        thread,
+        at_ms,
+        agent,
+    } = next;
+    let at = time::format_utc(*at_ms);
+    format!(
+        "agent `{agent}` makes the next attempt at {at} UTC: `uwf thread run {thread}` waits for that and goes on; `uwf thread step {thread} --now` tries at once"
+    )
 }
 
 /// Returns the hint of an error about the choice of an agent.

@@ -50,6 +50,7 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
             ),
         }),
         ThreadStatus::Blocked => Some(fix::hint(view.fix.as_ref()?, thread)),
+        ThreadStatus::Waiting => Some(before_its_time(thread)),
         ThreadStatus::Idle
         | ThreadStatus::Running
         | ThreadStatus::Failed
@@ -58,6 +59,13 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
     }
+}
+
+/// Returns what can be done with a thread that waits for its next attempt.
+pub(crate) fn before_its_time(thread: ThreadId) -> String {
+    format!(
+        "`uwf thread run {thread}` waits for it and goes on; `uwf thread step {thread} --now` tries at once, with `--agent <agent>` another one"
+    )
 }
 
 /// Returns what makes a step of an answer that waits.
@@ -96,7 +104,7 @@ fn of_child_of_run(view: &ThreadView) -> Option<String> {
 fn needed_by_child(child: ThreadId, state: &ThreadState) -> Option<String> {
     match state.status {
         // A step of the run does one of the child.
-        ThreadStatus::Idle | ThreadStatus::Failed => None,
+        ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Waiting => None,
         _ => next(child, state),
     }
 }
@@ -105,6 +113,7 @@ fn needed_by_child(child: ThreadId, state: &ThreadState) -> Option<String> {
 pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
     match state.status {
         ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
+        ThreadStatus::Waiting => Some(format!("uwf thread run {thread}")),
         ThreadStatus::Suspended => {
             let command = raise_command("resume", thread, &state.reached);
             Some(match state.held_by {

@@ -46,6 +46,7 @@ pub(crate) use top::TopView;
 pub(crate) use waited::WaitedView;
 
 use crate::hints::{self, thread::next};
+use crate::local_time;
 use crate::output::Show;
 use crate::text::cas::document;
 use crate::text::table::Page;
@@ -157,6 +158,13 @@ fn state_line(state: &ThreadState) -> String {
                 ""
             };
             format!("running, {role} is at work{then}")
+        }
+        (Some(role), _) if let Some(next) = &state.next_try => {
+            let (at, agent) = (local_time::moment(next.at_ms), &next.agent);
+            format!(
+                "{} until {at}, next is {role} by agent {agent}",
+                state.status.as_str()
+            )
         }
         (Some(role), _) => format!("{}, next is {role}", state.status.as_str()),
         (None, Some(role)) => {

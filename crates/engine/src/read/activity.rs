@@ -35,6 +35,9 @@ pub struct AttemptView {
     pub stderr_tail: String,
     /// The agent's own session, which the next attempt continues.
     pub session_id: Option<String>,
+    /// How long the provider asks to wait after the end of the attempt, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
     /// The label of the agent.
     pub agent: String,
     /// The agent's alias in the config, if it has one.
@@ -80,6 +83,7 @@ impl From<Attempt> for AttemptView {
             exit_code: attempt.exit_code,
             stderr_tail: attempt.stderr_tail,
             session_id: attempt.session_id,
+            retry_after_ms: attempt.retry_after_ms,
             agent: attempt.agent,
             alias: attempt.alias,
             directory: attempt.directory,

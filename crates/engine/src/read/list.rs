@@ -9,6 +9,7 @@ use uwf_moderator::{HistoryNeed, Route, RouteError, end_result, history_need};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
+use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
@@ -348,7 +349,7 @@ impl<'a> Reader<'a> {
             activity,
             route,
             state,
-        } = self.standing((id, head), &program, route)?;
+        } = self.standing((id, head), (&start, &program), route)?;
         let pause = run.pause.read()?;
         let outline = Active {
             site: self.site,
@@ -377,7 +378,7 @@ impl<'a> Reader<'a> {
     fn standing(
         &self,
         (id, head): (ThreadId, CasRef),
-        program: &Program,
+        (start, program): (&StartNode, &Program),
         route: Result<Route, RouteError>,
     ) -> Result<Standing, EngineError> {
         let store = &self.site.store;
@@ -397,7 +398,8 @@ impl<'a> Reader<'a> {
                     has_children: has_children(program),
                     has_supervisor: program.supervisor().is_some(),
                 };
-                Standing::without_children(store, &run, &limited, route, &self.config)
+                let own = Standing::without_children(store, &run, &limited, route, &self.config)?;
+                Ok(own.with_next_try(self.site, (id, head), start, program))
             }
         }
     }

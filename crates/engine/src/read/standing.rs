@@ -5,6 +5,7 @@ use uwf_cas_fs::Store;
 use uwf_moderator::{Assignment, Performer, Route, RouteError};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_storage::{Located, RunDir};
 
@@ -47,7 +48,13 @@ impl Standing {
         let run = site.root.run(thread.id);
         let mut limited = LimitedThread::of(&run.ledger, thread);
         let Some(assignment) = assigned_to_children(&route).cloned() else {
-            return Self::without_children(&site.store, &run, &limited, route, config);
+            let own = Self::without_children(&site.store, &run, &limited, route, config)?;
+            return Ok(own.with_next_try(
+                site,
+                (thread.id, thread.head),
+                &thread.start,
+                &thread.program,
+            ));
         };
         if !(limited.workflow.is_empty() && config.limits.is_empty()) {
             let mut sums = Sums::read(&run.ledger);
@@ -62,7 +69,25 @@ impl Standing {
         Ok(Self { state, ..own })
     }
 
-    /// Finds out where a thread stands, without its children.
+    /// Adds the attempt that follows a failed one by itself.
+    pub(crate) fn with_next_try(
+        self,
+        site: &Site,
+        at: (ThreadId, CasRef),
+        start: &StartNode,
+        program: &Program,
+    ) -> Self {
+        if self.activity.finished_step.is_some() || self.activity.waiting_answer.is_some() {
+            // The next call uses it, and starts no agent.
+            return self;
+        }
+        Self {
+            state: self.state.with_next_try(site, at, (start, program.name())),
+            ..self
+        }
+    }
+
+    /// Finds out where a thread stands, without its children and its next attempt.
     pub(crate) fn without_children(
         store: &Store,
         run: &RunDir,
@@ -187,12 +212,16 @@ fn most_urgent(
         ThreadStatus::Running => 0,
         ThreadStatus::Idle => 1,
         ThreadStatus::Failed => 2,
-        ThreadStatus::Suspended => 3,
-        ThreadStatus::Blocked => 4,
+        ThreadStatus::Waiting => 3,
+        ThreadStatus::Suspended => 4,
+        ThreadStatus::Blocked => 5,
         ThreadStatus::Paused
         | ThreadStatus::Completed
         | ThreadStatus::Cancelled
-        | ThreadStatus::Corrupt => 5,
+        | ThreadStatus::Corrupt => 6,
     };
-    states.into_iter().min_by_key(rank)
+    let due = |state: &ThreadState| state.next_try.as_ref().map(|next| next.at_ms);
+    states
+        .into_iter()
+        .min_by_key(|state| (rank(state), due(state)))
 }

@@ -328,7 +328,10 @@ impl<'a> Tail<'a> {
             | ThreadStatus::Completed
             | ThreadStatus::Cancelled
             | ThreadStatus::Corrupt => true,
-            ThreadStatus::Idle | ThreadStatus::Running | ThreadStatus::Failed => false,
+            ThreadStatus::Idle
+            | ThreadStatus::Running
+            | ThreadStatus::Failed
+            | ThreadStatus::Waiting => false,
         };
         is_over.then(|| {
             TailEvent::Stopped(Box::new(Stopped {

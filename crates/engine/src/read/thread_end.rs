@@ -85,6 +85,14 @@ pub(crate) fn state_section(view: &ThreadView) -> String {
         (ThreadStatus::Failed, Some(role), None) => {
             format!("**{role}** is next; the last attempt failed.")
         }
+        (ThreadStatus::Waiting, Some(role), None) => match &state.next_try {
+            Some(next) => format!(
+                "**{role}** is next: the last attempt failed, and `{}` makes another one at {} UTC.",
+                next.agent,
+                time::format_utc(next.at_ms)
+            ),
+            None => format!("**{role}** is next; the last attempt failed."),
+        },
         (_, Some(role), None) => format!("**{role}** is next."),
         (_, None, None) => "The next call ends the thread.".to_owned(),
     };
@@ -149,6 +157,7 @@ fn title(status: ThreadStatus) -> &'static str {
         ThreadStatus::Paused => "Paused",
         ThreadStatus::Blocked => "Blocked",
         ThreadStatus::Failed => "Failed",
+        ThreadStatus::Waiting => "Waiting",
         ThreadStatus::Completed => "Completed",
         ThreadStatus::Cancelled => "Cancelled",
         ThreadStatus::Corrupt => "Corrupt",

@@ -9,6 +9,7 @@ use uwf_protocol::naming::{Labels, Name};
 use uwf_storage::Paused;
 
 use crate::conditions;
+use crate::planned_try::PlannedTry;
 use crate::read::activity::{Activity, RunningView};
 use crate::read::causing_child::CausingChild;
 use crate::read::outline::Outline;
@@ -79,6 +80,9 @@ pub struct ThreadItem {
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
+    /// The attempt that it waits for, if it is waiting.
+    #[serde(flatten)]
+    pub next_try: Option<PlannedTry>,
     /// Why it is blocked, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
@@ -121,6 +125,7 @@ impl ThreadItem {
             waiting_answer: None,
             paused: None,
             limit: None,
+            next_try: None,
             blocked_reason: None,
             costs_too_much: false,
             not_evaluated: false,
@@ -136,7 +141,7 @@ impl ThreadItem {
         route: &Result<Route, RouteError>,
     ) -> Self {
         let blocked = state.status == ThreadStatus::Blocked;
-        let has_failed = state.status == ThreadStatus::Failed;
+        let has_failed = matches!(state.status, ThreadStatus::Failed | ThreadStatus::Waiting);
         let reason = state.reason.clone();
         let not_evaluated = blocked && conditions::not_evaluated(route);
         let state = state.with_pause(pause);
@@ -157,6 +162,7 @@ impl ThreadItem {
             waiting_answer: activity.waiting_answer,
             paused: state.paused,
             limit: state.limit,
+            next_try: state.next_try,
             blocked_reason: reason.filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(route),
             not_evaluated,

@@ -7,6 +7,7 @@ use uwf_protocol::limits::Reached;
 use uwf_storage::Paused;
 
 use crate::describe::describe_reached;
+use crate::planned_try::PlannedTry;
 use crate::read::branch::Branch;
 use crate::read::causing_child::CausingChild;
 
@@ -24,6 +25,8 @@ pub enum ThreadStatus {
     Blocked,
     /// Its last attempt failed; a step can be tried again.
     Failed,
+    /// Its last attempt failed, and the next one is made by itself, at a later time.
+    Waiting,
     /// A person paused it: no step is started, whatever else it waits for.
     Paused,
     /// It reached `$END`.
@@ -36,12 +39,13 @@ pub enum ThreadStatus {
 
 impl ThreadStatus {
     /// Every status.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Idle,
         Self::Running,
         Self::Suspended,
         Self::Blocked,
         Self::Failed,
+        Self::Waiting,
         Self::Paused,
         Self::Completed,
         Self::Cancelled,
@@ -63,6 +67,7 @@ impl ThreadStatus {
             Self::Suspended => "suspended",
             Self::Blocked => "blocked",
             Self::Failed => "failed",
+            Self::Waiting => "waiting",
             Self::Paused => "paused",
             Self::Completed => "completed",
             Self::Cancelled => "cancelled",
@@ -99,6 +104,9 @@ pub struct ThreadState {
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
+    /// The attempt that the thread waits for, if it is waiting.
+    #[serde(flatten)]
+    pub next_try: Option<PlannedTry>,
     /// The limits that must be raised before it goes on.
     #[serde(skip)]
     pub reached: Vec<Reached>,
@@ -135,6 +143,7 @@ impl ThreadState {
             background: None,
             paused: None,
             limit: None,
+            next_try: None,
             reached: Vec::new(),
             reason: None,
             held_by: None,
@@ -184,6 +193,7 @@ impl ThreadState {
             },
             ThreadStatus::Suspended => by_limit,
             ThreadStatus::Running
+            | ThreadStatus::Waiting
             | ThreadStatus::Blocked
             | ThreadStatus::Paused
             | ThreadStatus::Completed
@@ -204,6 +214,7 @@ impl ThreadState {
             | ThreadStatus::Suspended
             | ThreadStatus::Blocked
             | ThreadStatus::Failed
+            | ThreadStatus::Waiting
                 if paused.is_some() =>
             {
                 ThreadStatus::Paused
@@ -232,7 +243,9 @@ impl ThreadState {
     pub(crate) fn why(&self) -> Option<String> {
         match self.status {
             ThreadStatus::Suspended => self.suspend_message.clone(),
-            ThreadStatus::Failed | ThreadStatus::Blocked => self.reason.clone(),
+            ThreadStatus::Failed | ThreadStatus::Waiting | ThreadStatus::Blocked => {
+                self.reason.clone()
+            }
             ThreadStatus::Paused => self.paused.as_ref()?.reason.clone(),
             ThreadStatus::Idle
             | ThreadStatus::Running
@@ -281,6 +294,13 @@ impl ThreadState {
                     ..by_role
                 }
             }
+            ThreadStatus::Waiting => Self {
+                status: ThreadStatus::Waiting,
+                caused_by: caused_by(),
+                reason: state.reason.clone(),
+                next_try: state.next_try.clone(),
+                ..by_role
+            },
             ThreadStatus::Corrupt => Self {
                 status: ThreadStatus::Blocked,
                 caused_by: caused_by(),
@@ -337,6 +357,7 @@ mod tests {
                     | ThreadStatus::Suspended
                     | ThreadStatus::Blocked
                     | ThreadStatus::Failed
+                    | ThreadStatus::Waiting
                     | ThreadStatus::Paused
             );
             let expected = if is_changed {

@@ -6,16 +6,18 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Reached, Rules, Setting, Used};
+use uwf_protocol::retry::{NextTry, When};
 use uwf_storage::RunDir;
 
 use crate::children::redone::used_since;
 use crate::children::used::{Sums, used_in_progress};
 use crate::limits::{LimitedThread, reached_by};
+use crate::planned_try::{PlannedTry, Waiting, of_role};
 use crate::project::config_for;
 use crate::run::attempted::Verb;
-use crate::run::cycle::{Session, StepOptions};
+use crate::run::cycle::{Early, Session, StepOptions};
 use crate::thread::Thread;
-use crate::waiting_answer::Asked;
+use crate::waiting_answer::{Asked, WaitingAnswer};
 use crate::{EngineError, Site, lost_run, tags, waiting_answer};
 
 /// Permission to start an agent: proof that no limit of the thread is reached. It carries what was read for the check.
@@ -24,6 +26,8 @@ pub(crate) struct Admitted {
     pub(crate) summary: ChainSummary,
     /// The config of the thread's project, if it is not used.
     pub(crate) unused: Option<Unused>,
+    /// Who makes the next attempt, if the config and the failures of earlier ones decide that.
+    pub(crate) next: Option<NextTry>,
 }
 
 /// Tells whether a thread has limits at all.
@@ -66,11 +70,20 @@ pub(crate) fn admit(
 ) -> Result<Admitted, EngineError> {
     let role = &assignment.role;
     let (config, unused) = config_for(site, &thread.start)?;
+    let is_ordinary = *verb == Verb::Step
+        && options.agent.is_none()
+        && thread.replaces.is_none()
+        && assignment.performer == Performer::Agent;
+    let place = (thread.head, role);
+    let name = thread.program.name();
+    let next = is_ordinary.then(|| of_role(site, &config, name, place, &run.ledger));
+    let next = next.flatten();
     if options.session == Session::Known {
+        let of_plan = next.as_ref().map(|next| next.agent.as_str());
         let asked = Asked {
             config: &config,
             words: verb.message(),
-            agent: options.agent.as_deref(),
+            agent: options.agent.as_deref().or(of_plan),
         };
         waiting_answer::refuse_to_drop_an_answer(run, thread, &asked)?;
     }
@@ -80,6 +93,7 @@ pub(crate) fn admit(
         config,
         summary,
         unused,
+        next,
     };
     // A step that is done again already counts what its children used up.
     let is_new = thread.replaces.is_none();
@@ -105,6 +119,30 @@ pub(crate) fn admit(
             None => "resume",
         },
     })
+}
+
+/// Fails if a call comes before the time of the next attempt. A call that is meant for just this moment never does.
+pub(crate) fn refuse_early(
+    run: &RunDir,
+    thread: &Thread,
+    (role, next): (&RoleName, Option<&NextTry>),
+    options: &StepOptions,
+) -> Result<(), EngineError> {
+    let Some(next) = next else {
+        return Ok(());
+    };
+    let is_early = matches!(next.when, When::At(_))
+        && options.early == Early::Refuse
+        && options.session == Session::Known
+        && WaitingAnswer::at(run, thread.expected_head()).is_none();
+    match PlannedTry::of(thread.id, next.clone(), 0) {
+        Some(planned) if is_early => Err(EngineError::Waiting(Box::new(Waiting {
+            planned,
+            role: role.clone(),
+            class: next.class,
+        }))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Accepts attempts whose usage is not fully known: they count with what is known.

@@ -78,11 +78,12 @@ fn is_ours(runner: &Runner, program: &Program) -> bool {
     }
 }
 
-/// Finds the agent for a role. `choice` is an alias of the config or a command line, split as a shell splits it.
+/// Finds the agent for a role. `choice` is an alias of the config or a command line, split as a shell splits it. `next` is the
+/// alias of the agent that makes the next attempt, if earlier ones decide that.
 pub(crate) fn resolve(
     runner: &Runner,
     config: &Config,
-    choice: Option<&str>,
+    (choice, next): (Option<&str>, Option<&str>),
     workflow: &str,
     role: &RoleName,
 ) -> Result<AgentCommand, EngineError> {
@@ -92,7 +93,8 @@ pub(crate) fn resolve(
             None => from_words(runner, choice, config),
         };
     }
-    let alias = alias_for(config, workflow, role).ok_or_else(|| EngineError::NoAgent {
+    let alias = next.or_else(|| alias_for(config, workflow, role));
+    let alias = alias.ok_or_else(|| EngineError::NoAgent {
         workflow: workflow.to_owned(),
         role: role.clone(),
     })?;

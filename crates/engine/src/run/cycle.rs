@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
+use uwf_protocol::config::Config;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
@@ -43,6 +44,8 @@ pub struct StepOptions {
     pub no_slot: NoSlot,
     /// Which session the agent works in.
     pub session: Session,
+    /// What to do before the time of the next attempt.
+    pub early: Early,
     /// How many branches of a role may be at work at once, if fewer than the workflow allows.
     pub jobs: Option<usize>,
     /// How far the call takes the branches of a role.
@@ -79,6 +82,16 @@ pub enum Session {
     Known,
     /// A new session, which gets the whole task. The role's known sessions are forgotten.
     New,
+}
+
+/// What to do if an attempt has failed, and the time of the next one has not come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Early {
+    /// The call fails, and starts nothing.
+    #[default]
+    Refuse,
+    /// The attempt is made now.
+    TryNow,
 }
 
 /// What a person says to a thread before its step is done.
@@ -153,6 +166,8 @@ pub(crate) fn step_untold(
                     admission::admit(&runner.site, run, &thread, &assignment, how)
                 };
                 let admitted = admit()?;
+                let place = (&assignment.role, admitted.next.as_ref());
+                admission::refuse_early(run, &thread, place, options)?;
                 let admitted = match supervisor::pass(runner, run, &thread, &admitted)? {
                     Asked::No => admitted,
                     Asked::Yes => admit()?,
@@ -290,9 +305,9 @@ fn do_agent_step(
         }
         // The finished step stays in the pending record until no process of its attempt lives.
         (Ok(_), false) => Err(still_busy(None)),
-        (Err(problem), true) => Err(fail(runner, run, &thread, &attempted, problem)),
+        (Err(problem), true) => Err(fail(runner, run, (&thread, &config), &attempted, problem)),
         (Err(problem), false) => {
-            let failed = fail(runner, run, &thread, &attempted, problem);
+            let failed = fail(runner, run, (&thread, &config), &attempted, problem);
             Err(still_busy(Some(Box::new(failed))))
         }
     }
@@ -309,7 +324,8 @@ fn choose_agent(
     if let Some(unused) = &admitted.unused {
         (runner.notice)(&note_unused(unused));
     }
-    let choice = options.agent.as_deref();
+    let next = admitted.next.as_ref().map(|next| next.agent.as_str());
+    let choice = (options.agent.as_deref(), next);
     let name = thread.program.name();
     let agent = agent_command::resolve(runner, &admitted.config, choice, name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
@@ -337,7 +353,7 @@ fn note_unused(unused: &Unused) -> String {
 fn fail(
     runner: &Runner,
     run: &RunDir,
-    thread: &Thread,
+    (thread, config): (&Thread, &Config),
     attempted: &Attempted,
     problem: Problem,
 ) -> EngineError {
@@ -349,7 +365,7 @@ fn fail(
     {
         return error;
     }
-    let failed = failure::record(&runner.site, run, thread, attempted, problem);
+    let failed = failure::record(&runner.site, run, (thread, config), attempted, problem);
     ended.unwrap_or(failed)
 }
 

@@ -9,10 +9,12 @@ use uwf_thread::summarize;
 use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
 use crate::pipelines::error::PipelineError;
+use crate::planned_try::of_role;
 use crate::project;
 use crate::read::activity::Activity;
 use crate::read::verdict;
 use crate::review_error::ReviewError;
+use crate::run::admission::refuse_early;
 use crate::run::cycle::StepOptions;
 use crate::run::{agent_command, contract};
 use crate::thread::{self, Thread};
@@ -127,7 +129,13 @@ fn plan_agent(
         .into());
     }
     let choice = options.agent.as_deref();
-    let agent = agent_command::resolve(runner, &config, choice, thread.program.name(), role)?;
+    let (name, place) = (thread.program.name(), (thread.head, role));
+    let planned = || of_role(site, &config, name, place, ledger);
+    let next = choice.is_none().then(planned).flatten();
+    let run = site.root.run(thread.id);
+    refuse_early(&run, thread, (role, next.as_ref()), options)?;
+    let next = next.as_ref().map(|next| next.agent.as_str());
+    let agent = agent_command::resolve(runner, &config, (choice, next), name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
     let cwd = contract::working_directory(site, thread, &assignment)?;
     let call = contract::call_arguments(agent.protocol, thread.id, &assignment)?;

@@ -1,13 +1,16 @@
 //! Failed attempts: the record of what went wrong, for people and for the next attempt.
 
+use uwf_protocol::config::Config;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
+use uwf_util::time::format_iso;
 
 use crate::agent_failure::AgentFailure;
-use crate::run::attempted::{Attempted, Problem};
+use crate::planned_try::{PlannedTry, of_role};
+use crate::run::attempted::{Attempted, Problem, Verb};
 use crate::run::retry::{ask_again, hint_for};
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
@@ -52,7 +55,7 @@ pub(crate) fn check_nodes(site: &Site, run: &RunDir, thread: &Thread) -> Result<
 pub(crate) fn record(
     site: &Site,
     run: &RunDir,
-    thread: &Thread,
+    (thread, config): (&Thread, &Config),
     attempted: &Attempted,
     problem: Problem,
 ) -> EngineError {
@@ -61,7 +64,6 @@ pub(crate) fn record(
     let stderr_tail = run.scratch.stderr_end(STDERR_TAIL);
     let shows_stderr = is_unreported && signal.is_none();
     let attempt = attempt(site, run, thread.id, attempted, problem, &stderr_tail);
-    log(site, thread, &attempt, signal);
     // What it cost must be known, even if the disk has filled up meanwhile.
     let append = || run.ledger.append_attempt(&attempt);
     let recorded = site.root.with_room(StorageError::is_of_full_disk, append);
@@ -76,6 +78,9 @@ pub(crate) fn record(
             "the attempt is not on record",
         );
     }
+    let next_try = number.and_then(|_| next_try(site, run, thread, attempted, config));
+    let next_try = next_try.filter(|_| signal.is_none());
+    log(site, thread, (&attempt, next_try.as_ref()), signal);
     let failure = AgentFailure {
         thread: thread.id,
         role: attempt.role,
@@ -103,6 +108,7 @@ pub(crate) fn record(
         exit_code: attempt.exit_code,
         session_id: attempt.session_id,
         raw: attempt.raw,
+        next_try,
     };
     match signal {
         Some(signal) => EngineError::Interrupted {
@@ -113,7 +119,31 @@ pub(crate) fn record(
     }
 }
 
-fn log(site: &Site, thread: &Thread, attempt: &Attempt, signal: Option<i32>) {
+/// Returns the attempt that follows this one by itself, if one does.
+fn next_try(
+    site: &Site,
+    run: &RunDir,
+    thread: &Thread,
+    attempted: &Attempted,
+    config: &Config,
+) -> Option<PlannedTry> {
+    let is_ordinary = attempted.verb == Verb::Step
+        && attempted.choice().is_none()
+        && attempted.replaces.is_none();
+    if !is_ordinary {
+        return None;
+    }
+    let place = (attempted.head, &attempted.role);
+    let next = of_role(site, config, thread.program.name(), place, &run.ledger)?;
+    PlannedTry::of(thread.id, next, site.env.now_ms())
+}
+
+fn log(
+    site: &Site,
+    thread: &Thread,
+    (attempt, next): (&Attempt, Option<&PlannedTry>),
+    signal: Option<i32>,
+) {
     let (tag, exit) = match signal {
         Some(signal) => (tags::STEP_INTERRUPTED, Exit::Signal(signal)),
         None => (tags::STEP_FAILED, Exit::Agent),
@@ -122,12 +152,17 @@ fn log(site: &Site, thread: &Thread, attempt: &Attempt, signal: Option<i32>) {
         thread,
         tag,
         &format!(
-            "role={} agent={} phase={} class={} exit={} error={}",
+            "role={} agent={} phase={} class={} exit={}{} error={}",
             attempt.role,
             attempt.agent,
             attempt.phase.as_str(),
             attempt.class.unwrap_or(FailureClass::Crash),
             exit.code(),
+            next.map_or_else(String::new, |next| format!(
+                " nextTryAt={} nextAgent={}",
+                format_iso(next.at_ms),
+                next.agent
+            )),
             site.loggable(&attempt.error),
         ),
     );
@@ -187,6 +222,9 @@ fn attempt(
             .and_then(|reported| Some(masks.text(reported.feedback.as_ref()?))),
         stderr_tail: masks.text(stderr_tail),
         session_id,
+        retry_after_ms: reported
+            .as_ref()
+            .and_then(|reported| reported.retry_after_ms),
         usage: usage.or_else(|| run.scratch.usage()),
         raw: reported.as_ref().and_then(|reported| reported.raw),
         turns: reported.map(|reported| reported.turns).unwrap_or_default(),

@@ -81,6 +81,7 @@ fn events_of(report: &StepReport) -> Vec<HookEvent> {
         ThreadStatus::Idle
         | ThreadStatus::Running
         | ThreadStatus::Failed
+        | ThreadStatus::Waiting
         | ThreadStatus::Paused
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
@@ -253,5 +254,9 @@ fn about_failure(site: &Site, failure: &AgentFailure) -> Map<String, Value> {
         "raw": failure.raw,
         "usage": on_record.and_then(|attempt| attempt.usage),
     });
-    about.as_object().cloned().unwrap_or_default()
+    let mut about = about.as_object().cloned().unwrap_or_default();
+    if let Ok(Value::Object(next)) = serde_json::to_value(&failure.next_try) {
+        about.extend(next);
+    }
+    about
 }

@@ -1,4 +1,4 @@
-//! Waiting for a busy thread.
+//! Waiting for a busy thread, and for the next attempt at a step.
 //!
 //! The lock of a thread is a kernel lock, and the kernel wakes its waiters. But such a wait has no time limit and cannot
 //! be ended by a signal, and the lock may be held by leftovers that the next owner ends. So the wait glances at the thread
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use uwf_process::Event;
 use uwf_protocol::ids::ThreadId;
 
+use crate::planned_try::PlannedTry;
 use crate::read::glance::glance;
 use crate::{EngineError, Runner};
 
@@ -40,6 +41,53 @@ pub fn wait_until_free(
             return Err(EngineError::NotStarted(stop.signal));
         }
         if !glance(&runner.site, id)?.is_at_work {
+            return Ok(true);
+        }
+    }
+}
+
+/// The pause between two looks at a thread that waits for its next attempt. The attempt itself begins in time.
+const LONG_PAUSE: Duration = Duration::from_secs(1);
+
+/// Waits until the time of the next attempt has come, or something has happened to the thread. `tell` is called about once a
+/// second. Returns `false` if the thread still waits at the deadline.
+///
+/// # Errors
+/// When a signal told us to stop, or the thread cannot be read.
+pub fn wait_for_next_try(
+    runner: &Runner,
+    next: &PlannedTry,
+    deadline: Option<Instant>,
+    tell: &mut dyn FnMut(),
+) -> Result<bool, EngineError> {
+    let failed = |source| EngineError::Io {
+        action: "watch for signals".to_owned(),
+        source,
+    };
+    runner.signals.watch().map_err(failed)?;
+    let before = glance(&runner.site, next.thread)?;
+    let left = || {
+        let left_ms = next.at_ms.saturating_sub(runner.site.env.now_ms());
+        Duration::from_millis(u64::try_from(left_ms).unwrap_or_default())
+    };
+    // The wait is not longer than it was to be, even if the clock is set back meanwhile.
+    let end = Instant::now().checked_add(left());
+    loop {
+        let until =
+            |time: Option<Instant>| time.map(|time| time.saturating_duration_since(Instant::now()));
+        let left = left().min(until(end).unwrap_or(Duration::MAX));
+        if left.is_zero() {
+            return Ok(true);
+        }
+        let patience = until(deadline).unwrap_or(Duration::MAX);
+        if patience.is_zero() {
+            return Ok(false);
+        }
+        tell();
+        if let Event::Stop(stop) = runner.signals.wait(left.min(patience).min(LONG_PAUSE)) {
+            return Err(EngineError::NotStarted(stop.signal));
+        }
+        if glance(&runner.site, next.thread)? != before {
             return Ok(true);
         }
     }

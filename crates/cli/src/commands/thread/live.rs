@@ -83,6 +83,7 @@ fn top_view(context: &Context) -> Result<TopView, Failure> {
             ThreadStatus::Suspended,
             ThreadStatus::Blocked,
             ThreadStatus::Failed,
+            ThreadStatus::Waiting,
             ThreadStatus::Corrupt,
         ]),
         ..ListFilter::default()

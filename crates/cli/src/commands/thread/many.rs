@@ -1,12 +1,15 @@
 //! Steps of several threads: `uwf thread step A B C`, `--all`, and `--jobs`.
 
-use uwf_engine::{EngineError, ListFilter, Session, ThreadItem, ThreadStatus, glance};
+use uwf_engine::{
+    Early, EngineError, ListFilter, Session, StepOptions, ThreadItem, ThreadStatus, glance,
+};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use super::listing;
+use super::next_try::step_in_time;
 use super::parallel;
-use super::stepping::{or_print_failure, print_report, step_options, step_patiently};
+use super::stepping::{or_print_failure, print_report, step_options};
 use super::tally::{Tally, is_skipped};
 use crate::args::{Many, StepArgs};
 use crate::commands::Context;
@@ -98,7 +101,10 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
     let has_step = |status: &ThreadStatus| {
         matches!(
             status,
-            ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Running
+            ThreadStatus::Idle
+                | ThreadStatus::Failed
+                | ThreadStatus::Waiting
+                | ThreadStatus::Running
         )
     };
     if let Some(other) = statuses.iter().find(|status| !has_step(status)) {
@@ -106,7 +112,7 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
             "a thread that is {} has no next step",
             other.as_str()
         ))
-        .hint("`--all` takes `--status` idle, failed or active"));
+        .hint("`--all` takes `--status` idle, failed, waiting or active"));
     }
     let filter = ListFilter {
         statuses: Some([statuses, vec![ThreadStatus::Corrupt]].concat()),
@@ -149,14 +155,18 @@ fn step_one(
     if context.format == Format::Text {
         write(&format!("{thread}:"))?;
     }
-    let mut options = step_options(&args.agent, args.new_session);
+    let mut options = StepOptions {
+        early: args.early.into(),
+        ..step_options(&args.agent, args.new_session)
+    };
     for number in 0..args.count {
-        let result = step_patiently(context, thread, &options, args.patience.wait);
+        let result = step_in_time(context, thread, &options, args.patience.wait);
         let is_on_record = result.as_ref().is_err_and(has_attempt);
         let is_removed = matches!(result, Err(EngineError::Removed(_)));
         match or_print_failure(context, result, &options, None) {
             Ok(report) => {
                 options.session = Session::Known;
+                options.early = Early::Refuse;
                 let is_done = report.state.done;
                 print_report(context, report, &options)?;
                 if is_done {

@@ -4,16 +4,18 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use uwf_engine::{
-    EngineError, Pace, Session, StepOptions, StepReport, ThreadState, ThreadStatus, agent_option,
+    Early, EngineError, NoSlot, Pace, Session, StepOptions, StepReport, ThreadState, ThreadStatus,
+    agent_option,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
+use super::next_try;
 use super::start_thread;
 use super::stepping::{failure_of, or_print_failure, step_options, step_patiently, warn_blocked};
 use crate::args::{Patience, RunArgs, RunHowArgs, RunThreadArgs};
 use crate::commands::Context;
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, note, warn};
 use crate::hints;
 use crate::output::{Format, print, write};
 use crate::stderr;
@@ -58,7 +60,10 @@ pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit,
         stderr::be_quiet();
     }
     let steps = Rc::default();
-    let options = options(context, &args.how, args.new_session, &steps);
+    let options = StepOptions {
+        early: args.early.into(),
+        ..options(context, &args.how, args.new_session, &steps)
+    };
     Run {
         context,
         thread: context.thread(&args.thread)?,
@@ -120,9 +125,20 @@ impl Run<'_> {
         loop {
             let steps = self.steps.get();
             let report = step_patiently(self.context, self.thread, &options, self.patience);
-            let why = match report {
+            let report = match self.wait_if_planned(report, &options) {
+                Ok(()) => {
+                    options.session = Session::Known;
+                    options.early = Early::Refuse;
+                    continue;
+                }
+                Err(report) => *report,
+            };
+            let why = match &report {
                 Err(EngineError::Blocked { .. }) => Some("blocked"),
                 Err(EngineError::Paused { .. }) => Some("paused"),
+                Err(error) if error.exit() == Exit::Busy && error.planned_try().is_some() => {
+                    Some("waiting")
+                }
                 Ok(_) | Err(_) => None,
             };
             let report = match self.or_failure(report, &options) {
@@ -133,6 +149,7 @@ impl Run<'_> {
                 }
             };
             options.session = Session::Known;
+            options.early = Early::Refuse;
             let has_told = self.steps.get() > steps;
             self.steps.update(|steps| steps + report.steps_done());
             warn_blocked(&report);
@@ -146,6 +163,30 @@ impl Run<'_> {
                 self.print_stop(stopped)?;
                 return Ok(exit);
             }
+        }
+    }
+
+    /// Waits for the attempt that follows by itself, if one does. Otherwise, returns the report.
+    fn wait_if_planned(
+        &self,
+        report: Result<StepReport, EngineError>,
+        options: &StepOptions,
+    ) -> Result<(), Box<Result<StepReport, EngineError>>> {
+        let error = match report {
+            Err(error) if options.no_slot == NoSlot::Wait => error,
+            report => return Err(Box::new(report)),
+        };
+        let Some(next) = error.planned_try().cloned() else {
+            return Err(Box::new(Err(error)));
+        };
+        if error.exit() == Exit::Agent {
+            warn(&format!("{error}"));
+            // A stdout that is closed is found when the run prints next.
+            let _ = self.or_failure(Err(error), options);
+        }
+        match next_try::wait(self.context, &next, None) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Box::new(Err(error))),
         }
     }
 
@@ -245,7 +286,10 @@ impl Run<'_> {
 /// Returns the exit code of a run whose thread has this state; `None` if the run goes on.
 fn stop_of(state: &ThreadState) -> Option<Exit> {
     match state.status {
-        ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Running => None,
+        ThreadStatus::Idle
+        | ThreadStatus::Failed
+        | ThreadStatus::Waiting
+        | ThreadStatus::Running => None,
         ThreadStatus::Completed => Some(Exit::Done),
         ThreadStatus::Suspended | ThreadStatus::Paused => Some(Exit::Suspended),
         ThreadStatus::Blocked => Some(Exit::Request),

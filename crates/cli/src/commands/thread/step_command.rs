@@ -1,10 +1,11 @@
 //! `uwf thread step`: of one thread or several, at once, in the background, or not at all.
 
-use uwf_engine::{Session, StepOptions};
+use uwf_engine::{Early, Session, StepOptions};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
-use super::stepping::{or_print_failure, print_report, step_options, step_patiently};
+use super::next_try::step_in_time;
+use super::stepping::{or_print_failure, print_report, step_options};
 use super::{background, dry_run, many};
 use crate::args::StepArgs;
 use crate::commands::Context;
@@ -22,6 +23,7 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     let threads = many::named(context, args)?;
     let options = StepOptions {
         jobs: args.jobs,
+        early: args.early.into(),
         ..step_options(&args.agent, args.new_session)
     };
     if args.background {
@@ -49,9 +51,10 @@ fn step_thread(
     mut options: StepOptions,
 ) -> Result<(), Failure> {
     for _ in 0..args.count {
-        let report = step_patiently(context, thread, &options, args.patience.wait);
+        let report = step_in_time(context, thread, &options, args.patience.wait);
         let report = or_print_failure(context, report, &options, None)?;
         options.session = Session::Known;
+        options.early = Early::Refuse;
         let is_done = report.state.done;
         print_report(context, report, &options)?;
         if is_done {

@@ -1,7 +1,5 @@
 //! A step of one thread, as the commands do it, and `uwf thread resume` and `poke`.
 
-use std::time::Instant;
-
 use uwf_engine::{
     EngineError, Intervention, NoSlot, Runner, Session, StepOptions, StepReport, wait_until_free,
 };
@@ -25,10 +23,7 @@ pub(super) fn step_patiently(
     options: &StepOptions,
     patience: Option<Patience>,
 ) -> Result<StepReport, EngineError> {
-    let deadline = match patience {
-        Some(Patience::Limited(time)) => Instant::now().checked_add(time),
-        Some(Patience::Endless) | None => None,
-    };
+    let deadline = patience.and_then(Patience::deadline);
     let mut is_told = false;
     loop {
         let result = uwf_engine::step(&context.runner, thread, options);

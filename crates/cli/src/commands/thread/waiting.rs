@@ -116,8 +116,8 @@ fn verdict(goal: Option<Goal>, view: &ThreadView, first_head: CasRef) -> Option<
     let (done, ended) = (Some(Exit::Done), Some(Exit::Ended));
     match (view.state.status, goal) {
         (ThreadStatus::Running, _) => None,
-        (ThreadStatus::Idle, Some(_)) => None,
-        (ThreadStatus::Idle, None) => done,
+        (ThreadStatus::Idle | ThreadStatus::Waiting, Some(_)) => None,
+        (ThreadStatus::Idle | ThreadStatus::Waiting, None) => done,
         (ThreadStatus::Completed, None | Some(Goal::Ended)) => done,
         (ThreadStatus::Cancelled, Some(Goal::Ended)) => done,
         (ThreadStatus::Completed | ThreadStatus::Cancelled, _) => ended,

@@ -1,7 +1,7 @@
 //! The result of a call that did a step, or failed to.
 
 use serde::Serialize;
-use uwf_engine::{AgentFailure, ChildReport, StepReport, ThreadStatus};
+use uwf_engine::{AgentFailure, ChildReport, PlannedTry, StepReport, ThreadStatus};
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
@@ -109,6 +109,8 @@ pub(crate) struct FailedStepView {
     exit_code: Option<i32>,
     session_id: Option<String>,
     raw: Option<CasRef>,
+    #[serde(flatten)]
+    next_try: Option<PlannedTry>,
 }
 
 impl From<&AgentFailure> for FailedStepView {
@@ -126,6 +128,7 @@ impl From<&AgentFailure> for FailedStepView {
             exit_code: failure.exit_code,
             session_id: failure.session_id.clone(),
             raw: failure.raw,
+            next_try: failure.next_try.clone(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The list of threads.
 
 use serde::Serialize;
-use uwf_engine::{ThreadItem, ThreadStatus};
+use uwf_engine::{PlannedTry, ThreadItem, ThreadStatus};
 use uwf_protocol::child::Parent;
 use uwf_util::text::cut_line;
 use uwf_util::time;
@@ -140,9 +140,20 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
         ThreadStatus::Suspended => placed(item, item.suspend_message.as_ref()),
         ThreadStatus::Blocked => placed(item, item.blocked_reason.as_ref()),
         ThreadStatus::Failed => placed(item, item.failure_reason.as_ref()),
+        ThreadStatus::Waiting => item.next_try.as_ref().map(|next| {
+            let why = placed(item, item.failure_reason.as_ref());
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            format!("{}{why}", next_try_text(next))
+        }),
         ThreadStatus::Corrupt => item.error.clone(),
         ThreadStatus::Completed | ThreadStatus::Cancelled => ended_note(item),
     }
+}
+
+/// Returns until when a thread waits, and who makes the next attempt.
+pub(crate) fn next_try_text(next: &PlannedTry) -> String {
+    let at = local_time::moment(next.at_ms);
+    format!("until {at}, then agent {} tries again", next.agent)
 }
 
 /// Returns why a thread does not go on, after the branches of the child that is the cause.

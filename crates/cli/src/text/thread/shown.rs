@@ -132,7 +132,7 @@ fn parent_row(view: &ParentView) -> (&'static str, String) {
 fn option_of_last(view: &ThreadView) -> String {
     let starts_agent = matches!(
         view.state.status,
-        ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Suspended
+        ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Waiting | ThreadStatus::Suspended
     );
     // An attempt to do the last step again says nothing about the step after it.
     let last = view.attempts.last();
@@ -189,7 +189,8 @@ fn sums_row(sums: &SumsWithChildren) -> (&'static str, String) {
 /// Returns the row of a failure of a child. A thread whose own agent failed has a row for each attempt.
 fn failed_below(state: &ThreadState) -> Option<(&'static str, String)> {
     let reason = state.reason.as_ref();
-    let reason = reason.filter(|_| state.status == ThreadStatus::Failed);
+    let has_failed = matches!(state.status, ThreadStatus::Failed | ThreadStatus::Waiting);
+    let reason = reason.filter(|_| has_failed);
     let cause = state.caused_by.as_ref()?;
     Some(("failed", cause.place(reason?)))
 }

@@ -68,7 +68,7 @@ fn destination(state: &ThreadState, last: Option<&RoleName>) -> Option<Destinati
         ThreadStatus::Completed => Some(Destination::End),
         // The route of an active thread that has no next role is `$END`.
         ThreadStatus::Idle => Some(role(&state.current_role).unwrap_or(Destination::End)),
-        ThreadStatus::Failed => role(&state.current_role),
+        ThreadStatus::Failed | ThreadStatus::Waiting => role(&state.current_role),
         ThreadStatus::Suspended | ThreadStatus::Paused if state.held_by.is_some() => {
             role(&state.suspended_role)
         }
@@ -158,7 +158,7 @@ fn standing(state: &ThreadState, history: &History) -> Option<(String, Standing)
     match state.status {
         ThreadStatus::Idle => current(Standing::Next).or(end),
         ThreadStatus::Running => current(Standing::Running),
-        ThreadStatus::Failed => current(Standing::Failed),
+        ThreadStatus::Failed | ThreadStatus::Waiting => current(Standing::Failed),
         ThreadStatus::Suspended if state.held_by == Some(HeldBy::Failure) => {
             waiting.map(|(role, _)| (role, Standing::Failed))
         }

@@ -3,12 +3,15 @@
 use uwf_protocol::work::Work;
 use uwf_storage::Located;
 
+use super::of_child;
 use super::round::Round;
 use crate::child_error::{ChildProblem, failed_in};
 use crate::children::Child;
+use crate::planned_try::Waiting;
 use crate::read::branch::Branch;
 use crate::read::standing::state_of_child;
 use crate::read::thread_state::{HeldBy, ThreadState, ThreadStatus};
+use crate::run::cycle::{Early, StepOptions};
 use crate::{EngineError, limits};
 
 /// How many children are stepped at once, if the workflow does not say.
@@ -21,6 +24,8 @@ enum GoesOn {
     Now,
     /// If no other one can: it has failed.
     Later,
+    /// Not before the time of its next attempt.
+    NotYet,
     No,
 }
 
@@ -29,22 +34,23 @@ impl Round<'_> {
     /// last attempt failed fill what is left. The result is in the order of the branches.
     pub(super) fn that_can_go_on(
         &mut self,
-        jobs: Option<usize>,
+        options: &StepOptions,
     ) -> Result<Vec<usize>, EngineError> {
         let (mut at_work, mut ready, mut failed) = (0, Vec::new(), Vec::new());
         let (started, new): (Vec<usize>, Vec<usize>) =
             (0..self.children.len()).partition(|index| self.children[*index].place.is_some());
         for index in started {
-            match self.can_go_on(&self.children[index])? {
+            match self.can_go_on(&self.children[index], options.early)? {
                 GoesOn::No => {
                     self.stopped_here.insert(self.children[index].thread);
                 }
+                GoesOn::NotYet => {}
                 GoesOn::Already => at_work += 1,
                 GoesOn::Now => ready.push(index),
                 GoesOn::Later => failed.push(index),
             }
         }
-        let room = self.most_at_once(jobs).saturating_sub(at_work);
+        let room = self.most_at_once(options.jobs).saturating_sub(at_work);
         let all = ready.into_iter().chain(new).chain(failed);
         let mut found: Vec<usize> = all.take(room).collect();
         found.sort_unstable();
@@ -61,7 +67,7 @@ impl Round<'_> {
         jobs.map_or(most, |jobs| most.min(jobs))
     }
 
-    fn can_go_on(&self, child: &Child) -> Result<GoesOn, EngineError> {
+    fn can_go_on(&self, child: &Child, early: Early) -> Result<GoesOn, EngineError> {
         if self.at_work.contains(&child.thread) {
             return Ok(GoesOn::Already);
         }
@@ -80,6 +86,8 @@ impl Round<'_> {
             _ if self.children.len() == 1 => GoesOn::Now,
             None | Some(ThreadStatus::Idle) => GoesOn::Now,
             Some(ThreadStatus::Failed) => GoesOn::Later,
+            Some(ThreadStatus::Waiting) if early == Early::TryNow => GoesOn::Later,
+            Some(ThreadStatus::Waiting) => GoesOn::NotYet,
             Some(ThreadStatus::Running) => GoesOn::Already,
             Some(_) => GoesOn::No,
         })
@@ -109,6 +117,9 @@ impl Round<'_> {
 
     /// Returns the error that no child can go on: what the first one waits for.
     pub(super) fn nobody_can_go_on(&self) -> Result<EngineError, EngineError> {
+        if let Some(error) = self.that_waits_least()? {
+            return Ok(error);
+        }
         for child in &self.children {
             let Some(state) = self.state_of(child)? else {
                 continue;
@@ -164,6 +175,32 @@ impl Round<'_> {
             }
         }
         Ok(crate::thread::busy(self.thread.id, None))
+    }
+}
+
+impl Round<'_> {
+    /// Returns the error of the child whose next attempt comes first, if a child waits for one.
+    fn that_waits_least(&self) -> Result<Option<EngineError>, EngineError> {
+        let mut found = Vec::new();
+        for child in &self.children {
+            let state = self.state_of(child)?;
+            let waits = state.and_then(|state| Some((state.next_try?, state.current_role?)));
+            found.extend(waits.map(|waits| (child, waits)));
+        }
+        let first = found.into_iter().min_by_key(|(_, (next, _))| next.at_ms);
+        Ok(first.map(|(child, (planned, role))| {
+            let error = Waiting {
+                planned,
+                role,
+                class: None,
+            };
+            of_child(
+                self.thread,
+                self.assignment,
+                child,
+                EngineError::Waiting(Box::new(error)),
+            )
+        }))
     }
 }
 

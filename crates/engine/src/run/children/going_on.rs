@@ -36,7 +36,7 @@ impl Round<'_> {
     /// Does cycles of the children that can go on.
     pub(super) fn step(&mut self, approach: Approach<'_>) -> Result<Brought, EngineError> {
         let wanted = match approach {
-            Approach::Step(options) => self.that_can_go_on(options.jobs)?,
+            Approach::Step(options) => self.that_can_go_on(options)?,
             Approach::Resume(_) => self.that_waits()?,
         };
         match (wanted.as_slice(), approach) {
@@ -124,10 +124,12 @@ impl Round<'_> {
             Pace::ToTheEnd(_) => Vec::new(),
         };
         let is_nothing_done = ended.iter().all(|one| one.problem.is_some());
-        // A busy child only has to be waited for. What went wrong with another one matters more.
-        let not_busy = ended.iter().find(|one| one.busy.is_none());
-        let problem = not_busy
-            .or(ended.first())
+        // A busy child only has to be waited for, and one that is tried again by itself, too. What went wrong with another
+        // one matters more.
+        let matters = |one: &&StepEnd| (one.busy.is_some(), one.next_try.is_some());
+        let problem = ended
+            .iter()
+            .min_by_key(matters)
             .filter(|_| is_nothing_done)
             .map(|one| self.not_done(one));
         Ok(Brought { reports, problem })
@@ -145,6 +147,7 @@ impl Round<'_> {
             message: one.problem.clone().unwrap_or_default(),
             exit: one.exit,
             busy: one.busy,
+            next_try: one.next_try.clone(),
         };
         failed_in(
             self.thread.id,
@@ -209,7 +212,13 @@ impl Round<'_> {
         };
         self.look_at(ended.thread)?;
         for report in self.reports(std::slice::from_ref(ended))? {
-            if ended.problem.is_some() || report.status != ThreadStatus::Idle {
+            let has_stopped = match report.status {
+                // Another agent may make the next attempt at once, or the same one later.
+                ThreadStatus::Idle => ended.problem.is_some() && ended.next_try.is_none(),
+                ThreadStatus::Waiting => false,
+                _ => true,
+            };
+            if has_stopped {
                 self.stopped_here.insert(ended.thread);
             }
             tell(&self.at_work_report().with_children(vec![report]));
@@ -220,7 +229,7 @@ impl Round<'_> {
         if !self.may_go_on()? {
             return Ok(Then::Wait);
         }
-        let next = self.that_can_go_on(options.jobs)?;
+        let next = self.that_can_go_on(options)?;
         Ok(Then::Start(self.ready(&next, options)?))
     }
 

@@ -12,6 +12,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
+use crate::planned_try::PlannedTry;
 use crate::run::agent_command;
 use crate::run::cycle::{Session, StepOptions};
 use crate::{EngineError, Runner};
@@ -26,6 +27,8 @@ pub(super) struct StepEnd {
     pub(super) problem: Option<String>,
     /// The thread that another process works on, if that is what went wrong.
     pub(super) busy: Option<ThreadId>,
+    /// The attempt that follows by itself, if one does.
+    pub(super) next_try: Option<PlannedTry>,
 }
 
 impl StepEnd {
@@ -37,6 +40,7 @@ impl StepEnd {
             steps: 0,
             problem: Some(String::new()),
             busy: None,
+            next_try: None,
         }
     }
 }
@@ -179,6 +183,9 @@ impl Steps<'_> {
                 .or_else(|| (!status.success()).then(silent))
                 .filter(|_| !has_ended),
             busy: messages.iter().find_map(busy_in),
+            next_try: messages
+                .iter()
+                .find_map(|message| PlannedTry::read(one.thread, message)),
         })
     }
 }

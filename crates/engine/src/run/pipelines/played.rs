@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use uwf_config::project::looks_like_path;
@@ -22,13 +23,19 @@ use super::session::Worker;
 use crate::children::answer::answer_of;
 use crate::children::of_step::{StepChild, active, find, head_for_child};
 use crate::children::used::used_by_thread;
+use crate::describe::utc;
 use crate::limits::config_for_views;
 use crate::pipelines::route::in_general;
+use crate::planned_try::PlannedTry;
 use crate::register::{Finder, Place, put_pipeline, store};
 use crate::run::cycle::{Pace, StepOptions, step_untold};
 use crate::run::kill::kill;
+use crate::run::patience::wait_for_next_try;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, check_files, tags};
+
+/// How often a wait looks whether somebody has paused or ended the run.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The status of a child that a person ended.
 const CANCELLED: &str = "cancelled";
@@ -166,19 +173,45 @@ impl Playing<'_> {
             Ok(_) => Ok(None),
             // Its place says how it ended.
             Err(EngineError::Ended { thread: ended, .. }) if ended == thread => Ok(None),
-            Err(error) => match signals.stop() {
-                Some(stop) => {
+            Err(error) => match (signals.stop(), error.planned_try()) {
+                (Some(stop), _) => {
                     worker.check_active()?;
                     Ok(Some(PlayEnd::Interrupted(stop)))
                 }
-                None if is_over() => self.timed_out(child, reads).map(Some),
-                None => Ok(Some(PlayEnd::Held(Box::new(HeldStep {
+                (None, _) if is_over() => self.timed_out(child, reads).map(Some),
+                (None, Some(next)) if worker.waits => self.wait(next).map(|()| None),
+                (None, _) => Ok(Some(PlayEnd::Held(Box::new(HeldStep {
                     key: self.key.to_string(),
                     child: thread,
                     error,
                 })))),
             },
         }
+    }
+
+    /// Waits for the next attempt in the child. A signal, a pause and the end of the time end the wait, too: the next cycle
+    /// finds them.
+    fn wait(&self, next: &PlannedTry) -> Result<(), EngineError> {
+        let worker = self.worker;
+        let message = format!(
+            "thread `{}` waits until {}, then agent `{}` makes the next attempt",
+            next.thread,
+            utc(next.at_ms),
+            next.agent
+        );
+        (worker.runner.notice)(&message);
+        while worker.run.pause.read()?.is_none()
+            && worker.time_left().is_none_or(|left| !left.is_zero())
+        {
+            worker.check_active()?;
+            let soon = Instant::now().checked_add(LOOK);
+            match wait_for_next_try(worker.runner, next, soon, &mut || {}) {
+                Ok(false) => {}
+                Ok(true) | Err(EngineError::NotStarted(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Ends the child because the time of the run is over.

@@ -72,6 +72,8 @@ pub(super) struct Worker<'a> {
     pub(super) journal: Journal<'a>,
     /// How many threads are above the run.
     pub(super) depth: u64,
+    /// Whether this process waits for the next attempt in a child. If not, its caller does.
+    pub(super) waits: bool,
     pub(super) began: Instant,
 }
 
@@ -156,6 +158,7 @@ pub(super) fn work(
         settings: entry.settings,
         own,
         depth: crate::children::parent_of(thread, &begun.start).map_or(0, |above| above.depth),
+        waits: matches!(entry.far, Far::ToTheEnd),
         began: Instant::now(),
     };
     worker.root.remove_drafts()?;

@@ -1,0 +1,47 @@
+//! What an error is about: a failed attempt, a busy thread, the next attempt.
+
+use uwf_protocol::ids::ThreadId;
+
+use crate::EngineError;
+use crate::agent_failure::AgentFailure;
+use crate::planned_try::PlannedTry;
+
+impl EngineError {
+    /// Returns the failed attempt that this error is about, if it is about one.
+    #[must_use]
+    pub fn attempt(&self) -> Option<&AgentFailure> {
+        match self {
+            Self::Agent(failure) => Some(failure),
+            Self::Interrupted { attempt, .. } => Some(attempt),
+            Self::Survivors {
+                failed: Some(failed),
+                ..
+            } => failed.attempt(),
+            Self::Child(error) => error.source_error()?.attempt(),
+            _ => None,
+        }
+    }
+
+    /// Returns the attempt that follows by itself, if the error is about a failure that it follows, or about the wait for it: in
+    /// the thread itself, or in one that works for its next step.
+    #[must_use]
+    pub fn planned_try(&self) -> Option<&PlannedTry> {
+        match self {
+            Self::Agent(failure) => failure.next_try.as_ref(),
+            Self::Waiting(waiting) => Some(&waiting.planned),
+            Self::Child(error) => error.planned_try(),
+            _ => None,
+        }
+    }
+
+    /// Returns the thread that another process works on, if that is what is wrong: the thread itself, or one that works for
+    /// its next step.
+    #[must_use]
+    pub fn busy(&self) -> Option<ThreadId> {
+        match self {
+            Self::Busy { thread, .. } => Some(*thread),
+            Self::Child(error) => error.busy(),
+            _ => None,
+        }
+    }
+}
