@@ -46,6 +46,51 @@ fn what_keeps_an_agent_from_its_work_is_said() {
     assert_eq!(run.stderr, "");
 }
 
+#[test]
+fn a_new_agent_gets_limits_of_time_and_one_without_is_named_by_the_doctor() {
+    let world = World::new();
+    let args = [
+        "--agent",
+        "claude-code",
+        "--allow",
+        "edit",
+        "--format",
+        "text",
+    ];
+    let run = setup(&world, &args).exits(0);
+    let said = "its limits: 2h for a step, 45m without output";
+    assert!(run.stdout.contains(said), "{}", run.stdout);
+    let agent = |world: &World| config_of(world)["agents"]["claude-code"].clone();
+    let limits = |world: &World| {
+        (
+            agent(world)["timeout"].clone(),
+            agent(world)["idleTimeout"].clone(),
+        )
+    };
+    assert_eq!(limits(&world), (json!("2h"), json!("45m")));
+    setup(&world, &["--timeout", "3h"]).exits(0);
+    setup(&world, &["--idle-timeout", "soon"])
+        .exits(2)
+        .says("a duration such as");
+    assert_eq!(limits(&world), (json!("3h"), json!("45m")));
+
+    let doctor = || {
+        world
+            .uwf(&["doctor", "--offline", "--format", "text"])
+            .stdout
+    };
+    let warning = "it has no limit of time";
+    assert!(!doctor().contains(warning));
+    for key in ["timeout", "idleTimeout"] {
+        let key = format!("agents.claude-code.{key}");
+        world.uwf(&["config", "unset", &key]).exits(0);
+    }
+    assert!(doctor().contains(warning));
+    // What was taken away is not written again.
+    setup(&world, &["--agent", "claude-code"]).exits(0);
+    assert_eq!(limits(&world), (json!(null), json!(null)));
+}
+
 /// Returns the rows of the table of docs/adapters.md with the arguments that allow an agent this or that.
 fn documented_arguments() -> Vec<(String, [Vec<String>; 3])> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md");

@@ -35,6 +35,7 @@ mod signs;
 mod stream;
 #[cfg(test)]
 mod test_task;
+mod usual_limits;
 
 use std::io::{self, Write as _};
 
@@ -45,6 +46,7 @@ use options::{Known, listed as listed_options};
 
 pub use allowance::{Allowance, allow, can_be_allowed, leaves_open};
 pub use launch_target::{LaunchTarget, launch_target};
+pub use usual_limits::{UsualLimits, usual_limits};
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
 pub const BUILT_IN: &[&str] = &names();

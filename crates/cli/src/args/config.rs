@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use uwf_agents::Allowance;
+use uwf_util::time;
 
 use crate::commands::presets;
 
@@ -122,6 +123,18 @@ pub(crate) struct SetupArgs {
     /// What the agent may do without asking
     #[arg(long, value_name = "WHAT", value_parser = allowance)]
     pub(crate) allow: Option<Allowance>,
+    /// How long a step of the agent may take (unset: 2h for an agent that is new in the config)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<String>,
+    /// How long the agent may print nothing (unset: 45m for a new agent that prints while it works)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) idle_timeout: Option<String>,
+}
+
+fn duration(text: &str) -> Result<String, String> {
+    let is_duration = time::parse_duration(text).is_some();
+    let wrong = || "a duration such as 90s, 10m or 2h is expected".to_owned();
+    is_duration.then(|| text.to_owned()).ok_or_else(wrong)
 }
 
 fn allowance(text: &str) -> Result<Allowance, String> {

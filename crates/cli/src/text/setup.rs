@@ -16,6 +16,9 @@ pub(crate) struct SetupView {
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) default_agent: String,
+    /// The limits of time that were written, for people.
+    #[serde(skip)]
+    pub(crate) limits: Vec<String>,
     /// `None` if no model was set up.
     pub(crate) validation: Option<Validation>,
     /// The variables that were written to `.env`.
@@ -63,6 +66,9 @@ impl Show for SetupView {
             lines.push(format!("model: {model} of {provider}"));
         }
         lines.push(format!("default agent: {}", self.default_agent));
+        if !self.limits.is_empty() {
+            lines.push(format!("its limits: {}", self.limits.join(", ")));
+        }
         if let Some(validation) = &self.validation {
             lines.extend(validation.lines());
         }

@@ -19,6 +19,7 @@ pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
         .collect();
     for (alias, agent) in &config.agents {
         checks.extend(no_allowance(alias, agent).map(|check| check.of(alias)));
+        checks.extend(no_limit(alias, agent).map(|check| check.of(alias)));
     }
     if config.default_agent.is_none() {
         checks.push(Check::warning(
@@ -75,6 +76,23 @@ fn no_allowance(alias: &str, agent: &AgentConfig) -> Option<Check> {
             NAME,
             "its `args` do not say what it may do: unless its own settings do, it refuses to edit files and to run commands",
             format!("`uwf setup --agent {alias} --allow edit`, or `read` or `run`"),
+        )
+    })
+}
+
+/// Warns of an agent that may work for ever: it drives a tool, and nothing limits its time.
+fn no_limit(alias: &str, agent: &AgentConfig) -> Option<Check> {
+    let file = agent.command.as_deref()?.rsplit('/').next()?;
+    let adapter = file.strip_prefix("uwf-")?;
+    let drives_tool = matches!(launch_target(adapter, &agent.args), LaunchTarget::Tool(_));
+    let own = agent.args.iter().take_while(|arg| *arg != "--");
+    let has_own = own.into_iter().any(|arg| arg.starts_with("--timeout"));
+    let is_limited = agent.timeout.is_some() || agent.idle_timeout.is_some() || has_own;
+    (drives_tool && !is_limited).then(|| {
+        Check::warning(
+            NAME,
+            "it has no limit of time: if it hangs, so does its thread",
+            format!("`uwf config set agents.{alias}.timeout 2h`; `agents.{alias}.idleTimeout` limits the time without output"),
         )
     })
 }

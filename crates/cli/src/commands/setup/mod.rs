@@ -115,7 +115,9 @@ fn is_only_agent(args: &SetupArgs) -> bool {
         &args.api_key_env,
         &args.model,
     ];
-    (args.agent.is_some() || args.allow.is_some()) && of_model.iter().all(|flag| flag.is_none())
+    let of_agent = [&args.agent, &args.timeout, &args.idle_timeout];
+    let names_agent = of_agent.iter().any(|flag| flag.is_some()) || args.allow.is_some();
+    names_agent && of_model.iter().all(|flag| flag.is_none())
 }
 
 /// Fails if a flag is missing, because without a terminal nobody can be asked.
@@ -200,6 +202,7 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
             model: None,
             agent,
             allowance,
+            limits: args.into(),
         });
     };
     let model = ModelAnswer {
@@ -212,6 +215,7 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
         model: Some(model),
         agent,
         allowance,
+        limits: args.into(),
     })
 }
 
@@ -377,9 +381,22 @@ fn view(
         config_path: setting.root.config_file(),
         provider: model.map(|model| model.provider.clone()),
         model: model.map(|model| model.model.clone()),
+        limits: limits_of(&plan),
         default_agent: plan.agent,
         validation: validation.map(Validation::of),
         variables: plan.variables.into_iter().map(|(name, _)| name).collect(),
         env_path: setting.root.env_file(),
     }
+}
+
+/// Returns the limits of time that were written, for people.
+fn limits_of(plan: &SetupPlan) -> Vec<String> {
+    let limit = |key: &str| {
+        let mut changes = plan.changes.iter();
+        let change = changes.find(|change| change.path == ["agents", &plan.agent, key])?;
+        change.value.as_ref()?.as_str()
+    };
+    let timeout = limit("timeout").map(|limit| format!("{limit} for a step"));
+    let idle = limit("idleTimeout").map(|limit| format!("{limit} without output"));
+    timeout.into_iter().chain(idle).collect()
 }

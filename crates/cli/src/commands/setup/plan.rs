@@ -1,9 +1,11 @@
 //! Decides what `setup` writes for its answers. This is pure, so that flags and wizard give the same result.
 
 use uwf_agent_kit::llm::{Api, Endpoint, Secret};
-use uwf_agents::{Allowance, allow};
+use uwf_agents::{Allowance, allow, usual_limits};
 use uwf_config::{Change, ConfigError};
 use uwf_protocol::config::Config;
+
+use crate::args::SetupArgs;
 
 /// The alias under which `setup` puts its model.
 pub(super) const MODEL_ALIAS: &str = "default";
@@ -15,6 +17,23 @@ pub(super) struct Answers {
     pub(super) agent: String,
     /// What it may do without asking; `None` keeps what its arguments say.
     pub(super) allowance: Option<Allowance>,
+    pub(super) limits: LimitAnswers,
+}
+
+/// The limits of time that were named.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LimitAnswers {
+    pub(super) timeout: Option<String>,
+    pub(super) idle_timeout: Option<String>,
+}
+
+impl From<&SetupArgs> for LimitAnswers {
+    fn from(args: &SetupArgs) -> Self {
+        Self {
+            timeout: args.timeout.clone(),
+            idle_timeout: args.idle_timeout.clone(),
+        }
+    }
 }
 
 /// The program behind an agent's name, and its arguments.
@@ -113,6 +132,7 @@ impl SetupPlan {
             plan.set(&["agents", &agent, "command"], &command);
         }
         let behind = Behind::of(&answers.agent, config);
+        plan.limits(&answers.limits, &behind.adapter, config);
         let args = answers
             .allowance
             .and_then(|it| allow(&behind.adapter, &behind.args, it));
@@ -154,6 +174,23 @@ impl SetupPlan {
             self.set(&["defaultModel"], MODEL_ALIAS);
         }
         Ok(())
+    }
+
+    /// Sets the limits of time that were named. An agent that is new gets the usual ones for the others; what is there stays.
+    fn limits(&mut self, named: &LimitAnswers, adapter: &str, config: &Config) {
+        let agent = self.agent.clone();
+        let is_new = !config.agents.contains_key(&agent);
+        let usual = usual_limits(adapter).filter(|_| is_new);
+        let timeout = usual.map(|usual| usual.timeout);
+        let idle = usual.and_then(|usual| usual.idle_timeout);
+        for (key, named, usual) in [
+            ("timeout", &named.timeout, timeout),
+            ("idleTimeout", &named.idle_timeout, idle),
+        ] {
+            if let Some(limit) = named.as_deref().or(usual) {
+                self.set(&["agents", &agent, key], limit);
+            }
+        }
     }
 
     fn set(&mut self, path: &[&str], value: &str) {
@@ -198,6 +235,7 @@ mod tests {
             }),
             agent: "uwf-hermes".to_owned(),
             allowance: None,
+            limits: LimitAnswers::default(),
         }
     }
 
@@ -217,6 +255,7 @@ mod tests {
             Change::set(&["models", "default", "name"], "m"),
             Change::set(&["defaultModel"], "default"),
             Change::set(&["agents", "hermes", "command"], "uwf-hermes"),
+            Change::set(&["agents", "hermes", "timeout"], "2h"),
             Change::set(&["defaultAgent"], "hermes"),
         ];
         assert_eq!(plan.changes, expected);
@@ -252,6 +291,7 @@ mod tests {
                 model: None,
                 agent: agent.to_owned(),
                 allowance: Some(Allowance::Edit),
+                limits: LimitAnswers::default(),
             };
             let plan = SetupPlan::new(&answers, &config).unwrap();
             let args = plan
@@ -271,6 +311,53 @@ mod tests {
             Some(Change::set(&["agents", "codex", "args"], edits)),
         );
         check("mock", None);
+    }
+
+    #[test]
+    fn a_new_agent_gets_limits_of_time_and_another_one_only_those_that_were_named() {
+        let known = config(json!({
+            "agents": { "codex": { "command": "uwf-codex", "timeout": "5m" } },
+        }));
+        let check = |agent: &str, timeout: Option<&str>, expected: &[(&str, &str)]| {
+            let answers = Answers {
+                model: None,
+                agent: agent.to_owned(),
+                allowance: None,
+                limits: LimitAnswers {
+                    timeout: timeout.map(str::to_owned),
+                    idle_timeout: None,
+                },
+            };
+            let plan = SetupPlan::new(&answers, &known).unwrap();
+            let alias = alias_of(agent);
+            let expected: Vec<Change> = expected
+                .iter()
+                .map(|(key, value)| Change::set(&["agents", &alias, key], *value))
+                .collect();
+            let is_limit = |change: &Change| {
+                change
+                    .path
+                    .last()
+                    .is_some_and(|key| key.to_lowercase().ends_with("timeout"))
+            };
+            let found: Vec<Change> = plan.changes.into_iter().filter(is_limit).collect();
+            assert_eq!(found, expected, "{agent}");
+        };
+        check(
+            "claude-code",
+            None,
+            &[("timeout", "2h"), ("idleTimeout", "45m")],
+        );
+        check(
+            "claude-code",
+            Some("1h"),
+            &[("timeout", "1h"), ("idleTimeout", "45m")],
+        );
+        check("command", None, &[("timeout", "2h")]);
+        check("/opt/uwf-mine", None, &[("timeout", "2h")]);
+        check("mock", None, &[]);
+        check("codex", None, &[]);
+        check("codex", Some("1h"), &[("timeout", "1h")]);
     }
 
     #[test]

@@ -64,6 +64,7 @@ pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failur
         model: Some(answer),
         agent,
         allowance,
+        limits: args.into(),
     })
 }
 
