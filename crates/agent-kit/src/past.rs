@@ -8,7 +8,7 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::policy::{ContextPolicy, Older};
-use uwf_protocol::run::Recap;
+use uwf_protocol::review::Recap;
 use uwf_thread::{Stored, ThreadError, answer, output, steps};
 
 use crate::KitError;

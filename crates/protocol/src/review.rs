@@ -157,6 +157,15 @@ pub struct SummaryNode {
     pub usage: Usage,
 }
 
+/// What a model wrote about the steps of a chain, up to one of them. Prompts show it in place of steps that do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recap {
+    /// The newest step that it is about.
+    pub step: CasRef,
+    /// The node with the text, a [`SummaryNode`].
+    pub node: CasRef,
+}
+
 /// A verdict in the record of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedVerdict {

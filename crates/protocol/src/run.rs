@@ -212,15 +212,6 @@ pub struct StartedSession {
     pub instruction: String,
 }
 
-/// What a model wrote about the steps of a chain, up to one of them. Prompts show it in place of steps that do not fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recap {
-    /// The newest step that it is about.
-    pub step: CasRef,
-    /// The node with the text, a [`SummaryNode`](crate::review::SummaryNode).
-    pub node: CasRef,
-}
-
 /// A program that an adapter started for a step. A later attempt reads its output if this one could not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,7 +1,7 @@
 //! The recaps of a thread: what models wrote about its steps, for prompts. Each was paid for, so the record is durable.
 
 use uwf_durable::Durability;
-use uwf_protocol::run::Recap;
+use uwf_protocol::review::Recap;
 
 use super::records::Records;
 use crate::StorageError;
