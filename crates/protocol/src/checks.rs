@@ -138,7 +138,7 @@ impl CheckResult {
         }
     }
 
-    /// Returns one line about the check, such as "`tests` failed: exit code 1 (12s)".
+    /// Returns one line about the check, such as "`tests` failed: exit code 1 (12.0s)".
     #[must_use]
     pub fn summary(&self) -> String {
         let took = uwf_util::time::format_duration(self.duration_ms);
@@ -266,7 +266,7 @@ mod tests {
             note(&[failed.clone(), result("b", Some("x"))]).unwrap(),
             "2 of 2 checks failed: `a`, `b`"
         );
-        assert_eq!(failed.summary(), "`a` failed: exit code 1 (12s)");
+        assert_eq!(failed.summary(), "`a` failed: exit code 1 (12.0s)");
     }
 
     #[test]

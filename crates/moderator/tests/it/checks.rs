@@ -43,7 +43,7 @@ fn the_edge_needs_no_status_in_the_schema_and_knows_what_failed() {
     let problems = problems_of(&wrong);
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(
-        problems[0].contains("`{{note}}` at 1:1 of the template is not in the answer of `a`"),
+        problems[0].contains("`{{note}}` at 1:3 of the template is not in the answer of `a`"),
         "{problems:?}"
     );
 }

@@ -169,7 +169,7 @@ fn a_workflow_with_a_supervisor_is_stored_in_the_fourth_form() {
 #[test]
 fn a_workflow_with_checks_is_stored_in_the_fifth_form() {
     let demo = include_str!("../../../../tests/fixtures/workflows/demo.yaml");
-    let checked = demo.replacen("    goal:", "    checks: [cargo test]\n    goal:", 1);
+    let checked = demo.replacen("goal:", "checks: [cargo test], goal:", 1);
     let workflow = stored(&checked);
     let (type_hash, payload) = to_payload(&workflow);
     assert_eq!(type_hash, schemas::WORKFLOW_UNATTENDED);
