@@ -10,6 +10,7 @@ mod agent_calls;
 mod agent_secrets;
 mod agents;
 mod answers;
+mod artifacts;
 mod attempts;
 mod bad_input;
 mod bad_workflow;

@@ -19,6 +19,7 @@ pub mod review;
 pub mod serve;
 pub mod tool_loop;
 
+mod artifacts;
 mod checks;
 mod error;
 mod files;

@@ -7,6 +7,7 @@ use uwf_process::is_alive;
 use uwf_process::process_identity;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::agent::{CallForm, parse_engine_mark};
+use uwf_protocol::artifact::Artifact;
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
@@ -57,6 +58,8 @@ pub struct Work<'a> {
     pub(crate) checks: &'a [Checked],
     /// The files before and after the work, if they were recorded.
     pub files: Option<StepFiles>,
+    /// The files that the agent left.
+    pub artifacts: Vec<Artifact>,
     /// When the agent began, in milliseconds since 1970.
     pub started_at_ms: i64,
     /// When its answer was complete.
@@ -153,6 +156,7 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         refused_calls: conversation.refused_calls(),
         files: work.files.clone(),
         checks: put_checks(batch, work)?,
+        artifacts: work.artifacts.clone(),
     };
     let detail_type = match detail.fields().as_slice() {
         _ if detail.is_extended() => {

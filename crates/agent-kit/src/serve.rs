@@ -22,6 +22,7 @@ use uwf_util::mask::Masks;
 
 use crate::KitError;
 use crate::adapter::{Adapter, Supervision, Task};
+use crate::artifacts;
 use crate::checks::{self, Accepted, Asking, Checking};
 use crate::context::{self, Context, Past};
 use crate::conversation::{Conversation, Opening, Unfinished};
@@ -176,6 +177,12 @@ impl Service<'_> {
                     extraction: accepted.extraction,
                     checks: &accepted.checks,
                     files: files.as_ref().and_then(|files| files.after(run, &task)),
+                    artifacts: artifacts::of_attempt(
+                        (self.env, self.call),
+                        &self.store,
+                        &self.masks,
+                        now_ms,
+                    ),
                     started_at_ms,
                     completed_at_ms,
                     now_ms,

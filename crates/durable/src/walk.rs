@@ -4,6 +4,7 @@
 //! error, and leads nowhere else. No link is followed.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -44,6 +45,14 @@ pub enum Found {
     File(FileType),
     /// A folder, after everything in it.
     Folder,
+}
+
+impl Found {
+    /// Tells whether it is a regular file.
+    #[must_use]
+    pub fn is_regular(self) -> bool {
+        self == Self::File(FileType::RegularFile)
+    }
 }
 
 /// Why a walk cannot go on.
@@ -96,6 +105,21 @@ impl Walk {
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.place.join(&self.name)
+    }
+
+    /// Opens what was found last; `None` if it is gone, or is no regular file any more. No link is followed, and nothing
+    /// blocks.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open_file(&self) -> io::Result<Option<File>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = match openat(&self.folder, &self.name, flags, Mode::empty()) {
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            opened => opened?,
+        };
+        let kind = FileType::from_raw_mode(fstat(&opened)?.st_mode);
+        Ok((kind == FileType::RegularFile).then(|| opened.into()))
     }
 
     /// Goes on to the next file or folder, in the order of the names in each folder. `None` is the end.

@@ -4,6 +4,7 @@ use uwf_config::project::ReadError;
 use uwf_thread::ThreadError;
 
 use crate::EngineError;
+use crate::artifact_error::ArtifactError;
 use crate::files_error::FilesError;
 
 impl From<ThreadError> for EngineError {
@@ -40,5 +41,11 @@ impl From<ReadError> for EngineError {
 impl From<FilesError> for EngineError {
     fn from(error: FilesError) -> Self {
         Self::Files(Box::new(error))
+    }
+}
+
+impl From<ArtifactError> for EngineError {
+    fn from(error: ArtifactError) -> Self {
+        Self::Files(Box::new(FilesError::Artifact(error)))
     }
 }

@@ -6,6 +6,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_snapshot::SnapshotError;
 use uwf_util::text::counted;
 
+use crate::artifact_error::ArtifactError;
+
 /// Why it cannot be told what a step changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
@@ -38,6 +40,9 @@ pub enum FilesError {
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),
+    /// Something about the artefacts of a step.
+    #[error(transparent)]
+    Artifact(ArtifactError),
     /// The snapshots cannot be compared.
     #[error("the files cannot be compared")]
     NotCompared(#[source] SnapshotError),

@@ -9,6 +9,7 @@
 
 mod agent_choice;
 mod agent_failure;
+mod artifact_error;
 mod attempt;
 mod bundle;
 mod check_error;
@@ -57,6 +58,7 @@ mod workflow_ref;
 mod workflow_use_error;
 
 pub use agent_failure::AgentFailure;
+pub use artifact_error::ArtifactError;
 pub use attempt::orphans;
 pub use bundle::{
     BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
@@ -93,6 +95,9 @@ pub use pipelines::views::status::{
 pub use pipelines::views::summary::{RunSummary, run_summary};
 pub use planned_try::{PlannedTry, Waiting};
 pub use read::activity::{AttemptView, RunningView};
+pub use read::artifacts::{
+    ArtifactsOfStep, ExportedArtifacts, Overwrite, artifacts, export_artifacts, write_artifact,
+};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
 pub use read::changed_files::{

@@ -37,13 +37,15 @@ pub mod env {
     pub const KEEP_RUNNING: &str = "UWF_KEEP_RUNNING";
     /// The names of the variables whose values must be masked in what is written of the step, with commas between them.
     pub const SECRETS: &str = "UWF_SECRETS";
+    /// The folder of the attempt for artefacts. What is in it when the answer is accepted is kept with the step.
+    pub const ARTIFACTS: &str = "UWF_ARTIFACTS";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
     /// All of them. Only an engine sets these variables: values in `.env` are ignored.
-    pub const CONTRACT: [&str; 14] = [
+    pub const CONTRACT: [&str; 15] = [
         THREAD_ID,
         ROLE,
         HEAD,
@@ -56,6 +58,7 @@ pub mod env {
         GRACE_MS,
         KEEP_RUNNING,
         SECRETS,
+        ARTIFACTS,
         STORAGE_ROOT,
         OCAS_DIR,
     ];

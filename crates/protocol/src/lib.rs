@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod answer;
+pub mod artifact;
 pub mod chain;
 pub mod checks;
 pub mod child;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use uwf_util::amount::without_noise;
 use uwf_util::text::counted;
 
+use crate::artifact::Artifact;
 use crate::checks::{CheckResult, PinnedFile};
 use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
@@ -102,6 +103,9 @@ pub struct Detail {
     /// What came of the checks of the role. A detail with checks has a type of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
+    /// The files that the agent left. A detail with artefacts has a type of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
 }
 
 impl Detail {
@@ -122,7 +126,7 @@ impl Detail {
     /// Tells whether it has a field that none of the [fields](Self::fields) stands for.
     #[must_use]
     pub fn is_extended(&self) -> bool {
-        !self.checks.is_empty()
+        !self.checks.is_empty() || !self.artifacts.is_empty()
     }
 }
 

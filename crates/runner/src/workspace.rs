@@ -64,6 +64,15 @@ impl Workspace {
         })
     }
 
+    /// Opens a folder, and makes it if it is missing.
+    ///
+    /// # Errors
+    /// When it is no folder, or cannot be made or opened.
+    pub fn make(path: &Path) -> std::io::Result<Self> {
+        uwf_durable::create_dir(path).map_err(std::io::Error::other)?;
+        Self::open(path, &[])
+    }
+
     /// Returns where the folder was when it was opened, without links.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -128,6 +128,7 @@ impl Masks {
             forms: Arc::clone(&self.forms),
             held: Vec::new(),
             covered: 0,
+            has_found: false,
         }
     }
 }
@@ -211,6 +212,8 @@ pub struct MaskStream {
     held: Vec<u8>,
     /// How many of the held bytes, from the first on, belong to a secret whose stars are written already.
     covered: usize,
+    /// Whether a secret was found.
+    has_found: bool,
 }
 
 impl fmt::Debug for MaskStream {
@@ -238,6 +241,12 @@ impl MaskStream {
         let shown = self.show(beginnings, &bytes, Rest::Follows, masked);
         bytes.drain(..shown);
         self.held = bytes;
+    }
+
+    /// Tells whether a secret was found so far. One that is as long as what is kept back is found with its last byte.
+    #[must_use]
+    pub fn has_found(&self) -> bool {
+        self.has_found
     }
 
     /// Ends the stream, and appends what was kept back.
@@ -268,6 +277,7 @@ impl MaskStream {
             match self.forms.longest(bytes, at, rest) {
                 Found::Nothing => at += 1,
                 Found::Until(end) => {
+                    self.has_found = true;
                     if at >= covered {
                         masked.extend_from_slice(&bytes[covered..at]);
                         masked.extend_from_slice(STARS.as_bytes());

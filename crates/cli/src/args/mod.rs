@@ -54,7 +54,8 @@ pub(crate) use running::{
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use short::ShortCommand;
 pub(crate) use thread::{
-    HowArgs, ReadArgs, StepCommand, StepReadArgs, SummarizeArgs, ThreadCommand, WHOLE,
+    HowArgs, ReadArgs, StepCommand, StepExportArgs, StepReadArgs, SummarizeArgs, ThreadCommand,
+    WHOLE,
 };
 pub(crate) use travel::{ExportArgs, ImportArgs, ImportStoreArgs};
 pub(crate) use tree::furnished;

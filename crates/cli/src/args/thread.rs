@@ -107,6 +107,20 @@ pub(crate) enum StepCommand {
     },
     /// Read the turns of a step as a Markdown document
     Read(StepReadArgs),
+    /// List the files that the agent of a step left
+    Artifacts {
+        /// The step
+        step: String,
+    },
+    /// Print one of these files
+    Cat {
+        /// The step
+        step: String,
+        /// The file, as `uwf step artifacts` names it
+        path: String,
+    },
+    /// Write these files into a folder
+    Export(StepExportArgs),
     /// Start a new thread from a step (or the start) of another
     Fork(ForkArgs),
 }
@@ -195,6 +209,20 @@ pub(crate) struct StepReadArgs {
     /// Show the whole prompt that the agent got instead
     #[arg(long)]
     pub(crate) prompt: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StepExportArgs {
+    /// The step
+    pub(crate) step: String,
+    /// The files (unset: all that were kept)
+    pub(crate) paths: Vec<String>,
+    /// The folder to write into; it is made if it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Replace files that are there already
+    #[arg(short, long)]
+    pub(crate) force: bool,
 }
 
 /// Parses a length. `all` is longer than any document.

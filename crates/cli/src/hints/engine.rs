@@ -1,9 +1,9 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix, PipelineError, PlannedTry,
-    ReviewError,
-    SnapshotError, WorkflowUseError, agent_option, message_option,
+    ArtifactError, CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix,
+    PipelineError, PlannedTry, ReviewError, SnapshotError, WorkflowUseError, agent_option,
+    message_option,
 };
 use uwf_util::time;
 
@@ -196,6 +196,24 @@ fn of_checks(error: &CheckError) -> String {
     }
 }
 
+/// Returns the hint of an error about artefacts.
+fn of_artifact(error: &ArtifactError) -> Option<String> {
+    Some(match error {
+        ArtifactError::Unknown {
+            near: Some(near), ..
+        } => format!("did you mean `{near}`?"),
+        ArtifactError::Unknown { step, .. } => {
+            format!("`uwf step artifacts {step}` lists those that it has")
+        }
+        ArtifactError::Exists { .. } => {
+            "choose another folder, or replace them with `--force`".to_owned()
+        }
+        ArtifactError::LeftOut { .. }
+        | ArtifactError::NotWritten { .. }
+        | ArtifactError::Bytes { .. } => return None,
+    })
+}
+
 /// Returns the hint of an error about the files that steps changed.
 fn of_files(error: &FilesError) -> Option<String> {
     Some(match error {
@@ -209,6 +227,7 @@ fn of_files(error: &FilesError) -> Option<String> {
             )
         }
         FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
+        FilesError::Artifact(error) => return of_artifact(error),
         FilesError::NotCompared(source)
         | FilesError::NotRestored(source) => match source {
             SnapshotError::NoGit(_) => "install git, or put it on PATH".to_owned(),

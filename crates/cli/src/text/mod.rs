@@ -1,5 +1,6 @@
 //! The text form of results, and the types of results that only the command line has.
 
+mod artifacts;
 mod cas;
 mod columns;
 mod config;
@@ -21,6 +22,7 @@ mod workflow;
 mod workflow_diff;
 mod workflow_names;
 
+pub(crate) use artifacts::{ArtifactsView, ExportedArtifactsView};
 pub(crate) use cas::{
     CollectedView, ExistsView, HashView, HashesView, NodeView, NodesView, RefsView, ReindexedView,
     SchemaItem, SchemaView, VerifiedView,

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::artifact::Artifact;
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::child::{ChildrenDetail, EndedChild};
 use uwf_protocol::ids::CasRef;
@@ -16,6 +17,8 @@ pub(crate) struct DetailSummary {
     pub(crate) refused_calls: Vec<RefusedCalls>,
     /// What came of the checks of the role.
     pub(crate) checks: Vec<CheckResult>,
+    /// The files that the agent left.
+    pub(crate) artifacts: Vec<Artifact>,
     /// `None` if nothing is known.
     pub(crate) usage: Option<Usage>,
     /// The child threads that did the step.
@@ -49,10 +52,12 @@ impl DetailSummary {
         let extraction = read("extraction").and_then(|it| serde_json::from_value(it).ok());
         let refused = read("refusedCalls").and_then(|it| serde_json::from_value(it).ok());
         let checks = read("checks").and_then(|it| serde_json::from_value(it).ok());
+        let artifacts = read("artifacts").and_then(|it| serde_json::from_value(it).ok());
         Self {
             extraction,
             refused_calls: refused.unwrap_or_default(),
             checks: checks.unwrap_or_default(),
+            artifacts: artifacts.unwrap_or_default(),
             usage,
             children: Vec::new(),
         }

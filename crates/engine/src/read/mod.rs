@@ -2,6 +2,7 @@
 //! the state.
 
 pub(crate) mod activity;
+pub(crate) mod artifacts;
 pub(crate) mod branch;
 pub(crate) mod causing_child;
 pub(crate) mod changed_files;

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
+use uwf_protocol::artifact::Artifact;
 use uwf_protocol::checks::{CheckResult, line};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
@@ -47,6 +48,9 @@ pub struct StepTurns {
     /// What came of the checks of the role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
+    /// The files that the agent left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
     /// The Markdown document; ends with one line end.
     #[serde(skip)]
     pub document: String,
@@ -102,7 +106,7 @@ pub fn read_step(
         format!("\n**Checks:** {}", one_line(&note))
     });
     blocks.extend(summary.checks.iter().map(check_section));
-    let header = header(step, &node) + &refused + &checks;
+    let header = header(step, &node) + &refused + &checks + &artifacts_line(&summary.artifacts);
     let (document, hidden) = turns_document(&header, &blocks, options.quota);
     Ok(StepTurns {
         step,
@@ -113,8 +117,22 @@ pub fn read_step(
         answer,
         refused_calls: summary.refused_calls,
         checks: summary.checks,
+        artifacts: summary.artifacts,
         document,
     })
+}
+
+/// Returns the line about artefacts; empty if there are none.
+fn artifacts_line(artifacts: &[Artifact]) -> String {
+    let shown = artifacts.iter().map(|one| match &one.problem {
+        Some(problem) => format!("{} (not kept: {problem})", code(&one.path)),
+        None => code(&one.path),
+    });
+    let shown: Vec<String> = shown.collect();
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!("\n**Artefacts:** {}", shown.join(", ")),
+    }
 }
 
 /// Returns the whole prompt of a step's agent, as data and as Markdown. If it was not kept, the document says so.

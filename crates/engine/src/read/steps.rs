@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_moderator::passages;
+use uwf_protocol::artifact::Artifact;
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
@@ -86,6 +87,9 @@ pub struct StepEntry {
     /// What came of the checks of the role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
+    /// The files that the agent left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildOfStep>,
@@ -187,6 +191,7 @@ fn entry(
         extraction: summary.extraction,
         refused_calls: summary.refused_calls,
         checks: summary.checks,
+        artifacts: summary.artifacts,
         edge_prompt: step.node.edge_prompt,
         edge: None,
         replaces,

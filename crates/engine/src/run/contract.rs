@@ -95,12 +95,14 @@ pub(crate) fn environment(
     } else {
         String::new()
     };
+    let artifacts = site.root.run(thread.id).scratch.artifacts_folder();
     let contract = [
         (env::THREAD_ID, thread.id.to_string()),
         (env::ROLE, assignment.role.to_string()),
         (env::HEAD, thread.head.to_string()),
         (env::EDGE_PROMPT_REF, prompt_ref.to_string()),
         (env::EDGE_PROMPT, inline),
+        (env::ARTIFACTS, artifacts.display().to_string()),
         (env::STORAGE_ROOT, site.root.path().display().to_string()),
         (env::OCAS_DIR, site.store.dir().display().to_string()),
     ];

@@ -393,6 +393,7 @@ fn clear_scratch(
         run.scratch.clear_launched()?;
         run.scratch.clear_answered()?;
     }
+    run.scratch.make_artifacts_folder()?;
     // An earlier attempt may have been killed before its files were masked.
     Ok(run.scratch.mask(masks)?)
 }

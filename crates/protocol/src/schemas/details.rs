@@ -26,7 +26,7 @@ pub const DETAILS: [CasRef; 1 << DetailField::ALL.len()] = [
 
 /// The type of details with a field that no [`DetailField`] stands for. Its schema is put into a store with the first such
 /// node.
-pub const DETAIL_EXTENDED: CasRef = CasRef::from_digits(b"DNPTXNNXE3ZQW");
+pub const DETAIL_EXTENDED: CasRef = CasRef::from_digits(b"FAF4PGK9AVKC3");
 
 /// Tells whether the agent kit stores details under a type.
 #[must_use]
@@ -41,6 +41,18 @@ pub fn detail_extended() -> Value {
     schema["required"] = detail()["required"].clone();
     schema["properties"]["usage"] = nullable(usage_of_any_cost());
     schema["properties"]["checks"] = json!({ "type": "array", "items": check_result() });
+    let artifact = json!({
+        "type": "object",
+        "required": ["path", "bytes"],
+        "additionalProperties": false,
+        "properties": {
+            "path": string(),
+            "bytes": integer(),
+            "node": reference(),
+            "problem": string(),
+        },
+    });
+    schema["properties"]["artifacts"] = json!({ "type": "array", "items": artifact });
     schema
 }
 

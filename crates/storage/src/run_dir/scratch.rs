@@ -137,6 +137,38 @@ impl Scratch {
         Ok(uwf_durable::remove(&self.events_file())?)
     }
 
+    /// Returns the folder for artefacts. Its path leaves this crate since the agent itself writes there.
+    #[must_use]
+    pub fn artifacts_folder(&self) -> PathBuf {
+        self.records.file("artifacts")
+    }
+
+    /// Makes an empty folder for artefacts. An answer that waits keeps what was left with it.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn make_artifacts_folder(&self) -> Result<(), StorageError> {
+        self.remove_artifacts()?;
+        Ok(uwf_durable::create_dir(&self.artifacts_folder())?)
+    }
+
+    /// Removes the folder for artefacts, unless they belong to an answer that waits.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn remove_artifacts(&self) -> Result<(), StorageError> {
+        if self.launched().is_some() || self.answered().is_some() {
+            return Ok(());
+        }
+        let folder = self.artifacts_folder();
+        match folder.symlink_metadata() {
+            Ok(found) if found.is_dir() => Ok(uwf_durable::remove_tree(&folder)?),
+            // An agent may have put something else in its place.
+            Ok(_) => Ok(uwf_durable::remove(&folder)?),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Takes secrets out of what the agent and its program wrote themselves. Only call this when they have ended.
     ///
     /// # Errors
