@@ -35,6 +35,9 @@ pub enum StorageError {
     /// A file of the state has a line that no program should have written. Writers stop until it is fixed.
     #[error("{0}")]
     Damaged(BadLine),
+    /// The record of a worktree cannot be understood. The worktree may have work in it.
+    #[error("{0}")]
+    Worktree(BadLine),
     /// The file of the names and labels of threads has such a line. Threads go on without it.
     #[error("{0}")]
     NamesDamaged(BadLine),
@@ -121,6 +124,7 @@ impl StorageError {
         match self {
             Self::Damaged(_)
             | Self::NamesDamaged(_)
+            | Self::Worktree(_)
             | Self::Vanished(_)
             | Self::RegistryCut { .. }
             | Self::LostLines { .. }

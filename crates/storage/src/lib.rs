@@ -4,6 +4,7 @@
 //! Nodes never change; they belong to `uwf-cas-fs`. This crate does not decide what a step does. Only [`Env`] asks the
 //! machine for variables, time and randomness. Only `uwf-durable` opens and writes files.
 
+mod claims;
 pub mod elsewhere;
 mod env;
 mod error;
@@ -27,7 +28,9 @@ pub mod shared_roots;
 mod slots;
 mod state;
 mod state_file;
+mod worktrees;
 
+pub use claims::{Claim, Claimant, Claimed, Tree};
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use growing::GrowingFile;
@@ -48,3 +51,4 @@ pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,
 };
+pub use worktrees::{WorktreeFile, WorktreeRecord};

@@ -190,6 +190,17 @@ impl Root {
         self.path.join("locks").join("slots")
     }
 
+    /// Returns the directory of the notes who works in which working tree.
+    pub(crate) fn trees_dir(&self) -> PathBuf {
+        self.path.join("locks").join("trees")
+    }
+
+    /// Returns the directory of the worktrees of threads, and of their records.
+    #[must_use]
+    pub fn worktrees_dir(&self) -> PathBuf {
+        self.path.join("worktrees")
+    }
+
     /// Returns the directory of the process logs.
     #[must_use]
     pub fn logs_dir(&self) -> PathBuf {
@@ -259,7 +270,7 @@ impl Root {
 /// Tells whether a path, given from a root on, has a meaning there.
 #[must_use]
 pub fn is_of_root(below: &Path) -> bool {
-    const FOLDERS: [&str; 4] = ["cas", "runs", "locks", "logs"];
+    const FOLDERS: [&str; 5] = ["cas", "runs", "locks", "logs", "worktrees"];
     let root = Root::at(PathBuf::new());
     let files = [
         root.threads_file(),

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
+use crate::claims::read_thread;
 use crate::{Root, StorageError};
 
 /// A set of slots with one limit.
@@ -99,8 +100,7 @@ impl Pool {
         if thread == asking {
             return Ok(true);
         }
-        let lease = self.root.run(thread).lease;
-        Ok(lease.was_taken() && !lease.is_held()? && lease.read_record().is_none())
+        self.root.run(thread).lease.is_left_behind()
     }
 
     fn slot_file(&self, at: u32) -> PathBuf {
@@ -108,8 +108,7 @@ impl Pool {
     }
 
     fn holder(&self, at: u32) -> Option<ThreadId> {
-        let content = uwf_durable::read(&self.slot_file(at)).ok()??;
-        str::from_utf8(&content).ok()?.trim().parse().ok()
+        read_thread(&self.slot_file(at))
     }
 }
 

@@ -10,6 +10,12 @@ use uwf_util::shell_words;
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
+        StorageError::Worktree(line) => {
+            let path = quoted(&line.path);
+            return Some(format!(
+                "`git worktree list` in the repository shows the worktree; when its work is safe, `mv {path} {path}.damaged` forgets it"
+            ));
+        }
         StorageError::NamesDamaged(line) => {
             let path = quoted(&line.path);
             return Some(format!(

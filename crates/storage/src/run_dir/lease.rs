@@ -92,6 +92,15 @@ impl Lease {
         Ok(was_taken && self.try_acquire()?.is_none())
     }
 
+    /// Tells whether processes that still have something of the thread are only leftovers of a finished step: the thread was
+    /// worked on, and has no owner, no lock and no lease record.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn is_left_behind(&self) -> Result<bool, StorageError> {
+        Ok(self.was_taken() && !self.is_held()? && self.read_record().is_none())
+    }
+
     /// Returns the lease record. It may be left from a step that has ended; the lock tells whether it is current.
     #[must_use]
     pub fn read_record(&self) -> Option<LeaseRecord> {
