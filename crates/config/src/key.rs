@@ -86,6 +86,10 @@ const CONTEXT: Fields = &[
     ("older", Kind::Word(&["drop", "summary"])),
 ];
 const SNAPSHOTS: Fields = &[("enabled", Kind::Flag), ("maxFileMib", Kind::Count)];
+const WORKSPACE: Fields = &[
+    ("mode", Kind::Word(&["worktree", "shared"])),
+    ("folder", Kind::Text),
+];
 pub(crate) const PRICE: Fields = &[
     ("input", Kind::Rate),
     ("output", Kind::Rate),
@@ -108,6 +112,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("summary", Shape::Section(SUMMARY)),
     ("context", Shape::Section(CONTEXT)),
     ("snapshots", Shape::Section(SNAPSHOTS)),
+    ("workspace", Shape::Section(WORKSPACE)),
     ("concurrency", Shape::Section(CONCURRENCY)),
     ("maxDepth", Shape::Value(Kind::Count)),
     ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),

@@ -279,6 +279,7 @@ mod tests {
             limits: Limits::default(),
             supervisor: None,
             context: uwf_protocol::policy::ContextPolicy::default(),
+            workspace: None,
         };
         let start = StartNode {
             workflow: CasRef::from_u64(1),

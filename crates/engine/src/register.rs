@@ -232,6 +232,7 @@ pub(crate) fn put_in(
         limits: workflow.limits,
         supervisor: workflow.supervisor,
         context: workflow.context,
+        workspace: workflow.workspace,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
     let is_unattended = type_hash == schemas::WORKFLOW_UNATTENDED;

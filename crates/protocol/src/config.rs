@@ -2,6 +2,7 @@
 //! file is read.
 
 mod retry;
+mod workspace;
 
 pub use retry::Retry;
 
@@ -15,6 +16,8 @@ use crate::limits::Limits;
 use crate::policy::{ContextPolicy, ExtractPolicy};
 use crate::prices::{ModelPattern, PriceEntry};
 use crate::workflow::WorkflowSupervisor;
+
+pub use workspace::Workspace;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +77,12 @@ pub struct Config {
         skip_serializing_if = "Snapshots::is_empty"
     )]
     pub snapshots: Snapshots,
+    /// Where agents work.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Workspace::is_empty"
+    )]
+    pub workspace: Workspace,
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,

@@ -32,3 +32,4 @@ pub mod workflow_diff;
 pub mod workflow_export;
 pub mod workflow_stored;
 pub mod workflow_yaml;
+pub mod workspace;

@@ -14,6 +14,7 @@ use crate::policy::ContextPolicy;
 use crate::schemas;
 use crate::workflow::{Role, Workflow, WorkflowSupervisor};
 use crate::workflow_stored::{self, StoredError};
+use crate::workspace::WorkspaceMode;
 
 /// The limits of a pipeline: it has counters of its own.
 static NO_LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
@@ -87,6 +88,12 @@ impl Program {
             Self::Graph(workflow) => workflow.context,
             Self::Pipeline(_) => ContextPolicy::default(),
         }
+    }
+
+    /// Returns where the agents of a thread work, if the program says so.
+    #[must_use]
+    pub fn workspace(&self) -> Option<WorkspaceMode> {
+        self.as_graph()?.workspace
     }
 
     /// Returns the names of the roles, in the order of the program. A pipeline has none: the keys of its steps depend on items.

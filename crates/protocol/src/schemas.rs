@@ -64,7 +64,7 @@ pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
 pub const WORKFLOW_WITH_CHILDREN: CasRef = CasRef::from_digits(b"4DFGN02ENESZZ");
 /// The same with what threads need that nobody watches, such as the checks of a role. The schema is put into a store with the
 /// first such workflow.
-pub const WORKFLOW_UNATTENDED: CasRef = CasRef::from_digits(b"8SN1GXGJ4ZYK8");
+pub const WORKFLOW_UNATTENDED: CasRef = CasRef::from_digits(b"9CA8BMCZ913VT");
 /// Every type under which workflows are stored.
 pub const WORKFLOWS: [CasRef; 5] = [
     WORKFLOW,

@@ -260,6 +260,8 @@ pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
         limits: Limits::default(),
         supervisor: None,
         context: workflow.context,
+        // A branch works as its parent says.
+        workspace: None,
     }
 }
 

@@ -17,6 +17,7 @@ use crate::ids::{CasRef, RoleName, Status};
 use crate::limits::Limits;
 use crate::policy::{ContextPolicy, ExtractPolicy, SessionPolicy};
 use crate::work::Work;
+use crate::workspace::WorkspaceMode;
 
 /// The reserved names of a graph.
 pub mod reserved {
@@ -48,6 +49,8 @@ pub struct Workflow<S = CasRef> {
     pub supervisor: Option<WorkflowSupervisor>,
     /// How much of what happened the prompts of its roles show, as far as the workflow says it.
     pub context: ContextPolicy,
+    /// Where the agents of a thread work, if the workflow says so.
+    pub workspace: Option<WorkspaceMode>,
 }
 
 impl<S> Workflow<S> {

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::ids::RoleName;
 use crate::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
+use crate::workspace::WorkspaceMode;
 
 /// What differs between two workflows, an old one and a new one. Parts that are alike are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -32,6 +33,9 @@ pub struct WorkflowDiff {
     pub conditions: Vec<Named<String>>,
     /// The limits that were added, removed or changed, also those of the supervisor and the context.
     pub limits: Vec<Named<Value>>,
+    /// Where the agents of a thread work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Change<WorkspaceMode>>,
 }
 
 /// A value before and after; `None` where there is none.
@@ -111,6 +115,10 @@ impl WorkflowDiff {
             reordered: reordered(&old.graph, &new.graph),
             conditions: conditions(&old.conditions, &new.conditions),
             limits: limits(old, new),
+            workspace: (old.workspace != new.workspace).then_some(Change {
+                before: old.workspace,
+                after: new.workspace,
+            }),
         }
     }
 

@@ -49,6 +49,7 @@ pub fn with_schemas(
         limits: stored.limits.clone(),
         supervisor: stored.supervisor.clone(),
         context: stored.context,
+        workspace: stored.workspace,
     })
 }
 
@@ -88,6 +89,9 @@ pub fn to_file(workflow: &Workflow<Value>) -> Value {
         file.insert("supervisor".to_owned(), json!(supervisor));
     }
     insert_context(&mut file, workflow.context);
+    if let Some(workspace) = workflow.workspace {
+        file.insert("workspace".to_owned(), json!(workspace));
+    }
     file.insert("roles".to_owned(), Value::Object(roles(workflow)));
     if !workflow.conditions.is_empty() {
         let conditions = workflow.conditions.iter().map(|(name, condition)| {

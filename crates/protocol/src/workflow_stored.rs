@@ -5,8 +5,8 @@
 //! 3. A workflow with more, such as limits, is stored in the second form with the options added.
 //! 4. A workflow with a supervisor, or with a role that is played by other threads, is stored in the third form with the
 //!    supervisor and the work of such roles added.
-//! 5. A workflow with a role that has checks, or that says which session its agent gets or how much history prompts show, is
-//!    stored in the fourth form with that added.
+//! 5. A workflow with a role that has checks, or that says which session its agent gets, how much history prompts show or where
+//!    agents work, is stored in the fourth form with that added.
 //!
 //! The store sorts the keys of a payload. So the order of roles, nodes and statuses is lost, and nothing may depend on it.
 
@@ -28,6 +28,7 @@ use crate::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, WorkflowSupervisor,
     reserved,
 };
+use crate::workspace::WorkspaceMode;
 use work::StoredWork;
 
 /// Why a node of the store cannot be read as a workflow.
@@ -75,6 +76,9 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     if !workflow.context.is_empty() {
         payload["context"] = json!(workflow.context);
     }
+    if let Some(workspace) = workflow.workspace {
+        payload["workspace"] = json!(workspace);
+    }
     let type_hash = match (is_unattended, is_newest) {
         (true, _) => schemas::WORKFLOW_UNATTENDED,
         (false, true) => schemas::WORKFLOW_WITH_CHILDREN,
@@ -94,7 +98,9 @@ fn is_unattended(workflow: &Workflow<CasRef>) -> bool {
     let says = |role: &Role<CasRef>| {
         role.checks.is_some() || role.session.is_some() || !role.context.is_empty()
     };
-    !workflow.context.is_empty() || workflow.roles.values().any(says)
+    workflow.workspace.is_some()
+        || !workflow.context.is_empty()
+        || workflow.roles.values().any(says)
 }
 
 /// Returns the workflow that a node holds, given the node's type.
@@ -126,6 +132,7 @@ pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRe
         limits: stored.limits,
         supervisor: stored.supervisor,
         context: stored.context,
+        workspace: stored.workspace,
     })
 }
 
@@ -210,6 +217,8 @@ struct StoredWorkflow {
     supervisor: Option<WorkflowSupervisor>,
     #[serde(default)]
     context: ContextPolicy,
+    #[serde(default)]
+    workspace: Option<WorkspaceMode>,
 }
 
 #[derive(Deserialize)]

@@ -77,6 +77,7 @@ impl World {
             limits: Limits::default(),
             supervisor: None,
             context: ContextPolicy::default(),
+            workspace: None,
         };
         let (type_hash, payload) = workflow_stored::to_payload(&workflow);
         let workflow = store.put(type_hash, &payload, NOW).unwrap();

@@ -9,6 +9,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
 use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
+use uwf_protocol::workspace::WorkspaceMode;
 use uwf_util::text::cut_line;
 
 use crate::hints;
@@ -215,6 +216,8 @@ fn outline(hash: CasRef, workflow: &Workflow, page: Page) -> String {
     if !limits.is_empty() {
         parts.push(table(&["LIMIT", "VALUE"], limits));
     }
+    let workspace = workflow.workspace.map(WorkspaceMode::as_str);
+    parts.extend(workspace.map(|mode| format!("workspace: {mode}")));
     parts.push("`--format yaml` shows everything".to_owned());
     parts.join("\n\n")
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use uwf_protocol::workflow_diff::{Change, EdgeChange, Kind, Named, RoleChange, WorkflowDiff};
+use uwf_protocol::workspace::WorkspaceMode;
 use uwf_util::text::cut_line;
 
 /// How many characters of a text a line shows.
@@ -32,6 +33,14 @@ pub(crate) fn lines(diff: &WorkflowDiff) -> Vec<String> {
             .iter()
             .map(|it| named("limit", it, Value::to_string)),
     );
+    lines.extend(diff.workspace.iter().map(|change| {
+        let word = |mode: &WorkspaceMode| mode.as_str().to_owned();
+        format!(
+            "{} workspace: {}",
+            sign(change.kind()),
+            values(change, word)
+        )
+    }));
     lines
 }
 

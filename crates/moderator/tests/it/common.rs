@@ -32,6 +32,7 @@ pub(crate) fn workflow(roles: &Value, conditions: &Value, graph: &Value) -> Work
         limits: Limits::default(),
         supervisor: None,
         context: ContextPolicy::default(),
+        workspace: None,
     }
 }
 

@@ -66,6 +66,7 @@ pub fn workflow_unattended() -> Value {
         "additionalProperties": false,
         "properties": { "run": { "type": "array", "items": check }, "attempts": integer() },
     });
+    schema["properties"]["workspace"] = json!({ "type": "string", "enum": ["worktree", "shared"] });
     schema
 }
 

@@ -40,6 +40,7 @@ fn stored(text: &str) -> Workflow<CasRef> {
         limits: workflow.limits,
         supervisor: workflow.supervisor,
         context: workflow.context,
+        workspace: workflow.workspace,
     }
 }
 
@@ -243,4 +244,15 @@ fn other_types_and_other_shapes_are_no_workflows() {
     payload["graph"]["writer"]["_"]["role"] = "$NOWHERE".into();
     let error = from_payload(type_hash, &payload).unwrap_err();
     assert!(matches!(error, StoredError::Role(_)), "{error}");
+}
+
+#[test]
+fn a_workflow_that_says_where_agents_work_is_stored_in_the_fifth_form() {
+    let demo = include_str!("../../../../tests/fixtures/workflows/demo.yaml");
+    let workflow = stored(&format!("{demo}workspace: worktree\n"));
+    let (type_hash, payload) = to_payload(&workflow);
+    assert_eq!(type_hash, schemas::WORKFLOW_UNATTENDED);
+    assert_eq!(payload["workspace"], json!("worktree"));
+    assert_eq!(payload.get("supervisor"), None);
+    round_trip(&workflow);
 }

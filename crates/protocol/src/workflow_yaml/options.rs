@@ -1,4 +1,4 @@
-//! Reading the options of a workflow: its limits, its supervisor, and the policies of the workflow and its roles.
+//! Reading the options of a workflow: its limits, its supervisor, its workspace, and the policies of the workflow and its roles.
 
 use std::num::NonZeroU32;
 
@@ -9,6 +9,7 @@ use super::fields::{Fields, entries, misfit};
 use crate::limits::{Limits, Setting};
 use crate::policy::{ContextPolicy, ExtractPolicy, Older, SessionPolicy};
 use crate::workflow::WorkflowSupervisor;
+use crate::workspace::WorkspaceMode;
 
 /// Returns the limits; none if the workflow has none.
 pub(super) fn limits(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Limits {
@@ -79,6 +80,12 @@ pub(super) fn supervisor(
         every: every?,
         model,
     })
+}
+
+/// Returns where the agents of a thread work, if the workflow says so.
+pub(super) fn workspace(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<WorkspaceMode> {
+    let words = WorkspaceMode::ALL.map(|mode| (mode.as_str(), mode));
+    one_of(fields, "workspace", &words, findings)
 }
 
 /// Returns the extraction policy of a role, if it has one.

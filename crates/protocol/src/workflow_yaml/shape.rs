@@ -14,7 +14,7 @@ use crate::ids::RoleName;
 use crate::work::Work;
 use crate::workflow::{Condition, Role, Workflow, name_problem};
 
-const WORKFLOW_KEYS: [&str; 9] = [
+const WORKFLOW_KEYS: [&str; 10] = [
     "name",
     "description",
     "roles",
@@ -23,6 +23,7 @@ const WORKFLOW_KEYS: [&str; 9] = [
     "limits",
     "supervisor",
     "context",
+    "workspace",
     "version",
 ];
 const ROLE_KEYS: [&str; 11] = [
@@ -62,6 +63,7 @@ pub(super) fn workflow(
     let limits = options::limits(&fields, findings);
     let supervisor = options::supervisor(&fields, findings);
     let context = options::context(&fields, findings);
+    let workspace = options::workspace(&fields, findings);
     Some(Workflow {
         name: name?,
         description,
@@ -71,6 +73,7 @@ pub(super) fn workflow(
         limits,
         supervisor,
         context,
+        workspace,
     })
 }
 

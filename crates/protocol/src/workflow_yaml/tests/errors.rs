@@ -96,6 +96,20 @@ fn keys_that_are_no_keys() {
 }
 
 #[test]
+fn a_workspace_is_one_of_two_words() {
+    check_change(
+        "name: w",
+        "name: w\nworkspace: branch",
+        "w.yaml:2:12: `workspace` of the workflow is `worktree` or `shared`, not `branch`",
+    );
+    check_change(
+        "name: w",
+        "name: w\nworkspace: { mode: shared }",
+        "w.yaml:2:12: `workspace` of the workflow is a mapping; a string is needed",
+    );
+}
+
+#[test]
 fn unknown_keys() {
     check_change(
         "roles:",
@@ -106,7 +120,7 @@ fn unknown_keys() {
         "roles:",
         "zzz: {}\nroles:",
         "w.yaml:2:1: unknown key `zzz` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `context`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `context`, `workspace`, `version`)",
     );
     check_change(
         "goal: g",
@@ -464,6 +478,6 @@ fn messages_are_few_short_and_safe_to_print() {
         "graph:",
         "\"\\e[31mkey\": 1\ngraph:",
         "w.yaml:6:1: unknown key `\\u{1b}[31mkey` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `context`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `context`, `workspace`, `version`)",
     );
 }
