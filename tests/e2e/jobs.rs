@@ -142,7 +142,16 @@ fn verbose_jobs_say_what_happens_as_it_happens_each_with_its_thread() {
         "echo heard >&2\nwhile [ -e wait ]; do sleep 0.02; done\nexec {} agent mock answers.yaml \"$@\"",
         binary().display(),
     ));
-    let mut engine = world.spawn(&["-v", "thread", "step", "--all", "--jobs", "2"]);
+    let args = [
+        "-v",
+        "thread",
+        "step",
+        "--all",
+        "--jobs",
+        "2",
+        "--shared-ok",
+    ];
+    let mut engine = world.spawn(&args);
     let mut lines = BufReader::new(engine.stderr.take().unwrap()).lines();
     let mut heard: Vec<String> = (0..2).map(|_| lines.next().unwrap().unwrap()).collect();
     heard.sort();

@@ -122,8 +122,14 @@ fn who_waits_says_for_whom_and_is_shown_as_waiting() {
         status.unwrap().trim().to_owned()
     };
     assert_eq!(status(&first), "running, writer is at work");
-    assert_eq!(status(&second), "running, writer waits for a free slot");
-    world.step(&second).exits(5).says("waits for a free slot");
+    assert_eq!(
+        status(&second),
+        "running, writer waits until its agent may start"
+    );
+    world
+        .step(&second)
+        .exits(5)
+        .says("waits until its agent may start");
     let third = world.start("one");
     world
         .uwf(&["thread", "step", &third, "--no-wait"])

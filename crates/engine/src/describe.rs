@@ -85,7 +85,7 @@ pub(crate) fn describe_owner(record: Option<&LeaseRecord>, orphaned: bool) -> St
             record.engine.pid
         ),
         None if record.waiting => format!(
-            ": `{role}` waits for a free slot (process {})",
+            ": `{role}` waits until its agent may start (process {})",
             record.engine.pid
         ),
         Some(agent) if orphaned => format!(

@@ -1,6 +1,7 @@
 //! The errors of operations, by what the caller can do about them. The command line says what to type next.
 
 mod about;
+mod exit;
 
 use std::path::PathBuf;
 
@@ -8,7 +9,6 @@ use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
 use uwf_foreign::ForeignError;
 use uwf_moderator::RouteError;
-use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{RaiseError, Reached};
 use uwf_protocol::run::LeaseRecord;
@@ -31,9 +31,9 @@ use crate::planned_try::Waiting;
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::review_error::ReviewError;
-use crate::store_error::store_exit;
 use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_use_error::WorkflowUseError;
+use crate::workspace_error::WorkspaceError;
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +105,9 @@ pub enum EngineError {
     /// The checks of a role stand in the way.
     #[error(transparent)]
     Checks(#[from] CheckError),
+    /// Something about the place where an agent works.
+    #[error(transparent)]
+    Workspace(Box<WorkspaceError>),
     /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
@@ -229,8 +232,8 @@ pub enum EngineError {
     /// A signal ended the call before the agent was started.
     #[error("interrupted by {}; no agent was started", signal_name(*.0))]
     NotStarted(i32),
-    /// A signal ended the call while it waited for a slot.
-    #[error("interrupted by {} while waiting for a slot; no agent was started", signal_name(*.0))]
+    /// A signal ended the call while it waited for a slot or a working tree.
+    #[error("interrupted by {} while waiting; no agent was started", signal_name(*.0))]
     WaitInterrupted(i32),
     /// A signal ended the call while a condition was evaluated.
     #[error("interrupted by {} while the conditions of the workflow were evaluated", signal_name(*.0))]
@@ -405,77 +408,4 @@ pub enum EngineError {
         /// What the system said.
         source: std::io::Error,
     },
-}
-
-impl EngineError {
-    /// Returns the exit code that this error means.
-    #[must_use]
-    #[expect(clippy::too_many_lines, reason = "it is a list of all errors")]
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::UnknownThread(_)
-            | Self::Removed(_)
-            | Self::NotEnded { .. }
-            | Self::NotSuspended(_)
-            | Self::NoStep(_)
-            | Self::Files(_)
-            | Self::Checks(_)
-            | Self::Blocked { .. }
-            | Self::NoWayOn { .. }
-            | Self::Misfit { .. }
-            | Self::AnswerWaits { .. }
-            | Self::NoAgent { .. }
-            | Self::UnknownAgent { .. }
-            | Self::Config { .. }
-            | Self::NoDirectory(_)
-            | Self::NoLocation { .. }
-            | Self::EmptyPrompt
-            | Self::EmptyAgent
-            | Self::AgentWords(_)
-            | Self::NoProc
-            | Self::NoArgument { .. }
-            | Self::Workflow(_)
-            | Self::UnknownWorkflow { .. }
-            | Self::NoFile { .. }
-            | Self::WorkflowUse(_)
-            | Self::WrongType { .. }
-            | Self::StartIsNoStep { .. }
-            | Self::Raise(_)
-            | Self::NoAttempt { .. }
-            | Self::NoProgram { .. }
-            | Self::StepNotInThread { .. }
-            | Self::NothingInUse(_)
-            | Self::SharedStore(_)
-            | Self::NoRoot { .. }
-            | Self::ForeignState(_)
-            | Self::NoNodes(_) => Exit::Request,
-            Self::Bundle(BundleError::Unreadable(_)) | Self::NoThreads(_) => Exit::Store,
-            Self::Bundle(_) | Self::Foreign(_) | Self::Io { .. } => Exit::Request,
-            Self::Ended { .. } => Exit::Ended,
-            Self::Suspended { .. } | Self::Paused { .. } | Self::Limit { .. } => Exit::Suspended,
-            // A signal ended the call: the exit code says so, even if processes are left.
-            Self::Survivors {
-                failed: Some(failed),
-                ..
-            } if matches!(**failed, Self::Interrupted { .. }) => failed.exit(),
-            Self::Busy { .. }
-            | Self::Waiting(_)
-            | Self::Survivors { .. }
-            | Self::HeadMoved { .. }
-            | Self::NotEvaluated(_)
-            | Self::NoSlot { .. } => Exit::Busy,
-            Self::Unrouted { source, .. } => source.exit(),
-            Self::Child(error) => error.exit(),
-            Self::Review(error) => error.exit(),
-            Self::Pipeline(error) => error.exit(),
-            Self::Agent(_) => Exit::Agent,
-            Self::Interrupted { signal, .. }
-            | Self::NotStarted(signal)
-            | Self::WaitInterrupted(signal)
-            | Self::RouteInterrupted(signal) => Exit::Signal(*signal),
-            Self::Store(error) => store_exit(error),
-            Self::ConfigFile(error) => error.exit(),
-            Self::Storage(error) => error.exit(),
-        }
-    }
 }

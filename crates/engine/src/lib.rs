@@ -56,6 +56,8 @@ mod unregister;
 mod waiting_answer;
 mod workflow_ref;
 mod workflow_use_error;
+mod workspace;
+mod workspace_error;
 
 pub use agent_failure::AgentFailure;
 pub use artifact_error::ArtifactError;
@@ -156,11 +158,14 @@ pub use rebase::Misfit;
 pub use register::{
     Checked, Registered, STANDARD_INPUT, check_file, check_text, put_workflow, put_workflow_text,
 };
-pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
+pub use remove::{
+    About, Prune, PruneOptions, Pruned, PrunedThread, Removable, UnkeptThread, prune, remove,
+};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
 pub use review_error::ReviewError;
 pub use run::Runner;
 pub use run::agent_command::configured_grace;
+pub use run::claim::Sharing;
 pub use run::cycle::{Early, Intervention, Pace, Session, StepOptions, step};
 pub use run::drop_sessions::drop_sessions;
 pub use run::dry_run::{AgentPlan, StepPlan, plan};
@@ -193,3 +198,6 @@ pub use uwf_snapshot::SnapshotError;
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};
 pub use workflow_ref::{HiddenWorkflow, Origin};
 pub use workflow_use_error::WorkflowUseError;
+pub use workspace::WorkspaceView;
+pub use workspace::removal::UnkeptChanges;
+pub use workspace_error::{UnkeptWork, WorkspaceError};

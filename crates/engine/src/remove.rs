@@ -10,6 +10,7 @@ use uwf_storage::{
     Acquired, HistoryRecord, Leaving, Located, Namings, RemovedThread, RunDir, State, ThreadLock,
 };
 use uwf_thread::{Head, read_program, read_start, summarize};
+use uwf_util::causes::with_causes;
 
 use crate::child_error::{ChildProblem, failed};
 use crate::read::outline::first_line;
@@ -17,7 +18,8 @@ use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::snapshots::forget_snapshots;
-use crate::{EngineError, Site, children, lost_run, tags, thread};
+use crate::workspace::removal::UnkeptChanges;
+use crate::{EngineError, Site, children, lost_run, tags, thread, workspace};
 
 /// Whether a thread may be removed that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,27 @@ pub struct Pruned {
     pub threads: Vec<PrunedThread>,
     /// The threads that stay, because somebody works on them.
     pub busy: Vec<ThreadId>,
+    /// The threads that stay, because changes in their worktrees would be lost.
+    pub unkept: Vec<UnkeptThread>,
+}
+
+/// A thread that is not removed, because changes in its worktree would be lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnkeptThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What would be lost.
+    pub reason: String,
+}
+
+impl UnkeptThread {
+    /// Returns the thread with the reason; `None` if nothing would be lost.
+    fn of(site: &Site, thread: ThreadId) -> Option<Self> {
+        let refused = workspace::removal::refuse_to_lose(site, thread, UnkeptChanges::Refuse);
+        let reason = with_causes(&refused.err()?);
+        Some(Self { thread, reason })
+    }
 }
 
 /// An ended thread that was removed, or would be.
@@ -91,8 +114,14 @@ pub struct About {
 /// Removes a thread. The call can be repeated until it succeeds.
 ///
 /// # Errors
-/// When the thread is unknown, when somebody works on it, or when it has not ended and only ended ones may be removed.
-pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThread, EngineError> {
+/// When the thread is unknown, when somebody works on it, when it has not ended and only ended ones may be removed, or when
+/// changes in its worktree would be lost that must not be.
+pub fn remove(
+    site: &Site,
+    id: ThreadId,
+    which: Removable,
+    changes: UnkeptChanges,
+) -> Result<RemovedThread, EngineError> {
     let run = site.root.run(id);
     match thread::find(site, id) {
         Ok(_) => {}
@@ -104,18 +133,21 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
     // What was known before the lock was ours may be over: another call removed the thread, or an import brought it back.
     let removed = match thread::find(site, id) {
         Err(EngineError::Removed(removed)) => {
+            workspace::removal::refuse_to_lose(site, id, changes)?;
             State::new(&site.root).finish_removals()?;
             *removed
         }
         place => {
             let place = place?;
             check_removable(site, &run, id, &place, which)?;
+            workspace::removal::refuse_to_lose(site, id, changes)?;
             lost_run::record_at(site, &run, id, place.head())?;
             remove_from_state(site, id, place)?
         }
     };
     log_removal(site, &removed);
     forget_snapshots(site, id, &run);
+    workspace::removal::remove(site, id)?;
     run.remove()?;
     Ok(removed)
 }
@@ -165,6 +197,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     let mut pruned = Pruned {
         threads: Vec::new(),
         busy: Vec::new(),
+        unkept: Vec::new(),
     };
     let mut places = Vec::new();
     for record in chosen(&state, options)? {
@@ -175,6 +208,10 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         // The agent of a cancelled thread may still be ending, or somebody resumes the thread.
         if site.root.run(record.thread).lease.is_held()? {
             pruned.busy.push(record.thread);
+            continue;
+        }
+        if let Some(unkept) = UnkeptThread::of(site, record.thread) {
+            pruned.unkept.push(unkept);
             continue;
         }
         pruned.threads.push(PrunedThread::from(&record));
@@ -272,7 +309,12 @@ fn remove_left(
         if !forgotten.contains(thread) {
             log_removal(site, removed);
         }
+        // An earlier call may have been interrupted, and somebody may have changed something since then.
+        if UnkeptThread::of(site, **thread).is_some() {
+            continue;
+        }
         forget_snapshots(site, **thread, run);
+        workspace::removal::remove(site, **thread)?;
         run.remove()?;
     }
     Ok(())

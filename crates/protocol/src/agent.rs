@@ -39,13 +39,17 @@ pub mod env {
     pub const SECRETS: &str = "UWF_SECRETS";
     /// The folder of the attempt for artefacts. What is in it when the answer is accepted is kept with the step.
     pub const ARTIFACTS: &str = "UWF_ARTIFACTS";
+    /// The branch of the thread's worktree; empty if the thread has none.
+    pub const BRANCH: &str = "UWF_BRANCH";
+    /// The commit at which this branch began.
+    pub const BRANCH_BASE: &str = "UWF_BRANCH_BASE";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
     /// All of them. Only an engine sets these variables: values in `.env` are ignored.
-    pub const CONTRACT: [&str; 15] = [
+    pub const CONTRACT: [&str; 17] = [
         THREAD_ID,
         ROLE,
         HEAD,
@@ -59,6 +63,8 @@ pub mod env {
         KEEP_RUNNING,
         SECRETS,
         ARTIFACTS,
+        BRANCH,
+        BRANCH_BASE,
         STORAGE_ROOT,
         OCAS_DIR,
     ];

@@ -24,13 +24,14 @@ const FOREIGN: [&str; 9] = [
     "GIT_PREFIX",
     "GIT_LITERAL_PATHSPECS",
 ];
-/// What holds for every call: no hook and no monitor of the user is started, new objects are written out together, and no
-/// line ending is a reason to refuse a file.
-const SETTINGS: [&str; 4] = [
+/// What holds for every call: no hook and no monitor of the user is started, new objects are written out together, no
+/// line ending is a reason to refuse a file, and worktrees are known by whole paths.
+const SETTINGS: [&str; 5] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.fsyncMethod=batch",
     "core.safecrlf=false",
+    "worktree.useRelativePaths=false",
 ];
 /// How much of the end of a message is kept, in bytes.
 const MESSAGE_END: usize = 1000;
@@ -58,7 +59,7 @@ impl<'a> Git<'a> {
     }
 
     /// Returns what git prints, without the newline at its end.
-    pub(crate) fn line(&self, args: &[&str]) -> Result<String, SnapshotError> {
+    pub(crate) fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<String, SnapshotError> {
         let printed = self.bytes(args, b"")?;
         Ok(String::from_utf8_lossy(&printed).trim_end().to_owned())
     }
@@ -73,7 +74,11 @@ impl<'a> Git<'a> {
     }
 
     /// Returns what git prints when it is given this input.
-    pub(crate) fn bytes(&self, args: &[&str], input: &[u8]) -> Result<Vec<u8>, SnapshotError> {
+    pub(crate) fn bytes<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        input: &[u8],
+    ) -> Result<Vec<u8>, SnapshotError> {
         let output = self
             .command(args, input)
             .and_then(|mut command| command.output())
@@ -84,6 +89,12 @@ impl<'a> Git<'a> {
         if output.status.success() {
             return Ok(output.stdout);
         }
+        let command = args.first().map_or_else(String::new, name_of);
+        if output.status.code().is_none() {
+            // It has refused nothing, so nothing follows from it.
+            let status = output.status;
+            return Err(SnapshotError::Ended { command, status });
+        }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim();
         let from = said.ceil_char_boundary(said.len().saturating_sub(MESSAGE_END));
@@ -91,13 +102,10 @@ impl<'a> Git<'a> {
             "" => output.status.to_string(),
             said => said.to_owned(),
         };
-        Err(SnapshotError::Refused {
-            command: args.first().copied().unwrap_or_default().to_owned(),
-            message,
-        })
+        Err(SnapshotError::Refused { command, message })
     }
 
-    fn command(&self, args: &[&str], input: &[u8]) -> std::io::Result<Command> {
+    fn command<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> std::io::Result<Command> {
         let mut command = Command::new("git");
         for setting in SETTINGS {
             command.args(["-c", setting]);
@@ -126,6 +134,10 @@ impl<'a> Git<'a> {
         };
         Ok(command)
     }
+}
+
+fn name_of<S: AsRef<OsStr>>(word: &S) -> String {
+    word.as_ref().to_string_lossy().into_owned()
 }
 
 /// Returns a file in memory with this content. A pipe could fill up while git writes its answer.

@@ -1,4 +1,4 @@
-//! Snapshots of a git working tree.
+//! Snapshots of a git working tree, and worktrees beside it.
 //!
 //! A snapshot is a commit of all files of the working tree that git does not ignore, also of those that it does not track.
 //! A reference of our own keeps it (`refs/uwf/…`). The user's index, branches and stash are not touched: the files are
@@ -11,13 +11,16 @@ mod compare;
 mod git;
 mod restore;
 mod take;
+mod worktree;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use uwf_durable::FileError;
 
 pub use compare::{Change, Changed, Part};
 pub use take::{Place, Snapshot};
+pub use worktree::{Unkept, Worktree, tree_around};
 
 /// Why something could not be done with a repository.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,14 @@ pub enum SnapshotError {
         command: String,
         /// The end of what it said on stderr.
         message: String,
+    },
+    /// `git` was ended before it was done.
+    #[error("git {command} was ended ({status})")]
+    Ended {
+        /// Its subcommand.
+        command: String,
+        /// How it ended.
+        status: ExitStatus,
     },
     /// A file of ours cannot be read or written.
     #[error(transparent)]

@@ -79,7 +79,7 @@ impl Repository {
         self.found(&format!("{commit}^{{tree}}"))
     }
 
-    fn found(&self, name: &str) -> Option<String> {
+    pub(crate) fn found(&self, name: &str) -> Option<String> {
         self.git()
             .line(&["rev-parse", "--quiet", "--verify", name])
             .ok()

@@ -29,6 +29,16 @@ pub struct WorktreeRecord {
     pub made: bool,
 }
 
+impl WorktreeRecord {
+    /// Makes a folder in the worktree.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn make_folder(&self, folder: &Path) -> Result<(), StorageError> {
+        Ok(uwf_durable::create_dir(folder)?)
+    }
+}
+
 /// The record of the worktree of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFile {

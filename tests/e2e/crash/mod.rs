@@ -21,3 +21,4 @@ mod travel;
 mod waiting_answers;
 mod waiting_words;
 mod windows;
+mod worktrees;

@@ -33,6 +33,9 @@ pub(crate) struct RmArgs {
     /// Remove threads that have not ended, too
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// Remove their worktrees and branches also with changes that are nowhere else
+    #[arg(long)]
+    pub(crate) drop_worktree: bool,
 }
 
 #[derive(Debug, Args)]

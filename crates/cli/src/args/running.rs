@@ -16,9 +16,13 @@ pub(crate) struct AgentArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Exit with 5 instead of waiting: for a free agent slot, and in a run for the time of the next attempt
+    /// Exit with 5 instead of waiting: for a free agent slot, for threads that work in the same folder, and in a run for the time
+    /// of the next attempt
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Let the agent work where another thread does, and say nothing about it
+    #[arg(long)]
+    pub(crate) shared_ok: bool,
 }
 
 /// How long a command waits for a busy thread.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use uwf_engine::{Early, NoSlot, Session, Site, StepOptions};
+use uwf_engine::{Early, NoSlot, Session, Sharing, Site, StepOptions};
 use uwf_protocol::ids::ThreadId;
 
 use crate::args::{Patience, StepArgs};
@@ -47,6 +47,9 @@ pub(super) fn one_step(site: &Site, thread: ThreadId, options: &StepOptions) -> 
     if options.no_slot == NoSlot::GiveUp {
         command.arg("--no-wait");
     }
+    if options.sharing == Sharing::Allowed {
+        command.arg("--shared-ok");
+    }
     command
 }
 
@@ -69,6 +72,7 @@ pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
         (args.new_session, "--new-session"),
         (args.early.now, "--now"),
         (args.agent.no_wait, "--no-wait"),
+        (args.agent.shared_ok, "--shared-ok"),
     ];
     let given = flags.iter().filter(|(is_given, _)| *is_given);
     arguments.extend(given.map(|(_, flag)| (*flag).to_owned()));

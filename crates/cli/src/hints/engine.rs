@@ -76,6 +76,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Storage(_)
         | EngineError::Io { .. } => of_store(error),
         EngineError::Pipeline(error) => super::pipeline::hint(error),
+        EngineError::Workspace(error) => super::workspace::hint(error),
     }
 }
 
@@ -230,11 +231,13 @@ fn of_files(error: &FilesError) -> Option<String> {
         FilesError::Artifact(error) => return of_artifact(error),
         FilesError::NotCompared(source)
         | FilesError::NotRestored(source) => match source {
-            SnapshotError::NoGit(_) => "install git, or put it on PATH".to_owned(),
+            SnapshotError::NoGit(_) => super::workspace::INSTALL_GIT.to_owned(),
             SnapshotError::Gone(_) => {
                 "the snapshots are in that repository: put it back where it was".to_owned()
             }
-            SnapshotError::Refused { .. } | SnapshotError::File(_) => return None,
+            SnapshotError::Refused { .. }
+            | SnapshotError::Ended { .. }
+            | SnapshotError::File(_) => return None,
         },
     })
 }

@@ -13,6 +13,7 @@ pub(crate) mod stopped_runs;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod thread;
+pub(crate) mod workspace;
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use uwf_protocol::failure::FULL_DISK_HINT;
-use uwf_storage::{StorageError, Vanished};
+use uwf_storage::{BadLine, StorageError, Vanished};
 use uwf_util::shell_words;
 
 /// Returns what the user can do next, unless the error text says it.
@@ -11,15 +11,15 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
         StorageError::Worktree(line) => {
-            let path = quoted(&line.path);
-            return Some(format!(
-                "`git worktree list` in the repository shows the worktree; when its work is safe, `mv {path} {path}.damaged` forgets it"
+            return Some(aside(
+                line,
+                "`git worktree list` in the repository shows the worktree; when its work is safe, `mv {path} {path}.damaged` forgets it",
             ));
         }
         StorageError::NamesDamaged(line) => {
-            let path = quoted(&line.path);
-            return Some(format!(
-                "fix that line by hand; or `mv {path} {path}.damaged`: no thread is lost, only their names and labels"
+            return Some(aside(
+                line,
+                "fix that line by hand; or `mv {path} {path}.damaged`: no thread is lost, only their names and labels",
             ));
         }
         StorageError::Vanished(vanished) => return Some(vanished_hint(vanished)),
@@ -35,19 +35,7 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
                 "bring the file back from a copy; `rm {seal}` says that the lines were removed on purpose"
             ));
         }
-        StorageError::TornRecord { path, of_run, .. } => {
-            let path = quoted(path);
-            let aside = format!(
-                "`mv {path} {path}.torn` puts the record aside, and what came after the last recorded step is done again"
-            );
-            return Some(match of_run {
-                false => format!(
-                    "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; {aside}"
-                ),
-                // The step of a pipeline has no agent that prints its hash.
-                true => aside,
-            });
-        }
+        StorageError::TornRecord { path, of_run, .. } => return Some(torn_hint(path, *of_run)),
         StorageError::NotRegular { .. } => "move it away and put the file in its place",
         StorageError::Link { .. } => {
             "change the file that it points to, or put a file in its place"
@@ -74,6 +62,26 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         }
     };
     Some(hint.to_owned())
+}
+
+/// Returns what to do about the record of a finished step that cannot be understood.
+fn torn_hint(path: &Path, of_run: bool) -> String {
+    let path = quoted(path);
+    let aside = format!(
+        "`mv {path} {path}.torn` puts the record aside, and what came after the last recorded step is done again"
+    );
+    match of_run {
+        false => format!(
+            "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; {aside}"
+        ),
+        // The step of a pipeline has no agent that prints its hash.
+        true => aside,
+    }
+}
+
+/// Returns a hint with the path of a damaged file in it.
+fn aside(line: &BadLine, hint: &str) -> String {
+    hint.replace("{path}", &quoted(&line.path))
 }
 
 fn vanished_hint(vanished: &Vanished) -> String {

@@ -26,6 +26,7 @@ use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::verdict::VerdictView;
 use crate::thread::{self, Thread};
 use crate::waiting_answer::WaitingAnswer;
+use crate::workspace::WorkspaceView;
 use crate::{EngineError, Site};
 
 /// The view of one thread.
@@ -70,6 +71,9 @@ pub struct ThreadView {
     /// Its sums with those of these children; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_children: Option<SumsWithChildren>,
+    /// Its worktree, if it has one of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceView>,
     /// The step that is being done right now.
     pub running: Option<RunningView>,
     /// The name that it was given.
@@ -176,6 +180,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         attempts: activity.attempts,
         with_children: sums_with_children(site, &thread, &route, steps)?,
         steps,
+        workspace: WorkspaceView::of(site, id)?,
         running: activity.running,
         name: None,
         labels: Labels::new(),
@@ -218,6 +223,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         parent: start.and_then(|start| ParentView::of(site, record.thread, start)),
         children: Vec::new(),
         with_children: None,
+        workspace: WorkspaceView::of(site, record.thread)?,
         running: None,
         name: None,
         labels: Labels::new(),

@@ -75,7 +75,7 @@ pub(crate) fn state_section(view: &ThreadView) -> String {
         (ThreadStatus::Completed, ..) => completed(&view.outline),
         (ThreadStatus::Cancelled, ..) => "The thread was cancelled.".to_owned(),
         (_, _, Some(running)) if running.waiting => {
-            format!("**{}** waits for a free slot.", running.role)
+            format!("**{}** waits until its agent may start.", running.role)
         }
         (_, _, Some(running)) => format!(
             "**{}** is at work since {} UTC.",

@@ -9,7 +9,7 @@ use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{LeaseRecord, Pending, ProcessIdentity};
-use uwf_storage::{Outbox, RunDir};
+use uwf_storage::{Outbox, RunDir, WorktreeRecord};
 use uwf_util::mask::Masks;
 
 use crate::run::agent_command::AgentCommand;
@@ -19,6 +19,7 @@ use crate::run::contract::{self, SupervisionVariables};
 use crate::run::observer::Watch;
 use crate::run::owned::OwnedRun;
 use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
+use crate::run::waiting::Who;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 
@@ -28,6 +29,8 @@ pub(crate) struct AgentRun<'a> {
     pub(crate) assignment: &'a Assignment,
     pub(crate) agent: &'a AgentCommand,
     pub(crate) cwd: &'a Path,
+    /// The worktree of the thread, if it has one.
+    pub(crate) worktree: Option<&'a WorktreeRecord>,
     /// The time that the agent and its descendants have to end after they were asked to.
     pub(crate) grace: Duration,
     /// What nobody may see of the agent's output.
@@ -35,6 +38,15 @@ pub(crate) struct AgentRun<'a> {
 }
 
 impl AgentRun<'_> {
+    /// Returns who waits if the agent cannot be started at once.
+    pub(crate) fn who(&self) -> Who<'_> {
+        Who {
+            thread: self.thread.id,
+            role: &self.assignment.role,
+            agent: &self.agent.label,
+        }
+    }
+
     /// Returns the attempt that starts now.
     pub(crate) fn attempted(
         &self,
@@ -225,6 +237,7 @@ fn launch(
         cwd,
         grace,
         masks,
+        ..
     } = *agent_run;
     let site = &runner.site;
     let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
@@ -234,6 +247,7 @@ fn launch(
         attempt: &attempt,
         grace,
         keep_running: agent.keep_running,
+        worktree: agent_run.worktree,
     };
     let variables = contract::environment(site, thread, assignment, &agent.env, &supervision)?;
     let args = arguments(agent, thread.id, assignment)?;

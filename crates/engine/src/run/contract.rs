@@ -10,12 +10,14 @@ use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
+use uwf_storage::WorktreeRecord;
 use uwf_util::size;
 
 use crate::thread::Thread;
+use crate::workspace::inside;
 use crate::{EngineError, Site};
 
-/// The variables that tell an agent how it is supervised.
+/// The variables that tell an agent how it is supervised, and in which worktree it works.
 pub(crate) struct SupervisionVariables<'a> {
     pub(crate) engine: &'a ProcessIdentity,
     /// The mark by which all processes of the attempt can be found.
@@ -24,17 +26,23 @@ pub(crate) struct SupervisionVariables<'a> {
     pub(crate) grace: Duration,
     /// Whether processes that it leaves running when it succeeds may go on.
     pub(crate) keep_running: bool,
+    /// The worktree of the thread, if it has one.
+    pub(crate) worktree: Option<&'a WorktreeRecord>,
 }
 
 impl SupervisionVariables<'_> {
     fn variables(&self) -> Vec<(String, String)> {
         // We may have been called by another agent and inherit its variables. So "no" is written as an empty value.
         let keep_running = if self.keep_running { "1" } else { "" };
+        let worktree = self.worktree;
+        let worktree = worktree.map_or(["", ""], |one| [&one.branch, &one.base]);
         let variables = [
             (env::ENGINE, engine_mark(self.engine)),
             (env::ATTEMPT, self.attempt.to_owned()),
             (env::GRACE_MS, self.grace.as_millis().to_string()),
             (env::KEEP_RUNNING, keep_running.to_owned()),
+            (env::BRANCH, worktree[0].to_owned()),
+            (env::BRANCH_BASE, worktree[1].to_owned()),
         ];
         let owned = |(name, value): (&str, String)| (name.to_owned(), value);
         variables.map(owned).to_vec()
@@ -117,27 +125,51 @@ pub(crate) fn environment(
     Ok(variables)
 }
 
-/// Returns the agent's working directory: the edge's location, else the thread's directory, else ours.
+/// Returns the agent's working directory. The folder of the thread is made in a worktree that does not have it.
 pub(crate) fn working_directory(
     site: &Site,
     thread: &Thread,
     assignment: &Assignment,
+    worktree: Option<&WorktreeRecord>,
 ) -> Result<PathBuf, EngineError> {
-    let given = assignment.location.as_ref().or(thread.start.cwd.as_ref());
-    let Some(given) = given.filter(|given| !given.is_empty()) else {
-        return Ok(site.env.cwd().to_owned());
-    };
-    let base = thread.start.cwd.as_ref().map_or(site.env.cwd(), Path::new);
-    let directory = base.join(given);
-    if !directory.is_dir() {
-        let path = directory.display().to_string();
-        if Some(given) == thread.start.cwd.as_ref() {
-            return Err(EngineError::NoDirectory(path));
-        }
+    let directory = directory_of(site, thread, assignment, worktree);
+    if directory.is_dir() {
+        return Ok(directory);
+    }
+    let path = directory.display().to_string();
+    let own = thread.start.cwd.as_ref();
+    if assignment.location.as_ref().or(own) != own {
         return Err(EngineError::NoLocation {
             role: assignment.role.clone(),
             path,
         });
     }
+    // No commit has a folder without files.
+    match worktree.filter(|record| directory.starts_with(&record.place)) {
+        Some(record) => record.make_folder(&directory)?,
+        None => return Err(EngineError::NoDirectory(path)),
+    }
     Ok(directory)
+}
+
+/// Returns where an agent works: the edge's location, else the thread's directory, else ours. If the thread has a worktree,
+/// folders of the working tree stand for those in the worktree.
+pub(crate) fn directory_of(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    worktree: Option<&WorktreeRecord>,
+) -> PathBuf {
+    let own = thread.start.cwd.as_ref();
+    let given = assignment.location.as_ref().or(own);
+    let Some(given) = given.filter(|given| !given.is_empty()) else {
+        let ours = || site.env.cwd().to_owned();
+        return worktree.map_or_else(ours, |record| record.place.clone());
+    };
+    let base = own.map_or(site.env.cwd(), Path::new);
+    let directory = base.join(given);
+    match worktree {
+        Some(record) => inside(record, &directory),
+        None => directory,
+    }
 }

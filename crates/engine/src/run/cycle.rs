@@ -23,6 +23,7 @@ use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::attempted::{Attempted, Problem, Verb};
 use crate::run::children::{Approach, ChildrenStep, do_children_step, take_redone};
+use crate::run::claim::{self, Sharing};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure;
@@ -31,6 +32,7 @@ use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::pipelines;
 use crate::run::slots::{self, NoSlot};
 use crate::run::supervisor::{self, Asked};
+use crate::run::workspace::{self, Workspace};
 use crate::thread::{self, Thread};
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Runner, tags};
@@ -40,8 +42,10 @@ use crate::{EngineError, Runner, tags};
 pub struct StepOptions {
     /// An alias of the config, or a command line, split as a shell splits it.
     pub agent: Option<String>,
-    /// What to do when no slot is free.
+    /// What to do when no slot is free, or other threads work in the working tree.
     pub no_slot: NoSlot,
+    /// Whether the agent may work where another thread does.
+    pub sharing: Sharing,
     /// Which session the agent works in.
     pub session: Session,
     /// What to do before the time of the next attempt.
@@ -259,24 +263,24 @@ fn do_agent_step(
     runner
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
-    let mut agent = choose_agent(runner, &admitted, options, &thread, role)?;
-    let left = options
-        .until
-        .map(|until| until.saturating_duration_since(Instant::now()));
-    agent.limits.wall = [agent.limits.wall, left].into_iter().flatten().min();
+    let agent = choose_agent(runner, &admitted, options, &thread, role)?;
     let Admitted {
         config, summary, ..
     } = admitted;
-    let cwd = contract::working_directory(&runner.site, &thread, assignment)?;
+    let Workspace { mode, worktree } = workspace::prepare(runner, &thread, &config)?;
+    let worktree = worktree.as_ref();
+    let cwd = contract::working_directory(&runner.site, &thread, assignment, worktree)?;
     let masks = uwf_config::secret_masks(&config, &runner.site.root, &runner.site.env)?;
     let agent_run = AgentRun {
         thread: &thread,
         assignment,
         agent: &agent,
         cwd: &cwd,
+        worktree,
         grace: agent_command::grace(&config)?,
         masks: &masks,
     };
+    let _claim = claim::take(runner, run, &agent_run, mode, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     run.share_lock()?;
@@ -313,7 +317,7 @@ fn do_agent_step(
     }
 }
 
-/// Finds the agent of the role, and notes that the config of the project had no say.
+/// Finds the agent of the role, with the time that the call gives it, and notes that the config of the project had no say.
 fn choose_agent(
     runner: &Runner,
     admitted: &Admitted,
@@ -327,12 +331,16 @@ fn choose_agent(
     let next = admitted.next.as_ref().map(|next| next.agent.as_str());
     let choice = (options.agent.as_deref(), next);
     let name = thread.program.name();
-    let agent = agent_command::resolve(runner, &admitted.config, choice, name, role)?;
+    let mut agent = agent_command::resolve(runner, &admitted.config, choice, name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
     for secret in &agent.short_secrets {
         let note = format!("the secret `{secret}` is too short to be masked");
         (runner.notice)(&note);
     }
+    let left = options
+        .until
+        .map(|until| until.saturating_duration_since(Instant::now()));
+    agent.limits.wall = [agent.limits.wall, left].into_iter().flatten().min();
     Ok(agent)
 }
 

@@ -16,6 +16,7 @@ use crate::read::verdict;
 use crate::review_error::ReviewError;
 use crate::run::admission::refuse_early;
 use crate::run::cycle::StepOptions;
+use crate::run::workspace;
 use crate::run::{agent_command, contract};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
@@ -137,7 +138,14 @@ fn plan_agent(
     let next = next.as_ref().map(|next| next.agent.as_str());
     let agent = agent_command::resolve(runner, &config, (choice, next), name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
-    let cwd = contract::working_directory(site, thread, &assignment)?;
+    let worktree = workspace::planned(site, thread, &config)?;
+    let cwd = match &worktree {
+        // It will be made.
+        Some(record) if !record.made => {
+            contract::directory_of(site, thread, &assignment, Some(record))
+        }
+        worktree => contract::working_directory(site, thread, &assignment, worktree.as_ref())?,
+    };
     let call = contract::call_arguments(agent.protocol, thread.id, &assignment)?;
     let secrets = site.secrets();
     let program = std::iter::once(agent.program.to_string());

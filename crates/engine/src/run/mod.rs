@@ -8,6 +8,7 @@ mod agent_run;
 mod answer;
 mod attempted;
 mod children;
+pub(crate) mod claim;
 mod commit;
 mod contract;
 pub(crate) mod cycle;
@@ -31,6 +32,8 @@ pub(crate) mod review;
 pub(crate) mod slots;
 pub(crate) mod summary;
 mod supervisor;
+pub(crate) mod waiting;
+mod workspace;
 
 use std::process::Command;
 

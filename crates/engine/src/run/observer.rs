@@ -34,7 +34,7 @@ pub struct Progress {
 /// What a step does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Doing {
-    /// It waits for a free slot.
+    /// It waits for a free slot, or for the working tree.
     Waiting,
     /// It runs as a step of a pipeline.
     StepOf {

@@ -3,27 +3,16 @@
 //! A thread takes the slot of the agent before the slot of the root: while it waits for the first, it keeps no slot that
 //! another agent could use. All threads take slots in this order, so they cannot deadlock.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use uwf_process::{Event, process_identity};
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::{RoleName, ThreadId};
-use uwf_protocol::run::LeaseRecord;
+use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Pool, RunDir, Slot, Taken};
 use uwf_util::text::counted;
-use uwf_util::time;
 
-use crate::pause::refuse_if_paused;
 use crate::run::agent_run::AgentRun;
-use crate::run::observer::{Doing, Line};
-use crate::{EngineError, Runner, thread};
-
-/// How often to look for a free slot.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often to check that the thread still needs a slot.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often to repeat the "waiting" message.
-const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
+use crate::run::waiting::{Wait, Who};
+use crate::{EngineError, Runner};
 
 /// What to do when no slot is free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,11 +38,7 @@ pub(crate) fn take(
         let pool = Pool::of_agent(&runner.site.root, alias, max);
         (pool, format!("of agent `{alias}`"))
     });
-    let who = Who {
-        thread: agent_run.thread.id,
-        role: &agent_run.assignment.role,
-        agent: &agent.label,
-    };
+    let who = agent_run.who();
     let of_root = of_root(runner, config);
     let pools = of_agent.into_iter().chain(of_root);
     pools
@@ -92,60 +77,30 @@ fn take_of(
     (pool, whose): &(Pool, String),
     (choice, until): (NoSlot, Option<Instant>),
 ) -> Result<Slot, EngineError> {
-    let mut wait = Wait {
-        runner,
-        run,
+    let search = Search {
         thread: who.thread,
-        role: who.role,
-        agent: who.agent,
         pool,
         whose,
+        choice,
         until,
-        times: None,
     };
-    let slot = wait.for_slot(choice);
-    if wait.times.is_some() && slot.is_err() {
-        run.lease.clear_record()?;
-    }
-    slot
+    let mut wait = Wait::new(runner, run, who, "a free slot");
+    let slot = search.for_slot(&mut wait);
+    wait.end(slot)
 }
 
-/// Who needs a slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Who<'a> {
-    pub(crate) thread: ThreadId,
-    pub(crate) role: &'a RoleName,
-    /// The label of the agent.
-    pub(crate) agent: &'a str,
-}
-
-/// A wait for a slot of one pool.
-struct Wait<'a> {
-    runner: &'a Runner,
-    run: &'a RunDir,
+/// A search for a slot of one pool.
+struct Search<'a> {
     thread: ThreadId,
-    role: &'a RoleName,
-    agent: &'a str,
     pool: &'a Pool,
     whose: &'a str,
+    choice: NoSlot,
     /// When to give up.
     until: Option<Instant>,
-    /// The times of the wait; `None` until no slot was free once.
-    times: Option<Times<'a>>,
 }
 
-/// The times of a wait.
-struct Times<'a> {
-    line: Line<'a>,
-    started: Instant,
-    /// When the thread was last checked.
-    checked: Instant,
-    /// When the last message was shown.
-    notified: Instant,
-}
-
-impl Wait<'_> {
-    fn for_slot(&mut self, choice: NoSlot) -> Result<Slot, EngineError> {
+impl Search<'_> {
+    fn for_slot(&self, wait: &mut Wait<'_>) -> Result<Slot, EngineError> {
         let mut turn = None;
         loop {
             if turn.is_none() {
@@ -154,93 +109,18 @@ impl Wait<'_> {
             let holders = match &turn {
                 None => self.pool.holders(),
                 Some(turn) => match turn.take(self.thread)? {
-                    Taken::Slot(slot) => {
-                        if self.times.is_some() {
-                            check_thread(self.runner, self.run, self.thread)?;
-                        }
-                        return Ok(slot);
-                    }
+                    Taken::Slot(slot) => return Ok(slot),
                     Taken::Full(holders) => holders,
                 },
             };
+            let full = self.full(&holders);
             let is_over = self.until.is_some_and(|until| Instant::now() >= until);
-            if choice == NoSlot::GiveUp || is_over {
-                return Err(EngineError::NoSlot {
-                    thread: self.thread,
-                    full: self.full(&holders),
-                });
+            if self.choice == NoSlot::GiveUp || is_over {
+                let thread = self.thread;
+                return Err(EngineError::NoSlot { thread, full });
             }
-            self.pause(&holders)?;
+            wait.pause(&full)?;
         }
-    }
-
-    /// Waits for one interval. Shows a message when one is due.
-    fn pause(&mut self, holders: &[ThreadId]) -> Result<(), EngineError> {
-        let now = Instant::now();
-        let Some(times) = &mut self.times else {
-            self.start(holders)?;
-            self.times = Some(Times {
-                line: Line::new(self.runner.observer, self.role, self.agent),
-                started: now,
-                checked: now,
-                notified: now,
-            });
-            return Ok(());
-        };
-        if now.duration_since(times.checked) >= CHECK_INTERVAL {
-            times.checked = now;
-            check_thread(self.runner, self.run, self.thread)?;
-        }
-        if now.duration_since(times.notified) >= REMINDER_INTERVAL {
-            times.notified = now;
-            let waited = u64::try_from(times.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let waited = time::format_duration(waited);
-            let full = self.full(holders);
-            (self.runner.notice)(&format!("still waiting after {waited}: {full}"));
-        }
-        if let Some(times) = &mut self.times {
-            times.line.look(|| Doing::Waiting);
-        }
-        match self.runner.signals.wait(POLL_INTERVAL) {
-            Event::Stop(stop) => {
-                // The signal may come from `thread kill`: then the error is that the thread has ended.
-                thread::active_head(&self.runner.site, self.thread)?;
-                Err(EngineError::WaitInterrupted(stop.signal))
-            }
-            Event::Child | Event::Tick => Ok(()),
-        }
-    }
-
-    /// Records that the thread waits, and shows a message.
-    fn start(&self, holders: &[ThreadId]) -> Result<(), EngineError> {
-        self.runner
-            .signals
-            .watch()
-            .map_err(|source| EngineError::Io {
-                action: "watch for signals".to_owned(),
-                source,
-            })?;
-        if let Some(own) = process_identity(self.runner.site.env.process_id()) {
-            self.run.lease.write_record(&LeaseRecord {
-                engine: own,
-                agent: None,
-                label: String::new(),
-                attempt: None,
-                head: None,
-                replaces: None,
-                keep_running: false,
-                role: self.role.clone(),
-                started_at_ms: self.runner.site.env.now_ms(),
-                waiting: true,
-                words: None,
-                number: None,
-                failed: Vec::new(),
-                chosen: None,
-            })?;
-        }
-        let full = self.full(holders);
-        (self.runner.notice)(&format!("waiting for a free slot: {full}"));
-        Ok(())
     }
 
     /// Says which pool is full, and who works.
@@ -257,10 +137,4 @@ impl Wait<'_> {
         };
         format!("at most {agents} {whose} may work at once{at_work}")
     }
-}
-
-/// Fails if the thread was ended or paused during the wait.
-fn check_thread(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
-    thread::active_head(&runner.site, id)?;
-    refuse_if_paused(&runner.site, run, id)
 }

@@ -3,7 +3,7 @@
 use uwf_cas_fs::Collect;
 use uwf_engine::{
     EngineError, GcOptions, Prune, PruneOptions, Removable, ThreadStatus, USUAL_GRACE_MS,
-    WaitingAnswer,
+    UnkeptChanges, WaitingAnswer,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -43,9 +43,14 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
     } else {
         Removable::Ended
     };
+    let changes = if args.drop_worktree {
+        UnkeptChanges::Drop
+    } else {
+        UnkeptChanges::Refuse
+    };
     each(context, &args.which, |id| {
         let waiting = uwf_engine::waiting_answer(context.site(), id);
-        let removed = uwf_engine::remove(context.site(), id, which)?;
+        let removed = uwf_engine::remove(context.site(), id, which, changes)?;
         note_given_up(id, waiting);
         let is_readable = context.site().store.get(removed.head).is_ok();
         Ok(RemovedView::new(&removed, is_readable))

@@ -1,7 +1,8 @@
 //! A step of one thread, as the commands do it, and `uwf thread resume` and `poke`.
 
 use uwf_engine::{
-    EngineError, Intervention, NoSlot, Runner, Session, StepOptions, StepReport, wait_until_free,
+    EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions, StepReport,
+    wait_until_free,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -45,6 +46,7 @@ pub(super) fn step_options(agent: &AgentArgs, new_session: bool) -> StepOptions 
     StepOptions {
         agent: agent.agent.clone(),
         no_slot: no_slot(agent.no_wait),
+        sharing: sharing(agent.shared_ok),
         session: session(new_session),
         ..StepOptions::default()
     }
@@ -56,6 +58,15 @@ fn no_slot(no_wait: bool) -> NoSlot {
         NoSlot::GiveUp
     } else {
         NoSlot::Wait
+    }
+}
+
+/// Converts the flag `--shared-ok`.
+fn sharing(shared_ok: bool) -> Sharing {
+    if shared_ok {
+        Sharing::Allowed
+    } else {
+        Sharing::AsConfigured
     }
 }
 

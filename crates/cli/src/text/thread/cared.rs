@@ -3,7 +3,9 @@
 use std::iter;
 
 use serde::Serialize;
-use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread, describe_pause};
+use uwf_engine::{
+    PausedThread, Prune, Pruned, PrunedThread, UnkeptThread, UnpausedThread, describe_pause,
+};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Paused, RemovedThread};
 use uwf_util::text::counted;
@@ -133,6 +135,8 @@ pub(crate) struct PrunedView {
     dry_run: bool,
     threads: Vec<PrunedThread>,
     busy: Vec<ThreadId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unkept: Vec<UnkeptThread>,
     /// The garbage that was collected right after.
     #[serde(skip_serializing_if = "Option::is_none")]
     collected: Option<CollectedView>,
@@ -148,6 +152,7 @@ impl PrunedView {
             dry_run: mode == Prune::Look,
             threads: pruned.threads,
             busy: pruned.busy,
+            unkept: pruned.unkept,
             collected,
         }
     }
@@ -169,6 +174,13 @@ impl PrunedView {
             ),
         }
     }
+}
+
+/// Says why a thread is not removed, and what would remove it.
+fn unkept_line(unkept: &UnkeptThread) -> String {
+    let UnkeptThread { thread, reason } = unkept;
+    let drop = format!("uwf thread rm --drop-worktree {thread}");
+    format!("{reason}; `{}` gives that up", hints::here(&drop))
 }
 
 /// The columns of threads that are removed, or would be.
@@ -199,7 +211,9 @@ fn pruned_row(one: &PrunedThread) -> Vec<String> {
 impl Show for PrunedView {
     fn text(&self, page: Page) -> String {
         let collected = self.collected.iter().map(|view| view.text(page));
-        let said: Vec<String> = iter::once(self.summary()).chain(collected).collect();
+        let unkept = self.unkept.iter().map(unkept_line);
+        let said = unkept.chain(iter::once(self.summary())).chain(collected);
+        let said: Vec<String> = said.collect();
         let said = said.join("\n");
         if self.threads.is_empty() {
             return said;

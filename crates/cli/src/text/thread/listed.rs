@@ -130,7 +130,7 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
     match item.status {
         ThreadStatus::Idle => summary_line(item),
         ThreadStatus::Running if item.running.as_ref().is_some_and(|now| now.waiting) => {
-            Some("waits for a free slot".to_owned())
+            Some("waits until its agent may start".to_owned())
         }
         ThreadStatus::Running if !item.orphans.is_empty() => {
             Some("works without an engine".to_owned())

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use uwf_engine::{
     AttemptView, ChildView, HeldBy, Outline, ParentView, SumsWithChildren, ThreadState,
-    ThreadStatus, ThreadView, UsageTotal, VerdictView, agent_option,
+    ThreadStatus, ThreadView, UsageTotal, VerdictView, WorkspaceView, agent_option,
 };
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
@@ -21,6 +21,9 @@ use crate::local_time;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
 use crate::text::usage;
+
+/// How many digits of a commit are shown.
+const SHORT_COMMIT: usize = 10;
 
 /// A thread, and the time at which it was looked at.
 #[derive(Serialize)]
@@ -163,6 +166,7 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
     let run = view.run.as_ref();
     rows.extend(run.map(|run| ("run", format!("{}, in {}", run.id, run.folder.display()))));
     rows.extend(view.parent.as_ref().map(parent_row));
+    rows.extend(view.workspace.as_ref().map(workspace_row));
     rows.extend(outline.started_at_ms.map(|ms| ("started", at(ms))));
     let changed = outline.changed_at_ms;
     let changed = changed.filter(|_| changed != outline.started_at_ms);
@@ -177,6 +181,22 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
 /// Tells whether a thread is a run of a pipeline that called no model.
 fn is_free_run(view: &ThreadView, used: &UsageTotal) -> bool {
     view.run.is_some() && used.cost_usd == Some(0.0) && used.tokens == Some(0)
+}
+
+/// Returns the row of the worktree.
+fn workspace_row(view: &WorkspaceView) -> (&'static str, String) {
+    let base = view.base.get(..SHORT_COMMIT).unwrap_or(&view.base);
+    let gone = if view.exists { "" } else { ", which is gone" };
+    let count = |count: Option<u64>, what| match count {
+        None => format!(", {what}s cannot be told"),
+        Some(0) => String::new(),
+        Some(count) => format!(", {}", counted(count, what)),
+    };
+    let files = count(view.uncommitted, "uncommitted file");
+    let commits = count(view.unmerged, "unmerged commit");
+    let (folder, branch) = (view.folder.display(), &view.branch);
+    let line = format!("{folder}{gone}, branch {branch} from {base}{files}{commits}");
+    ("worktree", line)
 }
 
 /// Returns the row of the sums with children.
@@ -199,7 +219,7 @@ fn failed_below(state: &ThreadState) -> Option<(&'static str, String)> {
 fn status_line(view: &ThreadView) -> String {
     match (&view.running, view.state.status) {
         (Some(running), ThreadStatus::Running) if running.waiting => {
-            format!("running, {} waits for a free slot", running.role)
+            format!("running, {} waits until its agent may start", running.role)
         }
         _ if view.outline.resumable => {
             let failed = match view.resume_failed {

@@ -63,7 +63,7 @@ impl Show for TailView {
 fn working_line(working: &Working, now_ms: i64) -> String {
     let Working { role, agent, .. } = working;
     if working.waiting {
-        return format!("-- {role} waits for a free slot");
+        return format!("-- {role} waits until its agent may start");
     }
     let agent = match agent.as_str() {
         "" => String::new(),

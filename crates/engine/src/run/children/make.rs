@@ -11,8 +11,10 @@ use uwf_storage::{Located, State};
 
 use crate::children::Child;
 use crate::person_message::MessageContext;
+use crate::project::config_for;
 use crate::run::contract;
 use crate::run::pipelines::put_start;
+use crate::run::workspace;
 use crate::thread::{Thread, graph_of};
 use crate::{EngineError, Runner, Site, check_files, tags};
 
@@ -24,7 +26,9 @@ pub(super) fn make(
     children: &mut [&mut Child],
 ) -> Result<(), EngineError> {
     let site = &runner.site;
-    let directory = contract::working_directory(site, thread, assignment)?;
+    let (config, _) = config_for(site, &thread.start)?;
+    let worktree = workspace::prepare(runner, thread, &config)?.worktree;
+    let directory = contract::working_directory(site, thread, assignment, worktree.as_ref())?;
     let _hold = site.store.hold()?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();

@@ -60,7 +60,8 @@ pub(super) fn put(round: &Round<'_>, joined: Joined) -> Result<StepContext, Engi
     };
     let schema = task.map_or(schemas::OBJECT, |role| role.schema);
     check(round, schema, &output)?;
-    let directory = contract::working_directory(site, thread, assignment)?;
+    let worktree = site.root.worktree(thread.id).read()?;
+    let directory = contract::working_directory(site, thread, assignment, worktree.as_ref())?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();
     let detail = detail_of(round, &outcomes)?;

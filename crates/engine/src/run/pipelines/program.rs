@@ -19,7 +19,8 @@ use super::glimpse::doing;
 use super::progress::Progress;
 use super::visit::{MAX_PROMPT, VisitEnd, Visiting};
 use crate::EngineError;
-use crate::run::slots::{NoSlot, Who, take_for_run};
+use crate::run::slots::{NoSlot, take_for_run};
+use crate::run::waiting::Who;
 
 /// How large a log may be that is also kept as a node, in bytes.
 const MAX_TEXT: u64 = 64 << 10;

@@ -1,0 +1,82 @@
+//! What to type next after an error about the place where an agent works.
+
+use std::path::Path;
+
+use uwf_engine::{SnapshotError, UnkeptWork, WorkspaceError};
+use uwf_protocol::ids::ThreadId;
+use uwf_util::shell_words;
+
+/// What to do without `git`.
+pub(super) const INSTALL_GIT: &str = "install git, or put it on PATH";
+
+/// Returns what the user can do next, unless the error text says it.
+pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
+    Some(match error {
+        WorkspaceError::NoRepository { directory, .. } => format!(
+            "`git -C {} init` makes a repository, which then needs a commit; or start a thread with the `--cwd` of one. Without `workspace: worktree` in the workflow or `workspace.mode` in the config, the agents work in the folder itself",
+            quoted(directory)
+        ),
+        WorkspaceError::NoCommit { repository, .. } => format!(
+            "`git -C {} commit --allow-empty --message first` makes one",
+            quoted(repository)
+        ),
+        WorkspaceError::Inside { .. } => {
+            "`uwf config set workspace.folder <folder>` names a folder outside of it".to_owned()
+        }
+        WorkspaceError::PlaceTaken(place) => {
+            let place = quoted(place);
+            format!("look at it, and move it away: `mv {place} {place}.old`")
+        }
+        WorkspaceError::BranchTaken {
+            repository, branch, ..
+        } => {
+            let branch = shell_words::quote(branch);
+            format!(
+                "`git -C {} branch -m {branch} {branch}-old` gives it another name",
+                quoted(repository)
+            )
+        }
+        WorkspaceError::Gone {
+            place,
+            branch,
+            git_dir,
+            thread,
+        } => format!(
+            "`git -C {} worktree add --force {} {}` brings back what was committed, and `uwf thread restore <step>` what a step left; `uwf thread fork {thread}` goes on in a new worktree",
+            quoted(git_dir),
+            quoted(place),
+            shell_words::quote(branch)
+        ),
+        WorkspaceError::Unkept { thread, unkept } => unkept_hint(*thread, unkept),
+        WorkspaceError::NotChecked { thread, .. } => {
+            format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
+        }
+        WorkspaceError::Taken { .. } => {
+            "the same command without `--no-wait` waits, and `--shared-ok` does not mind".to_owned()
+        }
+        WorkspaceError::NotMade(_, SnapshotError::NoGit(_)) => INSTALL_GIT.to_owned(),
+        WorkspaceError::NotMade(..) | WorkspaceError::NotRemoved(..) => {
+            "when that is fixed, run the same command again".to_owned()
+        }
+    })
+}
+
+/// Returns what keeps the work of a worktree, and what gives it up.
+fn unkept_hint(thread: ThreadId, unkept: &UnkeptWork) -> String {
+    let merge = format!(
+        "`git -C {} merge {}` takes the commits over",
+        quoted(&unkept.source),
+        shell_words::quote(&unkept.branch)
+    );
+    let commit = format!("commit the files in `{}`", unkept.place.display());
+    let drop = format!("`uwf thread rm --force --drop-worktree {thread}` gives that up");
+    match (unkept.files, unkept.commits) {
+        (0, _) => format!("{merge}; {drop}"),
+        (_, 0) => format!("{commit}; or {drop}"),
+        (_, _) => format!("{commit}, then {merge}; or {drop}"),
+    }
+}
+
+fn quoted(path: &Path) -> String {
+    shell_words::quote(&path.display().to_string()).into_owned()
+}

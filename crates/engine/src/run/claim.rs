@@ -1,0 +1,73 @@
+//! Claiming the working tree in which an agent works, so that no two threads work there unnoticed.
+//!
+//! Only a thread whose workspace is shared waits for others, and others of that mode wait for it. Any other thread is only told
+//! that it is not alone. A claim comes before a slot, for every thread: a thread that waits for a tree keeps no slot.
+
+use uwf_protocol::workspace::WorkspaceMode;
+use uwf_snapshot::tree_around;
+use uwf_storage::{Claim, Claimant, Claimed, RunDir, Tree};
+
+use crate::run::agent_run::AgentRun;
+use crate::run::cycle::StepOptions;
+use crate::run::slots::NoSlot;
+use crate::run::waiting::Wait;
+use crate::workspace::family_of;
+use crate::workspace_error::{WorkspaceError, who_works};
+use crate::{EngineError, Runner};
+
+/// Whether an agent may work where another thread does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// As the workflow or the config says.
+    #[default]
+    AsConfigured,
+    /// It may, and nothing is said about it.
+    Allowed,
+}
+
+/// Claims the working tree of an agent.
+pub(crate) fn take(
+    runner: &Runner,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    mode: Option<WorkspaceMode>,
+    options: &StepOptions,
+) -> Result<Claim, EngineError> {
+    let (choice, sharing) = (options.no_slot, options.sharing);
+    let root = &runner.site.root;
+    let folder = tree_around(agent_run.cwd);
+    let tree = Tree::at(root, folder)?;
+    let who = Claimant {
+        thread: agent_run.thread.id,
+        family: family_of(&runner.site, agent_run.thread)?,
+    };
+    if mode != Some(WorkspaceMode::Shared) || sharing == Sharing::Allowed {
+        let (claim, others) = tree.claim(who)?;
+        if sharing == Sharing::AsConfigured && !others.is_empty() {
+            let (works, tree) = (who_works(&others), folder.display());
+            let told = format!(
+                "`{tree}` is not for this thread alone: {works}, too; `workspace: worktree` in the workflow gives each thread a worktree, `workspace: shared` lets them wait for each other"
+            );
+            (runner.notice)(&told);
+        }
+        return Ok(claim);
+    }
+    let mut wait = Wait::new(runner, run, agent_run.who(), "the working tree");
+    let claim = loop {
+        match tree.claim_alone(who) {
+            Err(error) => break Err(error.into()),
+            Ok(Claimed::Alone(claim)) => break Ok(claim),
+            Ok(Claimed::Taken(by)) if choice == NoSlot::GiveUp => {
+                let (thread, tree) = (who.thread, folder.to_owned());
+                break Err(WorkspaceError::Taken { thread, tree, by }.into());
+            }
+            Ok(Claimed::Taken(by)) => {
+                let reason = format!("in `{}`, {}", folder.display(), who_works(&by));
+                if let Err(error) = wait.pause(&reason) {
+                    break Err(error);
+                }
+            }
+        }
+    };
+    wait.end(claim)
+}

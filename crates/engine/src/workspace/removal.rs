@@ -1,0 +1,70 @@
+//! Removing the worktree of a thread with the thread, unless something would be lost that is nowhere else.
+
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::step_files::reference_of;
+
+use super::worktree_of;
+use crate::workspace_error::{UnkeptWork, WorkspaceError};
+use crate::{EngineError, Site};
+
+/// Whether the work of a thread may be lost that is only in its worktree or on its branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnkeptChanges {
+    /// The thread is not removed then.
+    Refuse,
+    /// They are given up.
+    Drop,
+}
+
+/// Fails if the removal of a thread would lose something of its worktree, and that must not be.
+pub(crate) fn refuse_to_lose(
+    site: &Site,
+    thread: ThreadId,
+    changes: UnkeptChanges,
+) -> Result<(), EngineError> {
+    if changes == UnkeptChanges::Drop {
+        return Ok(());
+    }
+    // Nobody has worked in a worktree that is not wholly made.
+    let record = site.root.worktree(thread).read()?;
+    let Some(record) = record.filter(|record| record.made) else {
+        return Ok(());
+    };
+    let unkept = worktree_of(&record).unkept();
+    let unkept = unkept.map_err(|source| WorkspaceError::NotChecked {
+        thread,
+        place: record.place.clone(),
+        source,
+    })?;
+    if unkept.files == 0 && unkept.commits == 0 {
+        return Ok(());
+    }
+    let unkept = Box::new(UnkeptWork {
+        place: record.place,
+        branch: record.branch,
+        source: record.source,
+        files: unkept.files,
+        commits: unkept.commits,
+    });
+    Err(WorkspaceError::Unkept { thread, unkept }.into())
+}
+
+/// Removes the worktree of a thread, its branch and its record. The call can be repeated until it succeeds.
+pub(crate) fn remove(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
+    let file = site.root.worktree(thread);
+    // A person who drops the work of a worktree whose record is damaged removes the record by hand.
+    let Some(record) = file.read()? else {
+        return Ok(());
+    };
+    let not_removed = |error| WorkspaceError::NotRemoved(thread, error);
+    let worktree = worktree_of(&record);
+    // The snapshots of a fork may be known by a folder that is gone.
+    worktree
+        .forget(&reference_of(thread))
+        .map_err(not_removed)?;
+    match record.made {
+        true => worktree.remove().map_err(not_removed)?,
+        false => worktree.remove_unmade().map_err(not_removed)?,
+    }
+    Ok(file.remove()?)
+}

@@ -1,0 +1,163 @@
+//! Errors about the places where agents work: worktrees, and working trees that threads share.
+
+use std::path::PathBuf;
+
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_snapshot::SnapshotError;
+use uwf_util::text::counted;
+
+/// Why an agent cannot work where it is to work, or why its worktree is not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// There is no repository to make a worktree of.
+    #[error("thread `{thread}` is to work in a git worktree, and `{}` is in no working tree of git", directory.display())]
+    NoRepository {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the thread.
+        directory: PathBuf,
+    },
+    /// The repository has no commit that a branch could begin at.
+    #[error("thread `{thread}` is to work in a git worktree, and the repository `{}` has no commit yet", repository.display())]
+    NoCommit {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the working tree.
+        repository: PathBuf,
+    },
+    /// The worktree would lie in the working tree of the user.
+    #[error("the folder for worktrees, `{}`, lies in the repository `{}`", folder.display(), repository.display())]
+    Inside {
+        /// The folder for worktrees.
+        folder: PathBuf,
+        /// The folder of the working tree.
+        repository: PathBuf,
+    },
+    /// Something of which we know nothing is where the worktree would be.
+    #[error("`{}` is there already, and no record tells whose work is in it", .0.display())]
+    PlaceTaken(PathBuf),
+    /// A branch keeps the branch of the thread from being made.
+    #[error("thread `{thread}` needs a branch of its own, and the repository `{}` has a branch `{branch}`", repository.display())]
+    BranchTaken {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the working tree.
+        repository: PathBuf,
+        /// The branch that is there.
+        branch: String,
+    },
+    /// The folder of the worktree is not there any more.
+    #[error("the worktree of thread `{thread}`, `{}`, is gone", place.display())]
+    Gone {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the worktree.
+        place: PathBuf,
+        /// Its branch.
+        branch: String,
+        /// The git folder of the repository.
+        git_dir: PathBuf,
+    },
+    /// The worktree cannot be made.
+    #[error("the worktree of thread `{0}` cannot be made")]
+    NotMade(ThreadId, #[source] SnapshotError),
+    /// The removal of a thread would lose what is only in its worktree or on its branch.
+    #[error("thread `{thread}` is not removed: {}", lost(unkept))]
+    Unkept {
+        /// The thread.
+        thread: ThreadId,
+        /// What would be lost, and where it is.
+        unkept: Box<UnkeptWork>,
+    },
+    /// It cannot be told whether the removal of a thread would lose something.
+    #[error("thread `{thread}` is not removed: what is in its worktree `{}` cannot be told", place.display())]
+    NotChecked {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the worktree.
+        place: PathBuf,
+        /// Why.
+        source: SnapshotError,
+    },
+    /// The worktree cannot be removed.
+    #[error("the worktree of thread `{0}` cannot be removed")]
+    NotRemoved(ThreadId, #[source] SnapshotError),
+    /// Other threads work in the working tree, and the caller does not want to wait.
+    #[error("thread `{thread}` cannot work in `{}`: {}", tree.display(), who_works(by))]
+    Taken {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the working tree.
+        tree: PathBuf,
+        /// The other threads, at least one.
+        by: Vec<ThreadId>,
+    },
+}
+
+/// What would be lost with a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnkeptWork {
+    /// The folder of the worktree.
+    pub place: PathBuf,
+    /// Its branch.
+    pub branch: String,
+    /// The working tree that it was made for.
+    pub source: PathBuf,
+    /// How many files have changes that are not committed.
+    pub files: u64,
+    /// How many commits only the branch has.
+    pub commits: u64,
+}
+
+impl WorkspaceError {
+    /// Returns the exit of a call that fails with this error.
+    #[must_use]
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Taken { .. } => Exit::Busy,
+            Self::NoRepository { .. }
+            | Self::NoCommit { .. }
+            | Self::Inside { .. }
+            | Self::PlaceTaken(_)
+            | Self::BranchTaken { .. }
+            | Self::Gone { .. }
+            | Self::NotMade(..)
+            | Self::Unkept { .. }
+            | Self::NotChecked { .. }
+            | Self::NotRemoved(..) => Exit::Request,
+        }
+    }
+}
+
+/// Says what would be lost.
+fn lost(unkept: &UnkeptWork) -> String {
+    let UnkeptWork {
+        place,
+        branch,
+        files,
+        commits,
+        ..
+    } = unkept;
+    let files = (*files > 0).then(|| {
+        let files = counted(*files, "uncommitted file");
+        format!("its worktree `{}` has {files}", place.display())
+    });
+    let commits = (*commits > 0).then(|| {
+        let commits = counted(*commits, "commit");
+        format!("its branch `{branch}` has {commits} that no other branch has")
+    });
+    let parts: Vec<String> = files.into_iter().chain(commits).collect();
+    parts.join(", and ")
+}
+
+/// Says which threads work in a tree.
+pub(crate) fn who_works(threads: &[ThreadId]) -> String {
+    match threads {
+        [one] => format!("thread {one} works there"),
+        many => {
+            let many: Vec<String> = many.iter().map(ToString::to_string).collect();
+            format!("threads {} work there", many.join(", "))
+        }
+    }
+}

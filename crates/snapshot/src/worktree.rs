@@ -1,0 +1,311 @@
+//! A worktree with a branch of its own, beside the working tree of the user.
+//!
+//! The caller keeps the record of it, and makes sure that no two calls work on the same one at once. Every call here can be
+//! repeated after it was killed.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use uwf_durable::{create_dir, names, read, remove_tree};
+
+use crate::git::Git;
+use crate::take::Place;
+use crate::{Repository, SnapshotError};
+
+/// A worktree, which may not have been made yet, or not wholly.
+#[derive(Debug, Clone, Copy)]
+pub struct Worktree<'a> {
+    /// The git folder of the repository, which all its worktrees share.
+    pub git_dir: &'a Path,
+    /// The folder of the worktree.
+    pub place: &'a Path,
+    /// Its branch, without `refs/heads/`.
+    pub branch: &'a str,
+    /// The commit at which the branch began.
+    pub base: &'a str,
+}
+
+/// What would be lost with a worktree and its branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unkept {
+    /// How many files have changes that are not committed. Ignored files do not count.
+    pub files: u64,
+    /// How many commits no other branch, tag or remote branch has, nor the commit that is checked out elsewhere.
+    pub commits: u64,
+}
+
+impl Repository {
+    /// Returns the git folder of the repository, which all its worktrees share.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn git_dir(&self) -> Result<PathBuf, SnapshotError> {
+        self.git().path(&["rev-parse", "--git-common-dir"])
+    }
+
+    /// Returns the commit that is checked out; `None` if nothing was ever committed.
+    #[must_use]
+    pub fn head(&self) -> Option<String> {
+        self.found("HEAD^{commit}")
+    }
+
+    /// Returns how many files have changes that are not committed.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn uncommitted(&self) -> Result<u64, SnapshotError> {
+        uncommitted(&self.git())
+    }
+
+    /// Returns a commit of all files as they are: the commit that is checked out if they are those of it, otherwise a new
+    /// one after it, which no reference keeps. The reference of the place is not used.
+    ///
+    /// # Errors
+    /// See [`snapshot`](Self::snapshot).
+    pub fn commit_of_state(
+        &self,
+        place: Place<'_>,
+        message: &str,
+    ) -> Result<String, SnapshotError> {
+        let (tree, _) = self.tree(place)?;
+        self.commit_after("HEAD", &tree, message)
+    }
+
+    /// Returns a commit with the files of a snapshot after the newest commit that the snapshot and the checked out commit
+    /// have in common; or this commit itself, if it has these files. `None` if the repository does not have the snapshot.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn commit_of_snapshot(
+        &self,
+        snapshot: &str,
+        message: &str,
+    ) -> Result<Option<String>, SnapshotError> {
+        let Some(tree) = self.tree_of(snapshot) else {
+            return Ok(None);
+        };
+        match self.git().line(&["merge-base", "HEAD", snapshot]) {
+            Ok(common) => self.commit_after(&common, &tree, message).map(Some),
+            // They have nothing in common: the snapshot is the beginning.
+            Err(SnapshotError::Refused { .. }) => Ok(Some(snapshot.to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn commit_after(
+        &self,
+        parent: &str,
+        tree: &str,
+        message: &str,
+    ) -> Result<String, SnapshotError> {
+        let git = self.git();
+        let parent = git.line(&["rev-parse", "--verify", &format!("{parent}^{{commit}}")])?;
+        if self.tree_of(&parent).as_deref() == Some(tree) {
+            return Ok(parent);
+        }
+        git.line(&["commit-tree", tree, "-m", message, "-p", &parent])
+    }
+}
+
+impl Worktree<'_> {
+    /// Tells whether the folder is there, as a worktree.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.place.join(".git").is_file()
+    }
+
+    /// Tells whether the branch could be made: its name is one, and no branch has it.
+    ///
+    /// # Errors
+    /// When `git` cannot be started.
+    pub fn is_free(&self) -> Result<bool, SnapshotError> {
+        let valid = self.answers(&["check-ref-format", &self.reference()])?;
+        Ok(valid && self.tip()?.is_none())
+    }
+
+    /// Returns the newest commit of the branch; `None` if there is no such branch.
+    ///
+    /// # Errors
+    /// When `git` cannot be started.
+    pub fn tip(&self) -> Result<Option<String>, SnapshotError> {
+        let name = format!("{}^{{commit}}", self.reference());
+        refused_as_none(
+            self.git()
+                .line(&["rev-parse", "--quiet", "--verify", &name]),
+        )
+    }
+
+    /// Makes the branch at its base, and the worktree. What an earlier call left of it is made anew. Hooks are not run.
+    ///
+    /// # Errors
+    /// When `git` refuses: for example because the branch exists and is not at its base.
+    pub fn make(&self) -> Result<(), SnapshotError> {
+        self.remove_folder()?;
+        if let Some(parent) = self.place.parent() {
+            create_dir(parent)?;
+        }
+        if self.tip()?.as_deref() != Some(self.base) {
+            // An empty old value: the branch must not exist.
+            let branch = self.reference();
+            self.git().line(&["update-ref", &branch, self.base, ""])?;
+        }
+        let place = self.place.as_os_str();
+        let args = ["worktree", "add", "--quiet"].map(OsStr::new);
+        let rest = [place, OsStr::new(self.branch)];
+        self.git().line(&[&args[..], &rest[..]].concat())?;
+        Ok(())
+    }
+
+    /// Returns what would be lost with the worktree and its branch.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn unkept(&self) -> Result<Unkept, SnapshotError> {
+        let mut files = 0;
+        let mut tips: Vec<String> = self.tip()?.into_iter().collect();
+        if self.exists() {
+            let inside = Git::at(self.place);
+            files = uncommitted(&inside)?;
+            // Somebody may have checked out another commit there.
+            let head = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
+            tips.extend(refused_as_none(inside.line(&head))?);
+        }
+        if tips.is_empty() {
+            return Ok(Unkept { files, commits: 0 });
+        }
+        let own = format!("--exclude={}", self.branch);
+        let mut args = vec!["rev-list", "--count"];
+        args.extend(tips.iter().map(String::as_str));
+        args.extend(["--not", &own, "--branches", "--tags", "--remotes"]);
+        args.extend(Some(self.base).filter(|base| self.has(base)));
+        // In the git folder, this is the commit that is checked out in the user's working tree.
+        args.extend(Some("HEAD").filter(|head| self.has(head)));
+        let commits = self.git().line(&args)?.parse().unwrap_or(u64::MAX);
+        Ok(Unkept { files, commits })
+    }
+
+    /// Removes the worktree, and the branch unless it is checked out elsewhere.
+    ///
+    /// # Errors
+    /// When the folder cannot be removed, or `git` cannot be started.
+    pub fn remove(&self) -> Result<(), SnapshotError> {
+        self.remove_folder()?;
+        self.remove_branch()
+    }
+
+    /// Removes what a call that was killed left of the worktree, and the branch if it is at its base: another one of that name
+    /// is not ours.
+    ///
+    /// # Errors
+    /// As of [`remove`](Self::remove).
+    pub fn remove_unmade(&self) -> Result<(), SnapshotError> {
+        self.remove_folder()?;
+        if self.git_dir.is_dir() && self.tip()?.as_deref() == Some(self.base) {
+            self.remove_branch()?;
+        }
+        Ok(())
+    }
+
+    /// Removes a reference of our own in the repository, if it is there.
+    ///
+    /// # Errors
+    /// When `git` cannot be started.
+    pub fn forget(&self, reference: &str) -> Result<(), SnapshotError> {
+        if self.git_dir.is_dir() {
+            refused_as_none(self.git().line(&["update-ref", "-d", reference]))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the folder, and what git knows of it. `git` itself refuses that for a worktree that is not wholly made, and then
+    /// lists no worktree of the repository any more.
+    fn remove_folder(&self) -> Result<(), SnapshotError> {
+        remove_tree(self.place)?;
+        let known = self.git_dir.join("worktrees");
+        for name in names(&known)? {
+            let entry = known.join(&name);
+            if self.is_known_as(&entry)? {
+                remove_tree(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells whether an entry of the git folder is about this worktree. One that does not say it yet was left of a call that
+    /// was killed; its name tells it.
+    fn is_known_as(&self, entry: &Path) -> Result<bool, SnapshotError> {
+        let file = read(&entry.join("gitdir"))?.unwrap_or_default();
+        let file = file.trim_ascii_end();
+        if file.is_empty() {
+            return Ok(entry.file_name() == self.place.file_name());
+        }
+        Ok(Path::new(OsStr::from_bytes(file)) == self.place.join(".git"))
+    }
+
+    /// Removes the branch, if it is there, unless it is checked out elsewhere.
+    fn remove_branch(&self) -> Result<(), SnapshotError> {
+        if !self.git_dir.is_dir() || self.tip()?.is_none() {
+            return Ok(());
+        }
+        match self
+            .git()
+            .line(&["branch", "--quiet", "-D", "--", self.branch])
+        {
+            Err(SnapshotError::Refused { message, .. })
+                if message.contains("used by worktree") || message.contains("checked out") =>
+            {
+                Ok(())
+            }
+            done => done.map(|_| ()),
+        }
+    }
+
+    /// Tells whether the repository has a commit.
+    #[must_use]
+    pub fn has(&self, commit: &str) -> bool {
+        let name = format!("{commit}^{{commit}}");
+        self.answers(&["rev-parse", "--quiet", "--verify", &name])
+            .unwrap_or(false)
+    }
+
+    fn answers(&self, args: &[&str]) -> Result<bool, SnapshotError> {
+        Ok(refused_as_none(self.git().line(args))?.is_some())
+    }
+
+    fn reference(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    fn git(&self) -> Git<'_> {
+        Git::at(self.git_dir)
+    }
+}
+
+/// Returns the working tree that a directory lies in, or the directory itself: the nearest folder with a `.git`. No program
+/// is started.
+#[must_use]
+pub fn tree_around(directory: &Path) -> &Path {
+    let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+    directory.ancestors().find(has_git).unwrap_or(directory)
+}
+
+fn uncommitted(git: &Git<'_>) -> Result<u64, SnapshotError> {
+    let args = [
+        "status",
+        "--porcelain",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+    ];
+    let printed = git.bytes(&args, b"")?;
+    Ok(printed.iter().filter(|byte| **byte == 0).count() as u64)
+}
+
+fn refused_as_none<T>(answer: Result<T, SnapshotError>) -> Result<Option<T>, SnapshotError> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(SnapshotError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
