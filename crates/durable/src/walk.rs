@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     fn top(path: &std::path::Path) -> OwnedFd {
-        fs::File::open(path).unwrap().into()
+        File::open(path).unwrap().into()
     }
 
     #[test]

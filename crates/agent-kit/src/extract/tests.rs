@@ -197,7 +197,7 @@ fn all_lines_of_a_message_are_counted_from_the_start_of_the_answer() {
 
 #[test]
 fn the_data_of_an_answer_is_masked_before_it_is_checked() {
-    let masks = || uwf_util::mask::Masks::of([&b"s3cr3t"[..]]);
+    let masks = || Masks::of([&b"s3cr3t"[..]]);
     let found = done().masking(masks());
     let answer = "---\n$status: done\ncommit: \"of s3cr3t\"\n---\nIt is czNjcjN0.\n";
     let found = found.extract(answer).unwrap();

@@ -119,6 +119,7 @@ impl World {
             usage: None,
             refused_calls: Vec::new(),
             checks: Vec::new(),
+            artifacts: Vec::new(),
             files: None,
             extraction: Extraction {
                 method,
