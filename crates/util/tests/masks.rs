@@ -1,5 +1,7 @@
 //! Masking, compared with a plain definition: whatever the chunks are, each run of overlapping secrets is three stars.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::collection::vec;
 use proptest::prelude::{prop_assert_eq, proptest};
 use uwf_util::mask::Masks;
@@ -90,5 +92,31 @@ fn encoders_that_leave_or_escape_other_characters_do_not_give_a_secret_away() {
         "pa/ss+wo'rd=1<\\u00E9&b c",
     ] {
         assert_eq!(masks.text(form), "***", "{form}");
+    }
+}
+
+#[test]
+fn a_secret_in_base64_that_is_broken_into_lines_is_masked_wherever_the_lines_end() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345-and-more-than-a-whole-line-of-it";
+    let masks = Masks::of([secret.as_bytes()]);
+    for (width, end) in [(76, "\n"), (64, "\r\n"), (76, "\\n")] {
+        for before in 0..80 {
+            let text = format!("{}{secret}@rest", "u".repeat(before));
+            let encoded = STANDARD.encode(text);
+            let lines: Vec<&str> = encoded
+                .as_bytes()
+                .chunks(width)
+                .map(|line| std::str::from_utf8(line).unwrap())
+                .collect();
+            let masked = masks.text(&lines.join(end));
+            let kept = masked.replace(end, "").replace(['*', '='], "");
+            let of_rest = STANDARD.encode(format!("{}@rest", "u".repeat(before)));
+            assert!(masked.contains("***"), "{width} {before}: {masked}");
+            // At either end, one character of base64 may belong to the neighbour, too.
+            assert!(
+                kept.len() <= of_rest.replace('=', "").len() + 2,
+                "{width} {before}: {masked}"
+            );
+        }
     }
 }

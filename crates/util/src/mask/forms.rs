@@ -1,16 +1,27 @@
 //! The forms in which a program could print a secret: as it is, or encoded.
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use base64::engine::general_purpose::{GeneralPurpose, STANDARD, URL_SAFE};
 use serde_json::Value;
 
 /// How many characters of base64 must belong to the secret alone, so that finding them is no chance.
 const MIN_BASE64_CHARS: usize = 4;
 
+/// How many characters of base64 programs put into a line: those of PEM, and those of MIME and of the program `base64`.
+const LINES: [usize; 2] = [64, 76];
+
+/// What ends a line, also within a string of JSON.
+const LINE_ENDS: [&str; 3] = ["\n", "\r\n", "\\n"];
+
+/// The longest base64 of a secret that is also looked for with ends of lines in it, in characters: each place of the first end
+/// is a form of its own.
+const MAX_WRAPPED: usize = 4096;
+
 /// Returns all forms of a secret. Some may be the same.
 pub(super) fn of(secret: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = vec![secret.to_vec()];
     forms.extend(base64_forms(secret).map(String::into_bytes));
+    forms.extend(wrapped_forms(secret).map(String::into_bytes));
     forms.extend(url_forms(secret).map(String::into_bytes));
     if let Ok(text) = std::str::from_utf8(secret) {
         forms.extend(json_forms(text).map(String::into_bytes));
@@ -23,17 +34,49 @@ pub(super) fn of(secret: &[u8]) -> Vec<Vec<u8>> {
 /// the neighbour stays; it tells at most four bits.
 fn base64_forms(secret: &[u8]) -> impl Iterator<Item = String> {
     [&STANDARD, &URL_SAFE].into_iter().flat_map(move |engine| {
-        let aligned = (0..3_usize).filter_map(move |before| {
-            let mut bytes = vec![0; before];
-            bytes.extend_from_slice(secret);
-            let encoded = engine.encode(&bytes);
-            let start = (before * 8).div_ceil(6);
-            let end = bytes.len() * 8 / 6;
-            let is_long = end >= start + MIN_BASE64_CHARS;
-            is_long.then(|| encoded[start..end].to_owned())
-        });
-        std::iter::once(engine.encode(secret)).chain(aligned)
+        std::iter::once(engine.encode(secret)).chain(aligned_forms(engine, secret))
     })
+}
+
+fn aligned_forms(engine: &GeneralPurpose, secret: &[u8]) -> impl Iterator<Item = String> {
+    (0..3_usize).filter_map(move |before| {
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(secret);
+        let encoded = engine.encode(&bytes);
+        let start = (before * 8).div_ceil(6);
+        let end = bytes.len() * 8 / 6;
+        let is_long = end >= start + MIN_BASE64_CHARS;
+        is_long.then(|| encoded[start..end].to_owned())
+    })
+}
+
+/// Returns the same forms where the base64 is broken into lines, for each place where the first line may end.
+fn wrapped_forms(secret: &[u8]) -> impl Iterator<Item = String> {
+    let aligned = aligned_forms(&STANDARD, secret);
+    aligned
+        .filter(|form| form.len() <= MAX_WRAPPED)
+        .flat_map(|form| {
+            LINES.into_iter().flat_map(move |line| {
+                let form = form.clone();
+                let firsts = 1..form.len().min(line + 1);
+                firsts.flat_map(move |first| {
+                    let form = form.clone();
+                    LINE_ENDS.map(move |end| wrapped(&form, first, line, end))
+                })
+            })
+        })
+}
+
+/// Returns a text in lines of this length, of which the first one has only `first` characters. All are ASCII.
+fn wrapped(text: &str, first: usize, line: usize, end: &str) -> String {
+    let (mut wrapped, mut rest) = (text[..first].to_owned(), &text[first..]);
+    while !rest.is_empty() {
+        let (next, after) = rest.split_at(line.min(rest.len()));
+        wrapped.push_str(end);
+        wrapped.push_str(next);
+        rest = after;
+    }
+    wrapped
 }
 
 /// The characters beside letters and digits that encoders leave as they are, from those of RFC 3986 to those of whole
