@@ -11,7 +11,7 @@ use crate::processes::signal;
 use crate::world::{World, wait_until};
 
 /// Every run is older than that.
-const ALL: [&str; 3] = ["clean", "--older-than", "2100-01-01"];
+const ALL: [&str; 3] = ["clean", "--older-than", "0d"];
 
 const SLEEPS: &str = "steps:\n- name: Slow\n  command: [sleep, '300']\n";
 
@@ -230,4 +230,15 @@ fn a_time_that_is_none_exits_with_2() {
     orchestrate(&world, &["clean"])
         .exits(2)
         .says("--older-than");
+}
+
+#[test]
+fn a_date_that_has_not_come_yet_removes_nothing() {
+    let world = World::new();
+    run(&world, "one", "'false'", 1);
+    orchestrate(&world, &["clean", "--older-than", "2100-01-01"])
+        .exits(2)
+        .says("`2100-01-01` has not come yet")
+        .says("a date in the past");
+    assert!(runs(&world).join("one").exists());
 }

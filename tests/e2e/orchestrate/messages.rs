@@ -357,6 +357,38 @@ fn a_step_alone_that_needs_results_names_the_option_that_gives_them() {
         .says("hint: `--from-run RUN` lets the step see the results of a run");
     orchestrate(&world, &["run", "flow.yaml", "--run-id", "r"]).exits(0);
     orchestrate(&world, &[&args[..], &["--from-run", "r"]].concat()).exits(0);
+    let world = flow(
+        "steps:\n- name: A\n  command: [echo, a]\n  output_capture: lines\n- name: L\n  for_each:\n    items_from: steps.A.lines\n    steps: [{name: B, command: ['true']}]\n",
+    );
+    orchestrate(&world, &["run-step", "L", "--workflow", "flow.yaml"])
+        .exits(2)
+        .says("hint: `--from-run RUN` lets the step see the results of a run");
+}
+
+#[test]
+fn a_run_that_a_limit_of_cycles_stopped_goes_on_when_the_limit_is_raised() {
+    for (guard, limit) in [("max_visits", 2), ("max_transitions", 1)] {
+        let text = |limit: u32| {
+            let (whole, step) = match guard {
+                "max_visits" => (String::new(), format!("\n  max_visits: {limit}")),
+                _ => (format!("max_transitions: {limit}\n"), String::new()),
+            };
+            format!(
+                "{whole}steps:\n- name: A\n  command: ['true']{step}\n- name: B\n  command: [sh, -c, 'echo x >> log; test $(wc -l < log) -ge 3']\n  on: {{failure: {{goto: A}}}}\n"
+            )
+        };
+        let world = flow(&text(limit));
+        let run = orchestrate(&world, &["run", "flow.yaml", "--run-id", "r", "--json"]).exits(3);
+        let next = "uwf orchestrate resume r --accept-changed-workflow";
+        assert_eq!(run.json()["next"], next);
+        run.says(&format!(
+            "raise `{guard}` in the workflow file, then `{next}` goes on"
+        ));
+        world.write("flow.yaml", &text(9));
+        orchestrate(&world, &["resume", "r", "--accept-changed-workflow"]).exits(0);
+        let log = std::fs::read_to_string(world.project().join("log")).unwrap();
+        assert_eq!(log.lines().count(), 3, "{guard}");
+    }
 }
 
 #[test]

@@ -93,6 +93,11 @@ fn a_completed_run_stays_as_it_is() {
     let data = resume(&world, &["r", "--json"]).exits(0).json();
     assert_eq!(data["status"], "completed");
     assert_eq!(data["exit_code"], 0);
+    // Nothing was done, so a step to go back to is not ignored.
+    resume(&world, &["r", "--from", "A"])
+        .exits(2)
+        .says("the run is completed, so it does not go back to step `A`")
+        .says("`uwf orchestrate resume r --force-restart` starts a new run");
     assert_eq!(state_text(&world, "r"), before);
     assert_eq!(world.state("history.jsonl"), threads);
     assert_eq!(log(&world), "A B B C nobody");
@@ -209,6 +214,27 @@ fn a_completed_step_that_changed_runs_again() {
     let run = resume(&world, &["r", "--accept-changed-workflow"]).exits(0);
     run.says("the run goes on at step `A`");
     assert_eq!(log(&world), "A B A2 B C nobody");
+}
+
+#[test]
+fn a_new_step_before_the_place_where_a_run_goes_on_is_named() {
+    let world = stopped();
+    allow(&world);
+    let new = "- name: New\n  command: [sh, -c, 'echo new >> log']\n- name: B";
+    world.write("flow.yaml", &FLOW.replacen("- name: B", new, 1));
+    let accept = ["r", "--accept-changed-workflow"];
+    let run = resume(&world, &accept).exits(0);
+    run.says(
+        "step `New` is new and comes before the place where the run goes on, so it is not done",
+    )
+    .says("`--from New` goes back to it");
+    assert_eq!(log(&world), "A B B C nobody");
+    let world = stopped();
+    allow(&world);
+    world.write("flow.yaml", &FLOW.replacen("- name: B", new, 1));
+    let run = resume(&world, &[&accept[..], &["--from", "New"]].concat()).exits(0);
+    assert!(!run.stderr.contains("so it is not done"), "{}", run.stderr);
+    assert_eq!(log(&world), "A B new B C nobody");
 }
 
 #[test]

@@ -91,6 +91,9 @@ fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
         ResumeError::AllDone { .. } => {
             format!("`{resume}` completes it; `uwf orchestrate run` makes a new run")
         }
+        ResumeError::Completed { .. } => format!(
+            "`{resume} --force-restart` starts a new run; `uwf thread fork` begins one after a step of this one"
+        ),
         ResumeError::NoPicture { .. } => {
             let hint = format!("`{resume} --repair` makes it again from the thread and goes on");
             return (Exit::Request, Some(hint));

@@ -1,7 +1,7 @@
 //! Why a run does not go on, and what to type next.
 
 use serde_json::Value;
-use uwf_engine::{HeldStep, RunEnd, RunReport};
+use uwf_engine::{EngineError, HeldStep, RunEnd, RunReport};
 use uwf_pipeline::course::Stop;
 use uwf_pipeline::{Captured, ErrorKind, StepError};
 use uwf_protocol::exit::Exit;
@@ -52,10 +52,11 @@ pub(crate) fn next(report: &RunReport, asked: &Asked) -> Option<String> {
     let run = &asked.run;
     match &report.end {
         RunEnd::Failed(stop) if lacks_results(stop, asked) => None,
-        RunEnd::Failed(stop) => match missing_context(stop) {
-            Some(options) => Some(restart_with(run, &options)),
-            None => Some(run.command("resume")),
-        },
+        RunEnd::Failed(stop) => Some(match (missing_context(stop), guard(stop)) {
+            (Some(options), _) => restart_with(run, &options),
+            (None, Some(_)) => accepts(run),
+            (None, None) => run.command("resume"),
+        }),
         RunEnd::Held(held) => {
             let of_child = super::command(&held.error, Given::default());
             Some(of_child.unwrap_or_else(|| run.command("resume")))
@@ -89,7 +90,12 @@ fn after_pause(report: &RunReport, run: &RunName) -> String {
 }
 
 fn after_held(held: &HeldStep, run: &RunName) -> String {
-    match super::of(&held.error) {
+    let of_child = match &held.error {
+        // Commands about runs have no `--agent`.
+        EngineError::NoAgent { .. } => Some("`uwf setup --agent <name>` chooses one".to_owned()),
+        error => super::of(error),
+    };
+    match of_child {
         Some(hint) => format!("{hint}; then {} with the run", goes_on(run)),
         None => goes_on(run),
     }
@@ -104,12 +110,36 @@ fn after_failure(stop: &Stop, asked: &Asked) -> String {
         let restart = restart_with(run, &options);
         return format!("`{restart}` starts a new run with the value");
     }
+    if let Some(guard) = guard(stop) {
+        return of_guard(guard, run);
+    }
     let again = format!("`{}` does the step again", run.command("resume"));
     if !has_printed(stop) {
         return again;
     }
     let logs = run.logs(&stop.key.to_string());
     format!("`{logs}` shows what it printed; {again}")
+}
+
+/// Returns the limit of cycles that stopped a run; `None` if something else did.
+fn guard(stop: &Stop) -> Option<&str> {
+    stop.result.error.as_ref()?.context.get("guard")?.as_str()
+}
+
+fn accepts(run: &RunName) -> String {
+    format!("{} --accept-changed-workflow", run.command("resume"))
+}
+
+/// Says how a run goes on that a limit of cycles stopped: the counts stay, so the limit must be another one.
+fn of_guard(guard: &str, run: &RunName) -> String {
+    let accepts = accepts(run);
+    let raised = format!("raise `{guard}` in the workflow file, then `{accepts}` goes on");
+    match guard {
+        "max_transitions" => format!(
+            "{raised}; a limit of `--max-transitions` holds for all of a run, so that needs a new one"
+        ),
+        _ => raised,
+    }
 }
 
 fn restart_with(run: &RunName, options: &str) -> String {
@@ -125,10 +155,12 @@ fn undefined(stop: &Stop) -> Vec<&str> {
     names.filter_map(Value::as_str).map(str::trim).collect()
 }
 
-/// Tells whether a step that ran alone lacked what other steps printed.
+/// Tells whether a step that ran alone lacked what other steps printed, also as the items of its loop.
 fn lacks_results(stop: &Stop, asked: &Asked) -> bool {
     let is_result = |name: &&str| name.starts_with("steps.");
-    asked.results == Results::Unseen && undefined(stop).iter().any(is_result)
+    let error = stop.result.error.as_ref();
+    let lacks_items = error.is_some_and(|error| error.context.contains_key("items_from"));
+    asked.results == Results::Unseen && (lacks_items || undefined(stop).iter().any(is_result))
 }
 
 /// Returns the options that give a step the values of the context that it lacks, if it lacks nothing else.

@@ -30,6 +30,12 @@ pub enum ResumeError {
         /// The step that it was to go back to.
         step: String,
     },
+    /// The run is completed.
+    #[error("the run is completed, so it does not go back to step `{step}`")]
+    Completed {
+        /// The step that it was to go back to.
+        step: String,
+    },
     /// The picture of the run is lost.
     #[error("`{path}` {problem}")]
     NoPicture {

@@ -56,6 +56,25 @@ pub fn restart(course: &Course, accepted: &Pipeline) -> Result<Option<String>, A
     Ok(changed.map(|step| step.name.clone()))
 }
 
+/// Returns the steps that only another pipeline has and that come before the place where the run goes on: they are not done.
+/// `from` is that place, if it is not where the run stopped.
+#[must_use]
+pub fn passed_over<'p>(
+    course: &Course,
+    accepted: &'p Pipeline,
+    from: Option<&str>,
+) -> Vec<&'p str> {
+    let (old, at) = (&course.pipeline.steps, course.frames[0].at);
+    let here = from.unwrap_or(&old[at].name);
+    let until = accepted.steps.iter().position(|step| step.name == here);
+    let before = accepted.steps.iter().take(until.unwrap_or(at));
+    let is_new = |step: &&Step| !old.iter().any(|old| old.name == step.name);
+    before
+        .filter(is_new)
+        .map(|step| step.name.as_str())
+        .collect()
+}
+
 /// Returns what makes a step the step that it is: the words, the provider, the parameters, the capture, the environment, the
 /// items and steps of a loop, and the workflow with its task.
 fn digest(pipeline: &Pipeline, step: &Step) -> Value {

@@ -32,6 +32,12 @@ pub(super) fn run(context: &Context, args: &CleanRunsArgs) -> Result<Exit, Failu
         exit: Exit::Usage,
         ..failure
     })?;
+    if before_ms > context.site().env.now_ms() {
+        // A mistyped date would end every run that waits.
+        let what = format!("`{}` has not come yet", args.older_than);
+        return Err(Failure::usage(what)
+            .hint("`--older-than` takes an age such as `7d`, or a date in the past"));
+    }
     let folder = place::state_dir(context, &args.place)?;
     let mut view = CleanedRuns::new(args.dry_run);
     let mut newer = 0;

@@ -12,6 +12,7 @@ use uwf_pipeline::{MAX_FILE_BYTES, Pipeline, checksum, load};
 use uwf_protocol::exit::Exit;
 
 use super::run::{context_of, on_error, only_step};
+use super::secrets::warn_of_secrets;
 use super::work::{finish, settings, unfinished};
 use super::{invalid, place};
 use crate::args::{ContextArgs, ResumeArgs};
@@ -49,12 +50,14 @@ fn go_on(
     place::check_workspace(context, &args.place, &origin)?;
     if args.force_restart {
         let new = again(&origin, args)?;
+        let under = (&new.pipeline, new.source.as_slice());
+        warn_of_secrets(context, &args.work, under, &new.context);
         let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
             *begun = Some((run.run_id.clone(), run.root.state_file()));
         });
         return finish(context, &args.work, place, &report.map_err(failed)?);
     }
-    let wish = wish(&origin, args)?;
+    let wish = wish(context, &origin, args)?;
     *begun = Some((origin.run_id.clone(), origin.root.state_file()));
     let report = resume_pipeline(&context.runner, thread, &wish, &settings);
     finish(context, &args.work, place, &report.map_err(failed)?)
@@ -76,7 +79,7 @@ fn refuse_context(args: &ResumeArgs) -> Result<(), Failure> {
     )))
 }
 
-fn wish(origin: &RunOrigin, args: &ResumeArgs) -> Result<ResumeWish, Failure> {
+fn wish(context: &Context, origin: &RunOrigin, args: &ResumeArgs) -> Result<ResumeWish, Failure> {
     // Nothing is done for a run that has ended, whatever its file says now.
     let file = match origin.ended {
         None => file_of(origin)?,
@@ -88,6 +91,10 @@ fn wish(origin: &RunOrigin, args: &ResumeArgs) -> Result<ResumeWish, Failure> {
             "`{}` is gone: the run goes on as it was made",
             file.display()
         ));
+    }
+    if let Some(file) = &file {
+        let under = (&file.pipeline, file.source.as_slice());
+        warn_of_secrets(context, &args.work, under, &origin.run.context);
     }
     Ok(ResumeWish {
         from: args.from.clone(),

@@ -14,6 +14,7 @@ use super::session::{Entry, Far, work};
 use super::step::tell_hooks;
 use super::wish::{Decided, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
+use crate::pipelines::resume_error::ResumeError;
 use crate::read::report::StepReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::owned::{with_thread, with_thread_to_step};
@@ -94,12 +95,19 @@ fn completed_at(runner: &Runner, thread: ThreadId) -> Result<Option<CasRef>, Eng
 }
 
 /// Leaves a completed run as it is. Its picture is made again if the process that completed it could not write it.
+///
+/// # Errors
+/// When the run is to go back to a step.
 fn completed(
     runner: &Runner,
     (thread, head): (ThreadId, CasRef),
     wish: &ResumeWish,
     settings: &RunSettings,
 ) -> Result<RunReport, EngineError> {
+    if let Some(step) = &wish.from {
+        let step = step.clone();
+        return Err(ResumeError::Completed { step }.into());
+    }
     let run = EndedRun::open(runner, thread, head)?;
     let (workflow, run_id, root) = (run.workflow(), run.run_id.clone(), run.root.clone());
     if root.path().is_dir() {
@@ -142,6 +150,11 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
         let keys = decided.kept_context.join("`, `");
         notes.push(format!(
             "the run keeps the context that it was made with, although the file has changed `{keys}` of it"
+        ));
+    }
+    for step in &decided.passed_over {
+        notes.push(format!(
+            "step `{step}` is new and comes before the place where the run goes on, so it is not done: `--from {step}` goes back to it"
         ));
     }
     if let Some(step) = &decided.changed_step {

@@ -1,6 +1,6 @@
 //! How a person wants a run to go on, and what that means for where it stands.
 
-use uwf_pipeline::course::{OnError, restart};
+use uwf_pipeline::course::{OnError, passed_over, restart};
 use uwf_pipeline::{Course, Pipeline, changed_keys, differences};
 use uwf_util::suggest;
 
@@ -58,6 +58,8 @@ pub(super) struct Decided<'w> {
     pub(super) accepted: Option<&'w FileNow>,
     /// The first completed step that the changed file does differently.
     pub(super) changed_step: Option<String>,
+    /// The steps that only the changed file has, and that are not done because the run goes on behind them.
+    pub(super) passed_over: Vec<&'w str>,
     /// The keys of the context about which the changed file says something else. The run keeps what it has.
     pub(super) kept_context: Vec<String>,
 }
@@ -94,8 +96,12 @@ impl ResumeWish {
         if let Some(step) = &self.from {
             need_step(pipeline, step)?;
         }
+        let from = self.from.clone().or_else(|| changed_step.clone());
         Ok(Decided {
-            from: self.from.clone().or_else(|| changed_step.clone()),
+            passed_over: file.map_or_else(Vec::new, |file| {
+                passed_over(course, &file.pipeline, from.as_deref())
+            }),
+            from,
             on_error: self.on_error,
             accepted: file,
             changed_step,
