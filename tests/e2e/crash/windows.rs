@@ -320,6 +320,8 @@ fn every_row_of_the_table_names_its_test() {
         "crash/pipelines_soak.rs",
         "crash/registry.rs",
         "crash/travel.rs",
+        "crash/worktrees.rs",
+        "checks_kept.rs",
         "crashes.rs",
         "kept_running.rs",
         "orchestrate/kills.rs",
