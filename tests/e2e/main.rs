@@ -139,5 +139,6 @@ mod waiting;
 mod which;
 mod workflows;
 mod worktrees;
+mod worktrees_of_children;
 mod world;
 mod zones;

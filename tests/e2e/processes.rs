@@ -69,7 +69,8 @@ fn stat(pid: impl Display) -> String {
 #[track_caller]
 pub(crate) fn follow(run: &Path) -> Child {
     let files = std::fs::read_dir(run).unwrap();
-    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    let files = files.map(|file| file.unwrap().path());
+    let files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
     let mut tail = Command::new("tail");
     let tail = tail.arg("-f").args(&files).stdout(Stdio::null());
     let tail = tail.spawn().unwrap();

@@ -14,10 +14,9 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_protocol::policy::SessionPolicy;
 use uwf_protocol::prices::Prices;
-use uwf_protocol::run::{KitFailure, Phase};
+use uwf_protocol::run::KitFailure;
 use uwf_protocol::schemas;
-use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, StorageError, ThreadLock};
-use uwf_util::causes::with_causes;
+use uwf_storage::{Env, Root, RunDir, Sessions, StorageError, ThreadLock};
 use uwf_util::mask::Masks;
 
 use crate::KitError;
@@ -33,7 +32,7 @@ use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt;
 use crate::recap::{Recapper, note};
 use crate::session;
-use failure::{Report, hint_of};
+use failure::{Report, hint_of, write_kit_failure};
 
 pub use failure::Failure;
 
@@ -483,20 +482,4 @@ fn remember(
         // Best effort: without the record the next visit starts a new session; an error here would cost this step.
         let _ = sessions.remember(&task.role, &task.agent, session);
     }
-}
-
-/// Writes the failure record of an error of the kit.
-fn write_kit_failure(scratch: &Scratch, error: &KitError, masks: &Masks) {
-    let _ = scratch.write_failure(&KitFailure {
-        phase: Phase::Agent,
-        class: Some(FailureClass::Crash),
-        error: masks.text(&with_causes(error)),
-        hint: error.hint().map(|hint| masks.text(&hint)),
-        feedback: None,
-        session_id: None,
-        retry_after_ms: None,
-        usage: None,
-        raw: None,
-        turns: Vec::new(),
-    });
 }

@@ -1,10 +1,14 @@
-//! How a call fails: its exit code, its hint, and what people read.
+//! How a call fails: its exit code, its hint, its record, and what people read.
 
 use std::fmt;
 
 use uwf_protocol::exit::Exit;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
-use uwf_util::causes::causes;
+use uwf_protocol::run::{KitFailure, Phase};
+use uwf_storage::Scratch;
+use uwf_util::causes::{causes, with_causes};
+use uwf_util::mask::Masks;
 use uwf_util::printable::labelled;
 
 use crate::KitError;
@@ -30,6 +34,22 @@ pub enum Failure {
         /// What the agent was not allowed to do, in words.
         refused: Option<String>,
     },
+}
+
+/// Writes the failure record of an error of the kit.
+pub(super) fn write_kit_failure(scratch: &Scratch, error: &KitError, masks: &Masks) {
+    let _ = scratch.write_failure(&KitFailure {
+        phase: Phase::Agent,
+        class: Some(FailureClass::Crash),
+        error: masks.text(&with_causes(error)),
+        hint: error.hint().map(|hint| masks.text(&hint)),
+        feedback: None,
+        session_id: None,
+        retry_after_ms: None,
+        usage: None,
+        raw: None,
+        turns: Vec::new(),
+    });
 }
 
 /// Returns what the user can do about a conversation that failed: the advice of the agent, or that of the extracting

@@ -105,7 +105,7 @@ fn a_workspace_is_one_of_two_words() {
     check_change(
         "name: w",
         "name: w\nworkspace: { mode: shared }",
-        "w.yaml:2:12: `workspace` of the workflow is a mapping; a string is needed",
+        "w.yaml:2:12: `workspace` of the workflow must be a string, not a mapping",
     );
 }
 

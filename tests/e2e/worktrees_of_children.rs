@@ -1,0 +1,137 @@
+//! Worktrees of threads that work for others, and of those that come from elsewhere.
+
+use std::fs;
+
+use crate::worktrees::{AGAIN, branches, git, named, place, repository, step, world};
+use crate::world::World;
+
+/// A planner that leaves a file, and a role with two branches, or one that another workflow plays.
+const OUTER: &str = r#"
+name: outer
+roles:
+  planner:
+    goal: A plan.
+    frontmatter: { type: object, properties: { status: { enum: [more] } }, required: [status] }
+  @
+graph:
+  $START: { _: { role: planner, prompt: "Plan." } }
+  planner: { _: { role: both, prompt: "Go." } }
+  both: [{ role: $END }]
+"#;
+
+/// Two branches.
+const BRANCHES: &str =
+    "both: { goal: Both write., branches: { one: { role: writer }, two: { role: writer } } }
+  writer:
+    goal: You write.
+    frontmatter: { type: object, properties: { status: { enum: [more] } }, required: [status] }";
+/// A role that another workflow plays.
+const PLAYED: &str = "both: { goal: It writes., workflow: ./again.yaml }";
+
+/// Lets each agent tell where it works and what it sees there, and leave a file.
+const TELL: &str = "echo \"$UWF_ROLE $(git rev-parse --show-toplevel) $(ls | tr '\\n' ' ')\" >> $DIR/log; echo x > by-$UWF_ROLE";
+
+/// Runs a thread of the workflow to its end. Returns what its agents told: role, working tree, files.
+fn run_outer(world: &World, players: &str) -> (String, Vec<(String, String, String)>) {
+    world.put(&OUTER.replace('@', players));
+    world.write("do", &format!("DIR={}; {TELL}", world.project().display()));
+    fs::remove_file(world.project().join("log")).unwrap_or_default();
+    let thread = world.start("outer");
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    let log = fs::read_to_string(world.project().join("log")).unwrap();
+    let told = log.lines().map(|line| {
+        let mut parts = line.splitn(3, ' ').map(str::to_owned);
+        let mut next = || parts.next().unwrap();
+        (next(), next(), next())
+    });
+    (thread, told.collect())
+}
+
+#[test]
+fn branches_have_worktrees_that_begin_with_the_files_of_their_parent() {
+    let world = World::new();
+    repository(&world);
+    world.configure("workspace.mode", "worktree");
+    let (thread, told) = run_outer(&world, BRANCHES);
+    let mut trees: Vec<&str> = told.iter().map(|(_, tree, _)| tree.as_str()).collect();
+    assert_eq!(trees[0], place(&world, &thread).to_str().unwrap());
+    trees.sort_unstable();
+    trees.dedup();
+    assert_eq!(trees.len(), 3, "{told:?}");
+    for (role, _, files) in &told[1..] {
+        assert_eq!(
+            (role.as_str(), files.as_str()),
+            ("writer", "by-planner kept sub ")
+        );
+    }
+    assert_eq!(branches(&world).len(), 4);
+    // They are removed one by one; the work of the branches is only there.
+    world
+        .uwf(&["thread", "rm", &thread])
+        .exits(1)
+        .says("uncommitted");
+    let pruned = world.uwf(&["thread", "prune", "--ended"]).exits(0).json();
+    assert_eq!(pruned["unkept"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_workflow_that_plays_a_role_alone_works_in_the_worktree_of_its_parent() {
+    let world = World::new();
+    repository(&world);
+    world.configure("workspace.mode", "worktree");
+    let inner = AGAIN.replace("enum: [more, done]", "enum: [more]");
+    let inner = inner.replace(
+        "more: { role: writer, prompt: \"Write more.\" }, done: {",
+        "more: {",
+    );
+    world.put(&inner.replace('@', ""));
+    let (thread, told) = run_outer(&world, PLAYED);
+    let own = place(&world, &thread);
+    assert_eq!(told[1].1, own.to_str().unwrap());
+    assert!(own.join("by-writer").exists());
+    assert_eq!(branches(&world).len(), 2);
+    // Unless it says otherwise.
+    world.put(&inner.replace('@', "workspace: worktree"));
+    let (thread, told) = run_outer(&world, PLAYED);
+    assert_ne!(told[1].1, place(&world, &thread).to_str().unwrap());
+    assert_eq!(told[1].2, "by-planner kept sub ");
+}
+
+#[test]
+fn a_thread_that_comes_from_elsewhere_begins_at_the_commit_that_is_checked_out() {
+    let world = world();
+    let thread = named(&world, "one");
+    step(&world, &thread, "echo new > new");
+    world
+        .uwf(&["thread", "export", &thread, "-o", "all.tar"])
+        .exits(0);
+    world.write("do", "true");
+    // Another machine has the repository, and not the snapshots.
+    git(
+        &world,
+        &[
+            "worktree",
+            "remove",
+            "--force",
+            place(&world, &thread).to_str().unwrap(),
+        ],
+    );
+    git(&world, &["branch", "-D", "uwf/one"]);
+    git(
+        &world,
+        &["update-ref", "-d", &format!("refs/uwf/threads/{thread}")],
+    );
+    git(&world, &["gc", "--quiet", "--prune=now"]);
+    let other = world.dir().join("other");
+    let at = |args: &[&str]| {
+        let root = ["--root", other.to_str().unwrap()];
+        world.uwf(&[&root[..], args].concat())
+    };
+    at(&["thread", "import", "all.tar"]).exits(0);
+    let agent = format!("uwf-command -- {}/agent.sh", world.project().display());
+    at(&["thread", "step", &thread, "--agent", &agent])
+        .exits(0)
+        .says("the files of its earlier steps are not on record in this repository");
+    let tree = other.join("worktrees").join(&thread);
+    assert!(tree.join("kept").exists() && !tree.join("new").exists());
+}
