@@ -19,7 +19,7 @@ fn world_with(count: usize) -> (World, Vec<String>) {
 }
 
 fn step_all(world: &World, jobs: &str) -> Run {
-    world.uwf(&["thread", "step", "--all", "--jobs", jobs])
+    world.uwf(&["thread", "step", "--all", "--jobs", jobs, "--shared-ok"])
 }
 
 /// Returns the line of stdout about a thread.
@@ -109,7 +109,14 @@ fn errors_of_jobs_are_text_unless_json_was_asked_for() {
     assert!(!run.stderr.contains('{'), "{}", run.stderr);
     assert_eq!(run.stdout.lines().count(), 2);
     let args = [
-        "thread", "step", "--all", "--jobs", "2", "--status", "failed",
+        "thread",
+        "step",
+        "--all",
+        "--jobs",
+        "2",
+        "--status",
+        "failed",
+        "--shared-ok",
     ];
     let asked = world.uwf(&[&args[..], &["--format", "json"]].concat());
     let asked = asked.exits(3);
