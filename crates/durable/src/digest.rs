@@ -14,7 +14,7 @@ const CHUNK: usize = 64 * 1024;
 /// symbolic link to it is followed.
 ///
 /// # Errors
-/// See [`open`].
+/// See [`open`](fn@crate::open).
 pub fn sha256(path: &Path) -> Result<Option<String>, FileError> {
     let Some(mut file) = open(path)? else {
         return Ok(None);
