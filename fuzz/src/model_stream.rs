@@ -26,6 +26,7 @@ static CLIENT: LazyLock<Mutex<Client>> = LazyLock::new(|| {
         alias: None,
         provider: "local".to_owned(),
         model: "model".to_owned(),
+        api: uwf_agent_kit::llm::Api::Chat,
         base_url: format!("http://127.0.0.1:{port}/v1"),
         key: None,
         format: None,

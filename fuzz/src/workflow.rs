@@ -80,6 +80,7 @@ fn step_from(workflow: &Workflow<Value>, steps: &[StepContext], holds: Option<us
         cwd: None,
         parent: None,
         run: None,
+        check_files: Vec::new(),
     };
     let routed = route(workflow, &start, steps, &mut |_| Ok(holds));
     if let Ok(Route::To(assignment)) = routed {
