@@ -1,4 +1,4 @@
-//! Attempts that follow failed ones by themselves: when, by whom, and who waits for them.
+//! Attempts that follow failed ones by themselves: when they are made, which agent makes them, and which commands wait for them.
 
 use std::fs;
 use std::time::{Duration, Instant};

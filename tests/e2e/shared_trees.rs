@@ -1,4 +1,4 @@
-//! Threads that work in one folder: they are told, or wait for each other, whoever is killed.
+//! Threads that work in one folder: a step names the other thread, or waits for it, also if an engine is killed.
 
 use std::process::Child;
 
@@ -111,7 +111,7 @@ fn threads_that_share_a_folder_wait_for_each_other() {
         .says("waiting for the working tree")
         .says(&format!("thread {first} works there"));
     assert_eq!(world.show(&second)["steps"], json!(2));
-    // Whoever waits can be ended.
+    // A signal ends a call that waits.
     let working = at_work(&world, &first);
     let waiting = world.spawn(&["thread", "step", &second]);
     wait_until("it waits", || {

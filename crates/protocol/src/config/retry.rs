@@ -1,4 +1,4 @@
-//! What the config says about failed attempts of an agent: whether the step is tried again, when, and by whom.
+//! What the config says about failed attempts of an agent: whether another attempt follows, when it does, and which agent makes it.
 
 use std::num::NonZeroU32;
 

@@ -250,7 +250,7 @@ fn place_of(file: &OwnedFd) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
-/// Tells whether a path leads into a folder of git, or to the file that stands for one. Whoever writes there chooses programs
+/// Tells whether a path leads into a folder of git, or to the file that stands for one. What is written there chooses programs
 /// that git starts, also for our own snapshots.
 fn is_of_git(path: &Path) -> bool {
     let mut components = path.components();
