@@ -1,46 +1,25 @@
 //! What steps change in a git repository: it is recorded, shown and put back, and nothing of the user is touched.
 
 use std::fs;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::processes::signal;
-use crate::world::{Run, World, binary, wait_until};
+use crate::worktrees::git;
+use crate::world::{AGAIN, Run, World, binary, wait_until};
 
-/// A role that writes again and again.
-const AGAIN: &str = r#"
-name: again
-roles:
-  writer:
-    goal: You write.
-    frontmatter: { type: object, properties: { status: { enum: [more, done] } }, required: [status] }
-graph:
-  $START: { _: { role: writer, prompt: "Write." } }
-  writer: { more: { role: writer, prompt: "Write more." }, done: { role: $END, prompt: "" } }
-"#;
 /// An agent that does what the file `do` says, and answers.
 const AGENT: &str = "#!/bin/sh\n. ./do >&2 || exit 9\nprintf -- '---\\nstatus: more\\n---\\n'\n";
-
-fn git(world: &World, args: &[&str]) -> String {
-    let who = ["-c", "user.name=Test", "-c", "user.email=test@localhost"];
-    let mut command = Command::new("git");
-    let command = command.args(who).args(args).current_dir(world.project());
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {output:?}");
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim_end()
-        .to_owned()
-}
 
 /// A world whose project is a git repository, with a thread.
 fn world() -> (World, String) {
     let world = World::new();
-    world.put(AGAIN);
+    world.put(&AGAIN.replace('@', ""));
     let agent = world.script("agent.sh", AGENT);
     world.agent("uwf-command", &["--", agent.to_str().unwrap()]);
     git(&world, &["init", "--quiet", "--initial-branch=main"]);
+    git(&world, &["config", "user.name", "Test"]);
+    git(&world, &["config", "user.email", "test@localhost"]);
     world.write(".gitignore", "do\nbuilt\n");
     world.write("kept", "one\n");
     git(&world, &["add", "--all"]);

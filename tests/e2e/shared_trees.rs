@@ -6,20 +6,7 @@ use serde_json::json;
 
 use crate::branches;
 use crate::processes::{is_running, signal};
-use crate::world::{Run, World, wait_until};
-
-/// A role that works again and again. `@` stands for more keys.
-const AGAIN: &str = r#"
-name: again
-@
-roles:
-  writer:
-    goal: You write.
-    frontmatter: { type: object, properties: { status: { enum: [more, done] } }, required: [status] }
-graph:
-  $START: { _: { role: writer, prompt: "Write." } }
-  writer: { more: { role: writer, prompt: "Write more." }, done: { role: $END, prompt: "" } }
-"#;
+use crate::world::{AGAIN, Run, World, wait_until};
 
 /// A world with two threads in one folder, whose agents work while there is a file `wait-<thread>`.
 fn world(keys: &str) -> (World, String, String) {

@@ -6,20 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::world::{Run, World};
-
-/// A role that works again and again. `@` stands for more keys.
-pub(crate) const AGAIN: &str = r#"
-name: again
-@
-roles:
-  writer:
-    goal: You write.
-    frontmatter: { type: object, properties: { status: { enum: [more, done] } }, required: [status] }
-graph:
-  $START: { _: { role: writer, prompt: "Write." } }
-  writer: { more: { role: writer, prompt: "Write more." }, done: { role: $END, prompt: "" } }
-"#;
+use crate::world::{AGAIN, Run, World};
 
 pub(crate) fn git_at(folder: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");

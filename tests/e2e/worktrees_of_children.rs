@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::worktrees::{AGAIN, branches, git, named, place, repository, step, world};
-use crate::world::World;
+use crate::worktrees::{branches, git, named, place, repository, step, world};
+use crate::world::{AGAIN, World};
 
 /// A planner that leaves a file, and a role with two branches, or one that another workflow plays.
 const OUTER: &str = r#"

@@ -27,6 +27,19 @@ graph:
   writer: { _: { role: $END, prompt: "Done: {{note}}" } }
 "#;
 
+/// A role that works again and again. `@` stands for more keys.
+pub(crate) const AGAIN: &str = r#"
+name: again
+@
+roles:
+  writer:
+    goal: You write.
+    frontmatter: { type: object, properties: { status: { enum: [more, done] } }, required: [status] }
+graph:
+  $START: { _: { role: writer, prompt: "Write." } }
+  writer: { more: { role: writer, prompt: "Write more." }, done: { role: $END, prompt: "" } }
+"#;
+
 /// A writer and a reviewer who approves, rejects or asks.
 pub(crate) const REVIEW: &str = r#"
 name: review
