@@ -26,8 +26,10 @@ fn world(keys: &str) -> (World, String, String) {
 /// Lets the agent of a thread work until [`let_go`].
 fn at_work(world: &World, thread: &str) -> Child {
     world.write(&format!("wait-{thread}"), "");
-    let call = world.spawn(&["thread", "step", thread]);
     let file = world.project().join(format!("at-work-{thread}"));
+    // An earlier step may have left it.
+    let _ = std::fs::remove_file(&file);
+    let call = world.spawn(&["thread", "step", thread]);
     wait_until("its agent works", || file.exists());
     call
 }
