@@ -5,12 +5,14 @@
     reason = "a helper of tests fails as the tests do"
 )]
 
+mod acp;
 mod adapters;
 mod agent_calls;
 mod agent_secrets;
 mod agents;
 mod answers;
 mod artifacts;
+mod asked_permissions;
 mod attempts;
 mod bad_input;
 mod bad_workflow;
@@ -89,6 +91,7 @@ mod overview;
 mod pagers;
 mod pages;
 mod pausing;
+mod permissions;
 mod played;
 mod played_levels;
 mod played_refused;

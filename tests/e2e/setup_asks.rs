@@ -1,13 +1,11 @@
 //! `uwf setup`: what agents may do, what is refused or warned of, and what the wizard asks again.
 
-use std::fs;
-
 use serde_json::json;
 
 use crate::model_server::{ModelServer, Scripted};
 use crate::pty::Terminal;
 use crate::setup::{SECRET, config_of, flags, setup};
-use crate::world::{ONE_STEP, Run, World};
+use crate::world::World;
 
 #[test]
 fn an_agent_that_nobody_knows_is_refused_and_nothing_written() {
@@ -26,16 +24,16 @@ fn an_agent_that_nobody_knows_is_refused_and_nothing_written() {
 #[test]
 fn what_keeps_an_agent_from_its_work_is_said() {
     let world = World::new();
-    let run = setup(&world, &["--agent", "codex", "--allow", "edit"]).exits(0);
+    let run = setup(&world, &["--agent", "codex", "--permissions", "edit"]).exits(0);
     let run = run.says("`codex`, which `codex` drives, is not on PATH");
     assert!(!run.stderr.contains("refuse"), "{}", run.stderr);
     setup(&world, &["--agent", "claude-code"])
         .exits(0)
         .says("will refuse to edit files and to run commands")
-        .says("uwf setup --agent claude-code --allow edit");
+        .says("uwf setup --agent claude-code --permissions edit");
     let run = world.uwf(&["doctor", "--offline", "--format", "text"]);
     assert!(
-        run.stdout.contains("do not say what it may do"),
+        run.stdout.contains("nothing says what it may do"),
         "{}",
         run.stdout
     );
@@ -52,7 +50,7 @@ fn a_new_agent_gets_limits_of_time_and_one_without_is_named_by_the_doctor() {
     let args = [
         "--agent",
         "claude-code",
-        "--allow",
+        "--permissions",
         "edit",
         "--format",
         "text",
@@ -91,52 +89,15 @@ fn a_new_agent_gets_limits_of_time_and_one_without_is_named_by_the_doctor() {
     assert_eq!(limits(&world), (json!(null), json!(null)));
 }
 
-/// Returns the rows of the table of docs/adapters.md with the arguments that allow an agent this or that.
-fn documented_arguments() -> Vec<(String, [Vec<String>; 3])> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md");
-    let text = fs::read_to_string(path).unwrap();
-    let rows = text
-        .lines()
-        .filter(|line| line.matches("`[\"--").count() == 3);
-    let row = |row: &str| {
-        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let args = |at: usize| serde_json::from_str(cells[at].trim_matches('`')).unwrap();
-        (cells[0].to_owned(), [args(1), args(2), args(3)])
-    };
-    rows.map(row).collect()
-}
-
 #[test]
-fn what_an_agent_may_do_is_written_as_documented_and_understood_by_its_adapter() {
-    let rows = documented_arguments();
-    assert_eq!(rows.len(), 6);
-    for (agent, allowed) in rows {
-        let world = World::new();
-        world.put(ONE_STEP);
-        for (allowance, args) in ["read", "edit", "run"].into_iter().zip(allowed) {
-            setup(&world, &["--agent", &agent, "--allow", allowance]).exits(0);
-            let written = &config_of(&world)["agents"][&agent]["args"];
-            assert_eq!(*written, json!(args), "{agent} {allowance}");
-            let thread = world.start("one");
-            let mut command = world.command(&["thread", "step", &thread]);
-            let run: Run = command
-                .env("PATH", world.project())
-                .output()
-                .unwrap()
-                .into();
-            let run = run.exits(3);
-            assert!(
-                !run.stderr.contains("usage:"),
-                "{agent} {allowance}: {}",
-                run.stderr
-            );
-        }
-    }
+fn an_agent_that_cannot_be_restricted_is_refused_and_a_word_that_does_not_exist() {
     let world = World::new();
-    setup(&world, &["--agent", "mock", "--allow", "run"])
+    setup(&world, &["--agent", "command", "--permissions", "run"])
         .exits(1)
-        .says("no say");
-    setup(&world, &["--agent", "codex", "--allow", "all"])
+        .says("cannot be restricted so")
+        .says("leave `--permissions` out");
+    assert!(!world.root().exists());
+    setup(&world, &["--agent", "codex", "--permissions", "write"])
         .exits(2)
         .says("read (read files only)");
 }
@@ -148,22 +109,17 @@ fn on_a_terminal_it_is_asked_what_the_agent_may_do() {
     terminal
         .shows(" 3 run: ")
         .shows("Without asking")
-        .types("all");
-    terminal.shows("`all` is not in the list");
+        .types("write");
+    terminal.shows("`write` is not in the list");
     terminal.shows("Without asking").types("3");
     terminal.end().exits(0);
-    let args = config_of(&world)["agents"]["claude-code"]["args"].clone();
-    let expected = [
-        "--permission-mode",
-        "acceptEdits",
-        "--allowed-tools",
-        "Bash",
-    ];
-    assert_eq!(args, json!(expected));
+    let entry = || config_of(&world)["agents"]["claude-code"].clone();
+    assert_eq!(entry()["permissions"], json!("run"));
     // What was chosen is not asked for again.
+    let before = entry();
     let terminal = Terminal::start(&world, &["setup", "--agent", "claude-code"], &[]);
     terminal.end().exits(0);
-    assert_eq!(config_of(&world)["agents"]["claude-code"]["args"], args);
+    assert_eq!(entry(), before);
 }
 
 /// Starts a setup on a terminal that knows the provider, its address and the agent, and asks for the rest.

@@ -9,6 +9,7 @@ use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
+use uwf_protocol::permissions::{AskedPermission, DecidedPermission, Permissions};
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::{Launched, Phase, StartedSession};
 use uwf_storage::{Env, RunDir};
@@ -79,6 +80,10 @@ pub struct Task {
     pub session: Option<String>,
     /// The JSON Schema of the answer's data. The prompt describes it already.
     pub schema: Value,
+    /// What the agent may do without asking, if anything says so.
+    pub permissions: Option<Permissions>,
+    /// The call for which the role asked permission in its last step, and what a person says to it now.
+    pub decided: Option<DecidedPermission>,
     /// How the programs of the adapter are ended.
     pub supervision: Supervision,
     /// The mark of the attempt, if an engine started it.
@@ -244,6 +249,8 @@ pub struct Reply {
     pub usage: Option<Usage>,
     /// The tools whose calls were refused because the agent may not make them, one entry for each call.
     pub refused: Vec<String>,
+    /// The call for which the answer asks a person for permission, if it suspends the thread for that.
+    pub asked: Option<AskedPermission>,
 }
 
 /// What a model used up.
@@ -362,6 +369,8 @@ pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
         step: 1,
         session: None,
         schema: Value::Null,
+        permissions: None,
+        decided: None,
         supervision: Supervision::default(),
         attempt: None,
         prices: Prices::default(),

@@ -8,6 +8,7 @@ use uwf_protocol::agent::{AgentCall, env};
 use uwf_protocol::checks;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::StartNode;
+use uwf_protocol::permissions::{DecidedPermission, Permissions};
 use uwf_protocol::policy::{ContextPolicy, SessionPolicy};
 use uwf_protocol::workflow::Role;
 use uwf_storage::{Env, Root, RunDir, State};
@@ -174,6 +175,44 @@ pub fn instruction(call: &AgentCall, environment: &Env, store: &Store) -> Result
         }
         None => Ok(String::new()),
     }
+}
+
+/// Returns what the agent may do without asking, if the engine says so.
+///
+/// # Errors
+/// When the engine, which may be of a later version, says something that is not known here.
+pub fn permissions(environment: &Env, call: &AgentCall) -> Result<Option<Permissions>, KitError> {
+    let given = environment.var(env::PERMISSIONS);
+    let given = given.filter(|given| !given.is_empty() && is_about(environment, call));
+    Ok(given.map(str::parse).transpose()?)
+}
+
+/// Returns the call for which the role asked permission when it suspended the thread, and what a person says to it now;
+/// `None` if it asked for nothing, or nobody says anything.
+///
+/// # Errors
+/// When the detail of the last step cannot be read.
+pub fn decided(
+    call: &AgentCall,
+    environment: &Env,
+    store: &Store,
+    context: &Context,
+) -> Result<Option<DecidedPermission>, KitError> {
+    let answer = environment.var(env::ANSWER);
+    let answer = answer.filter(|answer| !answer.is_empty() && is_about(environment, call));
+    let Some((answer, prev)) = answer.zip(context.prev) else {
+        return Ok(None);
+    };
+    let step = read_step(store, prev)?.node;
+    if step.role != call.role || context.replaces.is_some() {
+        return Ok(None);
+    }
+    let mut detail = store.need(step.detail)?.payload;
+    let asked = serde_json::from_value(detail["askedPermission"].take());
+    Ok(asked.ok().map(|asked| DecidedPermission {
+        asked,
+        answer: answer.to_owned(),
+    }))
 }
 
 fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitError> {

@@ -6,6 +6,7 @@ mod record;
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
+use uwf_protocol::permissions::AskedPermission;
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::Phase;
 use uwf_storage::Scratch;
@@ -69,6 +70,8 @@ pub struct Conversation {
     restored: Option<Restored>,
     /// How many of the answers a record has that the next attempt finds.
     known: usize,
+    /// The call for which the last answer asks a person for permission, if it does.
+    pub asked: Option<AskedPermission>,
 }
 
 /// A message to the agent, if it was not the whole prompt, and its answer.
@@ -292,7 +295,9 @@ impl Conversation {
                 answered,
                 instruction,
             } => {
-                let message = prompt::continuation(error, instruction.as_deref(), schema.schema());
+                let note = task.decided.as_ref().map(prompt::decided);
+                let message = prompt::continuation(error, instruction.as_deref(), schema.schema())
+                    + &note.unwrap_or_default();
                 self.session_id = Some(session.clone());
                 let reply = adapter.resume(task, session, &message);
                 self.answered_before = *answered;
@@ -321,6 +326,7 @@ impl Conversation {
                 let model = reply.model.map(|model| masks.text(&model));
                 let refused = reply.refused.iter().map(|tool| masks.text(tool));
                 self.refused.extend(refused);
+                self.asked = reply.asked.map(|asked| asked.masked(masks));
                 self.exchanges.push(Exchange {
                     message,
                     text: masks.text(&reply.text),

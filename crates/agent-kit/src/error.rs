@@ -4,6 +4,7 @@ use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
 use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
+use uwf_protocol::permissions::UnknownPermissions;
 use uwf_protocol::workflow_stored::StoredError;
 use uwf_schema::SchemaError;
 use uwf_storage::StorageError;
@@ -56,6 +57,9 @@ pub enum KitError {
     /// A variable of the environment that must hold a hash does not.
     #[error(transparent)]
     Id(#[from] IdError),
+    /// The engine gives permissions that are not known here.
+    #[error(transparent)]
+    Permissions(#[from] UnknownPermissions),
     /// The config, which has prices, cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),

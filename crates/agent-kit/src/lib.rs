@@ -29,6 +29,7 @@ mod recap;
 mod session;
 
 pub use adapter::{Adapter, AdapterError, ModelUsage, Reply, Supervision, Task, TryAgain, Unread};
+pub use context::permissions;
 pub use error::KitError;
 pub use files::changes;
 pub use live_file::LiveFile;

@@ -12,7 +12,7 @@ use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
 use uwf_protocol::run::Pending;
-use uwf_protocol::schemas::{self, DetailField};
+use uwf_protocol::schemas;
 use uwf_protocol::step_files::StepFiles;
 use uwf_storage::{Env, RunDir};
 
@@ -157,14 +157,13 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         files: work.files.clone(),
         checks: put_checks(batch, work)?,
         artifacts: work.artifacts.clone(),
+        permissions: work.task.permissions,
+        asked_permission: conversation.asked.clone(),
     };
-    let detail_type = match detail.fields().as_slice() {
-        _ if detail.is_extended() => {
-            batch.put(schemas::META, &schemas::detail_extended(), now_ms)?
-        }
-        [] => schemas::DETAIL,
-        fields => batch.put(schemas::META, &DetailField::schema(fields), now_ms)?,
-    };
+    let (detail_type, schema) = detail.stored_type();
+    if let Some(schema) = schema {
+        batch.put(schemas::META, &schema, now_ms)?;
+    }
     Ok(batch.put(detail_type, &payload(&detail), now_ms)?)
 }
 

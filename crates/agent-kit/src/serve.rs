@@ -438,7 +438,9 @@ impl Service<'_> {
             ..
         } = self;
         let edge_prompt = context::instruction(call, env, store)?;
-        let prompt = context.prompt(call, &edge_prompt);
+        let decided = context::decided(call, env, store, context)?;
+        let about_decision = decided.as_ref().map(prompt::decided).unwrap_or_default();
+        let prompt = context.prompt(call, &edge_prompt) + &about_decision;
         let is_fresh = context.role.session == Some(SessionPolicy::Fresh);
         let may_go_on = context.replaces.is_some() || (context.visit > 1 && !is_fresh);
         let session = run.sessions.of_agent(&call.role, &agent);
@@ -457,6 +459,8 @@ impl Service<'_> {
             step: context.step,
             session,
             schema: context.schema.schema().clone(),
+            permissions: context::permissions(env, call)?,
+            decided,
             supervision: Supervision::of(env),
             attempt: env.var(ATTEMPT).map(ToOwned::to_owned),
             prices: self.prices.clone(),

@@ -27,7 +27,7 @@ pub fn launch_target(adapter: &str, args: &[String]) -> LaunchTarget {
         "cursor" => cursor::program(value_of(own, "--form")),
         "hermes" => hermes::PROGRAM,
         "builtin" | "llm" => return LaunchTarget::Model,
-        "command" => {
+        "command" | "acp" => {
             // A step fills in the placeholders of the name; without a step it is not known.
             let program = rest.get(1).filter(|program| !program.contains('{'));
             return match program {
@@ -86,6 +86,10 @@ mod tests {
         let args = ["--timeout", "5s", "--", "llm", "-m"].map(str::to_owned);
         assert_eq!(
             launch_target("command", &args),
+            LaunchTarget::Program("llm".to_owned())
+        );
+        assert_eq!(
+            launch_target("acp", &args),
             LaunchTarget::Program("llm".to_owned())
         );
         assert_eq!(launch_target("command", &[]), LaunchTarget::Unknown);

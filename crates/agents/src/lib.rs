@@ -8,7 +8,7 @@ compile_error!(
 );
 
 mod acp;
-mod allowance;
+mod acp_agent;
 mod answer;
 mod bounded;
 mod builtin;
@@ -26,6 +26,7 @@ mod launch_target;
 mod llm;
 mod mock;
 mod options;
+mod permissions;
 mod program;
 mod progress;
 mod record;
@@ -44,8 +45,10 @@ use uwf_util::printable::labelled;
 
 use options::{Known, listed as listed_options};
 
-pub use allowance::{Allowance, allow, can_be_allowed, leaves_open};
 pub use launch_target::{LaunchTarget, launch_target};
+pub use permissions::{
+    CannotKeep, Keeping, keeping, leaves_open, said, with_permissions, without_permissions,
+};
 pub use usual_limits::{UsualLimits, usual_limits};
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
@@ -62,7 +65,7 @@ struct AdapterEntry {
     serve: fn(&[String], &Env) -> anyhow::Result<i32>,
 }
 
-const ADAPTERS: [AdapterEntry; 10] = [
+const ADAPTERS: [AdapterEntry; 11] = [
     AdapterEntry {
         name: "mock",
         about: "answers from a script: tests, demos, dry runs",
@@ -113,6 +116,13 @@ const ADAPTERS: [AdapterEntry; 10] = [
         serve: hermes::serve,
     },
     AdapterEntry {
+        name: "acp",
+        about: "any program that speaks the Agent Client Protocol",
+        usage: acp_agent::USAGE,
+        options: &[&acp_agent::OPTIONS],
+        serve: acp_agent::serve,
+    },
+    AdapterEntry {
         name: "llm",
         about: "a model of the config, which answers alone",
         usage: llm::USAGE,
@@ -155,12 +165,29 @@ pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
         let _ = writeln!(io::stdout(), "{help}");
         return Some(0);
     }
-    Some((entry.serve)(args, env).unwrap_or_else(|error| {
+    let served = permitted(name, args, env).and_then(|args| (entry.serve)(&args, env));
+    Some(served.unwrap_or_else(|error| {
         let error = labelled("error", &error.to_string());
         let hint = labelled("hint", &format!("usage: {}", entry.usage));
         let _ = writeln!(io::stderr(), "{error}\n{hint}");
         2
     }))
+}
+
+/// Returns the arguments of an adapter as they are under the permissions that the engine gives. An agent that runs another
+/// one leaves it to that.
+fn permitted(name: &str, args: &[String], env: &Env) -> anyhow::Result<Vec<String>> {
+    // A call that names no thread and role is refused by the adapter itself.
+    let Ok((own, call)) = call::split(args) else {
+        return Ok(args.to_vec());
+    };
+    Ok(match uwf_agent_kit::permissions(env, &call)? {
+        None => args.to_vec(),
+        Some(permissions) => {
+            let permitted = with_permissions(name, own, permissions)?;
+            [&permitted, &args[own.len()..]].concat()
+        }
+    })
 }
 
 /// Returns a list of the adapters for people, one line each.

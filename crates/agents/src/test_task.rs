@@ -21,6 +21,8 @@ pub(crate) fn task(run_dir: &Path) -> Task {
         step: 1,
         session: None,
         schema: Value::Null,
+        permissions: None,
+        decided: None,
         supervision: uwf_agent_kit::Supervision::default(),
         attempt: None,
         prices: uwf_protocol::prices::Prices::default(),

@@ -98,6 +98,7 @@ mod tests {
             (schemas::RESULT, schemas::result()),
             (schemas::RESUME, schemas::resume()),
             (schemas::ARCHIVE, schemas::archive()),
+            (schemas::DETAIL_EXTENDED, schemas::detail_extended()),
         ];
         let details = schemas::DetailField::sets().into_iter();
         let details = details.map(|present| {

@@ -130,13 +130,13 @@ impl<'a> Check<'a> {
                 Shape::Limits => self.limits(key, value),
                 Shape::Purposes(known) => {
                     self.purposes(known, key, value);
-                    self.texts(key, value);
+                    self.values(Kind::Text, key, value);
                 }
-                Shape::MapOfMaps => {
+                Shape::MapOfMaps(kind) => {
                     for (Key { text: name, .. }, inner) in self.entries_of(value, key) {
                         let key = format!("{key}.{name}");
                         self.has_value(&key, inner);
-                        self.texts(&key, inner);
+                        self.values(*kind, &key, inner);
                     }
                 }
             }
@@ -233,11 +233,16 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn texts(&mut self, key: &str, node: &'a Node) {
+    /// Checks entries that have one value each.
+    fn values(&mut self, kind: Kind, key: &str, node: &'a Node) {
         for (Key { text: name, .. }, value) in self.entries_of(node, key) {
-            self.value(Kind::Text, &format!("{key}.{name}"), value);
+            self.value(kind, &format!("{key}.{name}"), value);
             if value.is_null() {
-                self.error(value.at, &format!("{key}.{name}"), "a name is missing here");
+                self.error(
+                    value.at,
+                    &format!("{key}.{name}"),
+                    "a value is missing here",
+                );
             }
         }
     }

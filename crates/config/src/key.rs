@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use uwf_protocol::config::{Config, Retry};
 use uwf_protocol::hooks::HookEvent;
 use uwf_protocol::limits::Limits;
+use uwf_protocol::permissions::Permissions;
 use uwf_util::suggest;
 
 pub(crate) use kind::{Kind, variable_problem};
@@ -35,7 +36,7 @@ pub(crate) enum Shape {
     /// `<purpose>`, one of these.
     Purposes(&'static [&'static str]),
     /// `<workflow>.<role>`.
-    MapOfMaps,
+    MapOfMaps(Kind),
 }
 
 const PROVIDER: Fields = &[
@@ -52,9 +53,11 @@ const MODEL: Fields = &[
         Kind::Word(&["json_schema", "json_object", "none"]),
     ),
 ];
+const PERMISSIONS: Kind = Kind::Word(&Permissions::WORDS);
 const AGENT: Fields = &[
     ("command", Kind::Text),
     ("args", Kind::TextList),
+    ("permissions", PERMISSIONS),
     ("protocol", Kind::Word(&["positional", "named"])),
     ("timeout", Kind::Duration),
     ("idleTimeout", Kind::Duration),
@@ -102,7 +105,8 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("models", Shape::Entries(MODEL)),
     ("prices", Shape::Prices),
     ("agents", Shape::Entries(AGENT)),
-    ("agentOverrides", Shape::MapOfMaps),
+    ("agentOverrides", Shape::MapOfMaps(Kind::Text)),
+    ("permissionOverrides", Shape::MapOfMaps(PERMISSIONS)),
     ("modelOverrides", Shape::Purposes(Config::PURPOSES)),
     ("defaultAgent", Shape::Value(Kind::Text)),
     ("defaultModel", Shape::Value(Kind::Text)),
@@ -137,7 +141,7 @@ pub fn keys() -> Vec<String> {
                 let keys_of = fields.iter();
                 keys.extend(keys_of.map(|(field, _)| format!("{top}.<event>.{field}")));
             }
-            Shape::MapOfMaps => keys.push(format!("{top}.<workflow>.<role>")),
+            Shape::MapOfMaps(_) => keys.push(format!("{top}.<workflow>.<role>")),
             Shape::Prices => {
                 let keys_of = PRICE.iter();
                 keys.extend(keys_of.map(|(field, _)| format!("{top}.<model>.{field}")));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use uwf_protocol::config::Config;
+use uwf_protocol::config::{Config, OfRoles};
 use uwf_storage::{Root, StorageError};
 use uwf_util::{shell_words, size};
 use uwf_yaml::{Data, Dialect};
@@ -22,7 +22,12 @@ const FILE: &str = "config.yaml";
 /// The size of the largest file that is read, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 /// The keys that it may have. All others are about the user: keys of providers, limits of cost, commands to call.
-const KEYS: [&str; 3] = ["agents", "agentOverrides", "defaultAgent"];
+const KEYS: [&str; 4] = [
+    "agents",
+    "agentOverrides",
+    "permissionOverrides",
+    "defaultAgent",
+];
 
 /// The config of a project, as it is in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +139,7 @@ impl ProjectConfig {
         let Config {
             agents,
             agent_overrides,
+            permission_overrides,
             default_agent,
             ..
         } = self.read()?;
@@ -141,6 +147,7 @@ impl ProjectConfig {
         let values = [
             data(serde_json::to_value(agents)),
             data(serde_json::to_value(agent_overrides)),
+            data(serde_json::to_value(permission_overrides)),
             data(serde_json::to_value(default_agent)),
         ];
         let is_there = |value: &Value| {
@@ -275,7 +282,7 @@ fn collect(data: &Value, prefix: &str, file: &Path, values: &mut Vec<OwnedValue>
     }
 }
 
-/// Puts the config of a project over that of the user: an agent, the agent of a role, or the default agent takes the place of
+/// Puts the config of a project over that of the user: an agent, the agent of a role, the permissions of a role, or the default agent takes the place of
 /// the user's as a whole. Returns the dotted keys of what the project sets.
 fn put_over(user: &mut Config, project: Config) -> Vec<String> {
     let mut keys = Vec::new();
@@ -283,18 +290,32 @@ fn put_over(user: &mut Config, project: Config) -> Vec<String> {
         keys.push(format!("agents.{name}"));
         user.agents.insert(name, agent);
     }
-    for (workflow, roles) in project.agent_overrides {
-        let of_user = user.agent_overrides.entry(workflow.clone()).or_default();
-        for (role, agent) in roles {
-            keys.push(format!("agentOverrides.{workflow}.{role}"));
-            of_user.insert(role, agent);
-        }
-    }
+    let agents = put_roles_over(&mut user.agent_overrides, project.agent_overrides);
+    let permissions = put_roles_over(&mut user.permission_overrides, project.permission_overrides);
+    keys.extend(agents.iter().map(|role| format!("agentOverrides.{role}")));
+    keys.extend(
+        permissions
+            .iter()
+            .map(|role| format!("permissionOverrides.{role}")),
+    );
     if let Some(agent) = project.default_agent {
         keys.push("defaultAgent".to_owned());
         user.default_agent = Some(agent);
     }
     keys
+}
+
+/// Puts what a project says about roles over what the user says. Returns the roles, as `<workflow>.<role>`.
+fn put_roles_over<T>(user: &mut OfRoles<T>, project: OfRoles<T>) -> Vec<String> {
+    let mut roles = Vec::new();
+    for (workflow, of_project) in project {
+        let of_user = user.entry(workflow.clone()).or_default();
+        for (role, value) in of_project {
+            roles.push(format!("{workflow}.{role}"));
+            of_user.insert(role, value);
+        }
+    }
+    roles
 }
 
 fn wrong(file: &Path, (line, column): (u64, u64), problem: String) -> ConfigError {
@@ -327,10 +348,13 @@ mod tests {
         let user = project(
             "agents: { a: { command: user-a, timeout: 1h }, b: { command: user-b } }\ndefaultAgent: a\nagentOverrides: { w: { x: a, y: a } }",
         );
-        let text = "agents: { a: { command: ./bin/a } }\nagentOverrides: { w: { x: b } }";
+        let text = "agents: { a: { command: ./bin/a } }\nagentOverrides: { w: { x: b } }\npermissionOverrides: { w: { y: read } }";
         let mut both = user.read().unwrap();
         let set = put_over(&mut both, project(text).read().unwrap());
-        assert_eq!(set, ["agents.a", "agentOverrides.w.x"]);
+        assert_eq!(
+            set,
+            ["agents.a", "agentOverrides.w.x", "permissionOverrides.w.y"]
+        );
         let a = &both.agents["a"];
         assert_eq!(
             (a.command.as_deref(), &a.timeout),

@@ -21,7 +21,7 @@ pub fn without(text: &str, secrets: &[String]) -> String {
 }
 
 /// The sections whose values are names of other entries, and never secrets.
-const NAMES_ONLY: &[&str] = &["agentOverrides", "modelOverrides"];
+const NAMES_ONLY: &[&str] = &["agentOverrides", "permissionOverrides", "modelOverrides"];
 
 /// Masks the secrets in a configuration that is going to be shown.
 pub fn mask(config: &mut Value) {

@@ -5,14 +5,6 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Paused, Reason};
 use uwf_util::{shell_words, time};
 
-/// Returns ` --agent <agent>`, quoted for a shell; the empty text for `None`.
-#[must_use]
-pub fn agent_option(agent: Option<&str>) -> String {
-    agent.map_or_else(String::new, |agent| {
-        format!(" --agent {}", shell_words::quote(agent))
-    })
-}
-
 /// Returns ` -p <text>`, quoted for a shell. The text of a file begins with an `@`, and a text of that kind with two.
 #[must_use]
 pub fn message_option(text: &str) -> String {

@@ -59,6 +59,7 @@ mod workflow_use_error;
 mod workspace;
 mod workspace_error;
 
+pub use agent_choice::AgentChoice;
 pub use agent_failure::AgentFailure;
 pub use artifact_error::ArtifactError;
 pub use attempt::orphans;
@@ -70,7 +71,7 @@ pub use check_error::CheckError;
 pub use child_error::{ChildError, ChildProblem};
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use confine::confine;
-pub use describe::{agent_option, describe_pause, message_option};
+pub use describe::{describe_pause, message_option};
 pub use error::EngineError;
 pub use files_error::FilesError;
 pub use fix::Fix;

@@ -7,11 +7,12 @@ use serde::Serialize;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StartNode;
+use uwf_protocol::permissions::Permissions;
 use uwf_protocol::run::{ChosenAgent, Launched};
 use uwf_storage::RunDir;
 use uwf_util::shell_words;
 
-use crate::agent_choice::command_for;
+use crate::agent_choice::{AgentChoice, PlannedAgent, planned_for};
 use crate::project::config_for;
 use crate::read::activity::Activity;
 use crate::thread::{Thread, active_head};
@@ -31,6 +32,9 @@ pub struct WaitingAnswer {
     /// What `--agent` has to say, so that the agent is the one that answered; `None` if the config chooses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// What `--permissions` has to say for the same reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// The agent that answered, if that is on record.
     #[serde(skip)]
     chosen: Option<ChosenAgent>,
@@ -42,8 +46,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) config: &'a Config,
     /// What a person says with `-p`.
     pub(crate) words: Option<&'a str>,
-    /// The agent that the command line chose, if it did.
-    pub(crate) agent: Option<&'a str>,
+    /// What the command line chose for the agent.
+    pub(crate) choice: &'a AgentChoice,
 }
 
 /// The attempt whose program answered.
@@ -68,27 +72,42 @@ impl WaitingAnswer {
         Some(Self {
             words: asking.and_then(|asking| asking.words),
             agent: chosen.as_ref().and_then(|chosen| chosen.option.clone()),
+            permissions: chosen.as_ref().and_then(|it| it.permissions_option),
             chosen,
             role: launched.role,
             replaces: launched.replaces,
         })
     }
 
-    /// Adds what `--agent` has to say under a config: what it said, unless that is another agent now.
+    /// Returns what the command line has to choose, so that the agent is the one that answered.
+    #[must_use]
+    pub fn choice(&self) -> AgentChoice {
+        AgentChoice {
+            agent: self.agent.clone(),
+            permissions: self.permissions,
+        }
+    }
+
+    /// Adds what `--agent` and `--permissions` have to say under a config: what they said, unless that is another agent now,
+    /// or one that may do something else.
     pub(crate) fn under(self, config: &Config, workflow: &str) -> Self {
         let Some(chosen) = &self.chosen else {
             return self;
         };
-        let said = chosen.option.as_deref();
-        let is_same = |choice: Option<&str>| {
-            let command = command_for(config, choice, workflow, &self.role);
-            command.as_ref() == Some(&chosen.command)
-        };
-        let agent = match is_same(said) {
-            true => chosen.option.clone(),
-            false => Some(shell_words::join(chosen.command.iter().map(String::as_str))),
-        };
-        Self { agent, ..self }
+        let planned = |choice: &AgentChoice| planned_for(config, choice, workflow, &self.role);
+        let mut choice = self.choice();
+        if planned(&choice).is_none_or(|planned| planned.command != chosen.command) {
+            let words = chosen.command.iter().map(String::as_str);
+            choice.agent = Some(shell_words::join(words));
+        }
+        if planned(&choice).is_none_or(|planned| planned.permissions != chosen.permissions) {
+            choice.permissions = chosen.permissions;
+        }
+        Self {
+            agent: choice.agent,
+            permissions: choice.permissions,
+            ..self
+        }
     }
 
     /// Adds what `--agent` has to say as things are. An error in the config belongs to the call that starts an agent: a view
@@ -113,11 +132,15 @@ impl WaitingAnswer {
     /// counts as the same: the call cannot drop the answer by its choice.
     fn is_of(&self, thread: &Thread, asked: &Asked<'_>) -> bool {
         let name = thread.program.name();
-        let command = command_for(asked.config, asked.agent, name, &self.role);
-        let Some((chosen, command)) = self.chosen.as_ref().zip(command) else {
+        let planned = planned_for(asked.config, asked.choice, name, &self.role);
+        let Some((chosen, planned)) = self.chosen.as_ref().zip(planned) else {
             return true;
         };
-        chosen.command == command
+        let answered = PlannedAgent {
+            command: chosen.command.clone(),
+            permissions: chosen.permissions,
+        };
+        answered == planned
     }
 }
 
@@ -137,7 +160,7 @@ impl fmt::Display for Drops {
         f.write_str(match self {
             Self::Question => "",
             Self::Agent => {
-                ", because it chooses another agent, or other arguments for the same one"
+                ", because it chooses another agent, or other arguments or permissions for the same one"
             }
             Self::Session => " with its session",
         })

@@ -43,13 +43,18 @@ pub mod env {
     pub const BRANCH: &str = "UWF_BRANCH";
     /// The commit at which this branch began.
     pub const BRANCH_BASE: &str = "UWF_BRANCH_BASE";
+    /// What the agent may do without asking: a word of [`crate::permissions`]; empty or not set if nothing says so.
+    pub const PERMISSIONS: &str = "UWF_PERMISSIONS";
+    /// What a person says to the question with which the role suspended the thread; empty or not set if nobody says
+    /// anything, or if it is no text for a variable.
+    pub const ANSWER: &str = "UWF_ANSWER";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
     /// All of them. Only an engine sets these variables: values in `.env` are ignored.
-    pub const CONTRACT: [&str; 17] = [
+    pub const CONTRACT: [&str; 19] = [
         THREAD_ID,
         ROLE,
         HEAD,
@@ -65,6 +70,8 @@ pub mod env {
         ARTIFACTS,
         BRANCH,
         BRANCH_BASE,
+        PERMISSIONS,
+        ANSWER,
         STORAGE_ROOT,
         OCAS_DIR,
     ];

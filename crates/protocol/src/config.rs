@@ -13,11 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::hooks::{Hook, HookEvent};
 use crate::limits::Limits;
+use crate::permissions::Permissions;
 use crate::policy::{ContextPolicy, ExtractPolicy};
 use crate::prices::{ModelPattern, PriceEntry};
 use crate::workflow::WorkflowSupervisor;
 
 pub use workspace::Workspace;
+
+/// A value for each role of each workflow: workflow name → role → value.
+pub type OfRoles<T> = IndexMap<String, IndexMap<String, T>>;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +104,13 @@ pub struct Config {
     pub hooks: IndexMap<HookEvent, Hook>,
     /// Workflow name → role → agent alias.
     #[serde(deserialize_with = "null_as_empty")]
-    pub agent_overrides: IndexMap<String, IndexMap<String, String>>,
+    pub agent_overrides: OfRoles<String>,
+    /// Workflow name → role → what its agent may do, whatever the entry of the agent says.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub permission_overrides: OfRoles<Permissions>,
     /// Purpose → model alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub model_overrides: IndexMap<String, String>,
@@ -304,6 +314,9 @@ pub struct AgentConfig {
     /// Arguments before the thread and the role.
     #[serde(default, deserialize_with = "null_as_empty")]
     pub args: Vec<String>,
+    /// What it may do without asking; what `args` or its tool's own settings say if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// How thread and role are passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<AgentProtocol>,

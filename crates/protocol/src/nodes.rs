@@ -10,6 +10,8 @@ use crate::artifact::Artifact;
 use crate::checks::{CheckResult, PinnedFile};
 use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
+pub use crate::permissions::RefusedCalls;
+use crate::permissions::{AskedPermission, Permissions};
 use crate::schemas::{self, CostKind, DetailField};
 use crate::step_files::StepFiles;
 
@@ -106,12 +108,29 @@ pub struct Detail {
     /// The files that the agent left. A detail with artefacts has a type of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// What the agent was allowed to do without asking, if anything said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
+    /// The call for which the agent needs the permission of a person, if that suspended the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_permission: Option<AskedPermission>,
 }
 
 impl Detail {
-    /// Returns which of the fields it has that few details have. They decide its type.
+    /// Returns the type under which it is stored, with the schema of that unless every store has it.
     #[must_use]
-    pub fn fields(&self) -> Vec<DetailField> {
+    pub fn stored_type(&self) -> (CasRef, Option<Value>) {
+        if self.is_extended() {
+            let schema = schemas::detail_extended();
+            return (schemas::DETAIL_EXTENDED, Some(schema));
+        }
+        let fields = self.fields();
+        let schema = (!fields.is_empty()).then(|| DetailField::schema(&fields));
+        (DetailField::type_hash(&fields), schema)
+    }
+
+    /// Returns which of the fields it has that each make a type of their own.
+    fn fields(&self) -> Vec<DetailField> {
         let has = |field: &DetailField| match field {
             DetailField::RefusedCalls => !self.refused_calls.is_empty(),
             DetailField::CostEstimated => {
@@ -123,51 +142,11 @@ impl Detail {
         DetailField::ALL.into_iter().filter(has).collect()
     }
 
-    /// Tells whether it has a field that none of the [fields](Self::fields) stands for.
+    /// Tells whether it has a field that is in the extended type of details only.
     #[must_use]
     pub fn is_extended(&self) -> bool {
-        !self.checks.is_empty() || !self.artifacts.is_empty()
-    }
-}
-
-/// How often the calls of one tool were refused, because the agent lacks the permission.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusedCalls {
-    /// The tool, by the agent's name for it.
-    pub tool: String,
-    /// How many of its calls.
-    pub calls: u64,
-}
-
-impl RefusedCalls {
-    /// Counts refused calls by their tools, in the order of the first calls.
-    #[must_use]
-    pub fn count(tools: &[String]) -> Vec<Self> {
-        let mut counted: Vec<Self> = Vec::new();
-        for tool in tools {
-            match counted.iter_mut().find(|one| one.tool == *tool) {
-                Some(one) => one.calls += 1,
-                None => counted.push(Self {
-                    tool: tool.clone(),
-                    calls: 1,
-                }),
-            }
-        }
-        counted
-    }
-
-    /// Returns a note for people, such as "3 tool calls were refused: Edit, Bash"; `None` if no call was refused.
-    #[must_use]
-    pub fn note(refused: &[Self]) -> Option<String> {
-        let tools: Vec<&str> = refused.iter().map(|one| one.tool.as_str()).collect();
-        let count: u64 = refused.iter().map(|one| one.calls).sum();
-        let were = match count {
-            0 => return None,
-            1 => "was",
-            _ => "were",
-        };
-        let calls = counted(count, "tool call");
-        Some(format!("{calls} {were} refused: {}", tools.join(", ")))
+        let has_permissions = self.permissions.is_some() || self.asked_permission.is_some();
+        has_permissions || !self.checks.is_empty() || !self.artifacts.is_empty()
     }
 }
 

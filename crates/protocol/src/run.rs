@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uwf_pipeline::nodes::AttemptRecord;
 
 use crate::chain::ChainUsage;
+pub use crate::chosen_agent::ChosenAgent;
 use crate::failure::{self, FailureClass};
 use crate::ids::{CasRef, RoleName};
 use crate::limits::{Setting, Used};
@@ -159,17 +160,6 @@ pub struct LeaseRecord {
     /// How the agent was chosen, once that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<ChosenAgent>,
-}
-
-/// How the agent of an attempt was chosen. The answer of its program is used by attempts with the same command only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ChosenAgent {
-    /// What the command line said with `--agent`, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub option: Option<String>,
-    /// The program and its arguments, without secrets, thread and role.
-    pub command: Vec<String>,
 }
 
 impl LeaseRecord {

@@ -86,6 +86,7 @@ fn records_are_read_back_until_they_are_cleared() {
         chosen: Some(ChosenAgent {
             option: Some("tool".to_owned()),
             command: vec!["uwf-command".to_owned(), "--".to_owned(), "t".to_owned()],
+            ..ChosenAgent::default()
         }),
     };
     run.lease.write_record(&record).unwrap();
@@ -108,7 +109,6 @@ fn records_are_read_back_until_they_are_cleared() {
     assert_eq!(run.scratch.read_failure(), Some(failure));
     run.scratch.clear_failure().unwrap();
     assert_eq!(run.scratch.read_failure(), None);
-
     let mut summary = ChainSummary::of_start(HEAD);
     summary.push(STEP, &role("writer"));
     run.ledger.write_chain_summary(&summary).unwrap();

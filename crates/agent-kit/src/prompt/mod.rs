@@ -9,6 +9,7 @@ mod history;
 
 use serde_json::Value;
 use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::permissions::DecidedPermission;
 use uwf_protocol::workflow::Role;
 
 pub use checks::{failed_checks, said_by_checks};
@@ -90,6 +91,19 @@ pub fn continuation(error: &str, instruction: Option<&str>, schema: &Value) -> S
         error.trim_end(),
         deliverable(schema),
     )
+}
+
+/// Returns the paragraph about a call for which the agent asked permission, and which a person has decided.
+#[must_use]
+pub fn decided(decided: &DecidedPermission) -> String {
+    let title = &decided.asked.title;
+    let what = match decided.permits() {
+        true => {
+            "A person permits it. Make exactly this call again, it will not be refused. Then go on."
+        }
+        false => "A person refuses it. Do not make this call again. Go on without it.",
+    };
+    format!("\nYou were stopped when you asked for permission for `{title}`. {what}\n")
 }
 
 fn progress(inputs: &Inputs<'_>) -> String {

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use uwf_protocol::nodes::{Turn, Usage};
+use uwf_protocol::permissions::{AskedPermission, DecidedPermission};
+use uwf_util::mask::Masks;
 
 use super::error::AcpError;
-use super::permission::{self, Policy};
+use super::permission::{self, Decision, Otherwise, Policy};
 use super::transcript::Transcript;
 use super::wire::{self, Incoming, RpcError};
 
@@ -31,6 +33,12 @@ pub(crate) struct PromptRequest {
     pub(crate) mode: Option<String>,
     /// How to answer requests for permission.
     pub(crate) permissions: Policy,
+    /// What becomes of those that this does not permit.
+    pub(crate) otherwise: Otherwise,
+    /// The call that a person has decided.
+    pub(crate) decided: Option<DecidedPermission>,
+    /// The secrets: the call that was decided is on record without them.
+    pub(crate) masks: Masks,
 }
 
 /// What the caller of the client has to do.
@@ -58,6 +66,10 @@ pub(crate) struct Outcome {
     pub(crate) usage: Usage,
     /// The kinds of tools whose calls were not permitted, one entry for each call.
     pub(crate) refused: Vec<String>,
+    /// The call that a person must decide; the agent was stopped there.
+    pub(crate) asked: Option<AskedPermission>,
+    /// Whether a request was answered as a person has decided.
+    pub(crate) used_decision: bool,
 }
 
 /// The answer that we wait for.
@@ -86,6 +98,9 @@ pub(crate) struct Client {
     transcript: Transcript,
     /// The kinds of tools whose calls were not permitted, one entry for each call.
     denied: Vec<String>,
+    /// The call that a person must decide. Nothing else is permitted after it.
+    asked: Option<AskedPermission>,
+    used_decision: bool,
 }
 
 impl Client {
@@ -101,6 +116,8 @@ impl Client {
             usage: Usage::default(),
             transcript: Transcript::default(),
             denied: Vec::new(),
+            asked: None,
+            used_decision: false,
         };
         let params = json!({
             "protocolVersion": VERSION,
@@ -136,6 +153,11 @@ impl Client {
         self.phase == Phase::Done
     }
 
+    /// Tells whether the agent was stopped at a call that a person must decide.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
     /// Returns the method whose answer we wait for.
     pub(crate) fn awaits(&self) -> &'static str {
         self.method(self.phase)
@@ -158,10 +180,16 @@ impl Client {
             turns: self.transcript.turns().to_vec(),
             usage: self.usage,
             refused: self.denied,
+            asked: self.asked,
+            used_decision: self.used_decision,
         }
     }
 
     fn replied(&mut self, result: Result<Value, RpcError>) -> Result<Vec<Action>, AcpError> {
+        if self.phase == Phase::Prompt && self.has_asked() {
+            // We have cancelled the prompt ourselves, so that its end is none of an agent that failed.
+            return Ok(self.stopped_at_a_question(&result.unwrap_or_default()));
+        }
         let result = match result {
             Ok(result) => result,
             Err(error) => return Err(self.refused(error)),
@@ -312,31 +340,63 @@ impl Client {
         }
     }
 
+    fn stopped_at_a_question(&mut self, result: &Value) -> Vec<Action> {
+        self.usage = usage(&result["usage"]);
+        self.transcript.close();
+        self.phase = Phase::Done;
+        self.news()
+    }
+
     fn requested(&mut self, id: &Value, method: &str, params: &Value) -> Vec<Action> {
         if method != "session/request_permission" {
             return vec![Action::Send(wire::not_found(id, method))];
         }
-        let call = &params["toolCall"];
-        let announced = call["toolCallId"].as_str();
-        let kind = call["kind"].as_str();
-        let kind = kind.or(announced.and_then(|id| self.transcript.kind(id)));
-        let title = call["title"].as_str().or(announced).unwrap_or("a tool");
-        let decision = permission::decide(
-            self.request.permissions,
-            kind.unwrap_or_default(),
-            title,
-            &params["options"],
-        );
-        if !decision.permits {
-            self.denied.push(kind.unwrap_or(title).to_owned());
-        }
+        let announced = params["toolCall"]["toolCallId"].as_str();
+        let announced = announced.and_then(|id| self.transcript.announced(id));
+        let asked = permission::asked(params, announced);
+        let decision = self.decide(&asked);
         self.transcript.decision(&decision.words);
         let mut actions = vec![
             Action::Send(wire::reply(id, &decision.result)),
             Action::Tell(decision.words),
         ];
+        if self.has_asked() {
+            actions.extend(self.cancel().map(Action::Send));
+        }
         actions.extend(self.news());
         actions
+    }
+
+    /// Decides about a request for permission: as a person has decided about the same call, or else by the policy. What that
+    /// does not permit may be left to a person.
+    fn decide(&mut self, asked: &AskedPermission) -> Decision {
+        if self.has_asked() {
+            return permission::left_to_a_person(asked);
+        }
+        let decided = self.request.decided.as_ref();
+        let known = asked.masked(&self.request.masks);
+        if let Some(decided) = decided.filter(|decided| decided.asked.is_same_call(&known)) {
+            let decision = permission::decide_as_said(decided, asked);
+            if !decision.permits {
+                self.denied.push(tool_of(asked));
+            }
+            // A person decides about one call. The next one like it is another one.
+            self.request.decided = None;
+            self.used_decision = true;
+            return decision;
+        }
+        let decision = permission::decide(self.request.permissions, asked);
+        match self.request.otherwise {
+            _ if decision.permits => decision,
+            Otherwise::Suspend => {
+                self.asked = Some(asked.clone());
+                permission::left_to_a_person(asked)
+            }
+            Otherwise::Refuse => {
+                self.denied.push(tool_of(asked));
+                decision
+            }
+        }
     }
 
     /// Takes news of the session. What comes before the prompt is what the session was about before.
@@ -373,6 +433,14 @@ impl Client {
             Phase::SetMode => "session/set_mode",
             Phase::Prompt | Phase::Done => "session/prompt",
         }
+    }
+}
+
+/// Returns the name under which a refused call counts.
+fn tool_of(asked: &AskedPermission) -> String {
+    match asked.kind.is_empty() {
+        true => asked.title.clone(),
+        false => asked.kind.clone(),
     }
 }
 

@@ -16,6 +16,9 @@ use crate::complaint::complaint;
 use crate::program::{self, Dialogue, Heard, Launch};
 use crate::progress;
 
+/// How long an agent may take to stop after its prompt was cancelled.
+const CANCEL_TIME: Duration = Duration::from_secs(10);
+
 /// How long a program may take to end after its stdin was closed.
 const EXIT_TIME: Duration = Duration::from_secs(5);
 
@@ -32,12 +35,40 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Failed {
     /// The error, with the turns, the session and the usage that are known.
-    pub(crate) error: Box<AdapterError>,
+    error: Box<AdapterError>,
     /// The error of the client; `None` if the program ended or broke a limit.
-    pub(crate) cause: Option<AcpError>,
+    cause: Option<AcpError>,
 }
 
 impl Failed {
+    /// Returns the error with its hint and its class. `login` is the hint for a missing login; `read` finds class and hint in
+    /// a message of the agent.
+    pub(crate) fn explained(
+        self,
+        login: &'static str,
+        read: impl Fn(&str) -> (FailureClass, Option<&'static str>),
+    ) -> AdapterError {
+        let Self { error, cause } = self;
+        let (read_class, read_hint) = read(&error.message);
+        let hint = match &cause {
+            Some(AcpError::NotLoggedIn { .. }) => Some(login),
+            Some(AcpError::NoSuchMode { .. }) => {
+                Some("change `--session-mode` in the agent's `args`")
+            }
+            _ => read_hint,
+        };
+        let class = match (&cause, error.class) {
+            (Some(AcpError::NotLoggedIn { .. }), _) => FailureClass::Auth,
+            (_, FailureClass::Crash) => read_class,
+            (_, class) => class,
+        };
+        AdapterError {
+            hint: error.hint.clone().or(hint.map(ToOwned::to_owned)),
+            class,
+            ..*error
+        }
+    }
+
     fn to_start(error: AdapterError) -> Self {
         Self {
             error: Box::new(error),
@@ -77,6 +108,8 @@ pub(crate) fn exchange(
     outcome.usage.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
     match problem {
         None => Ok(outcome),
+        // The agent has nothing more to say to us: it was stopped at the question.
+        Some(Problem::Closed) if outcome.asked.is_some() => Ok(outcome),
         Some(Problem::Client(error)) => Err(failed(error.to_string(), Some(error), outcome)),
         Some(Problem::Broken(how, class)) => {
             let mut failed = failed(how, None, outcome);
@@ -142,13 +175,15 @@ fn pass_messages(
     live: &mut LiveFile,
 ) -> Result<(), Problem> {
     let mut size = 0;
+    let mut to_stop = None;
     while !client.is_done() {
         let silence = limits.idle.map(|limit| Due {
             at: Instant::now() + limit,
             words: "limit of time without a message",
             limit,
         });
-        let due = deadline.into_iter().chain(silence).min_by_key(|due| due.at);
+        let due = deadline.into_iter().chain(silence).chain(to_stop);
+        let due = due.min_by_key(|due| due.at);
         match (dialogue.hear(due.map(|due| due.at)), due) {
             (Heard::Line(line), _) => {
                 size += line.len() as u64;
@@ -165,11 +200,19 @@ fn pass_messages(
                 for action in actions {
                     act(label, action, dialogue, live);
                 }
+                if client.has_asked() {
+                    to_stop.get_or_insert_with(|| Due {
+                        at: Instant::now() + CANCEL_TIME,
+                        words: "time to stop",
+                        limit: CANCEL_TIME,
+                    });
+                }
             }
             (Heard::TooLong { bytes }, _) => {
                 let words = format!("the agent sent a message that is too long ({bytes} bytes)");
                 return Err(Problem::Broken(words, FailureClass::BadAnswer));
             }
+            (Heard::Nothing, Some(_)) if client.has_asked() => return Err(Problem::Closed),
             (Heard::Nothing, Some(Due { words, limit, .. })) => {
                 let seconds = limit.as_secs_f64();
                 let words = format!("the agent was ended after its {words} of {seconds} s");

@@ -2,14 +2,17 @@
 //!
 //! It knows no agent. The adapter starts the agent and interprets its texts.
 
+mod agent;
 mod client;
 mod error;
 mod exchange;
 mod permission;
+mod question;
 mod transcript;
 mod wire;
 
-pub(crate) use client::PromptRequest;
-pub(crate) use error::AcpError;
-pub(crate) use exchange::{Failed, Limits, exchange};
-pub(crate) use permission::Policy;
+pub(crate) use agent::{AcpAgent, Decided, Rules};
+pub(crate) use exchange::Failed;
+#[cfg(test)]
+pub(crate) use permission::{Otherwise, Policy};
+pub(crate) use question::reply;

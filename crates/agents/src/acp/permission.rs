@@ -1,6 +1,37 @@
 //! Answers requests for permission by a policy, and never by the order of the offered options.
 
 use serde_json::{Value, json};
+use uwf_protocol::permissions::{self, AskedPermission, DecidedPermission, PermissionOption};
+use uwf_util::suggest;
+
+use super::transcript::Announced;
+
+/// The kinds of options that refuse a request, the best one first.
+const REJECT: &[&str] = &["reject_once", "reject_always"];
+
+/// What becomes of a request that the policy does not permit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Otherwise {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// The thread is suspended, and a person is asked.
+    Suspend,
+}
+
+impl Otherwise {
+    /// The names, as the option `--ask` gives them.
+    pub(crate) const NAMES: [&str; 2] = ["refuse", "suspend"];
+
+    /// Reads a name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "refuse" => Some(Self::Refuse),
+            "suspend" => Some(Self::Suspend),
+            _ => None,
+        }
+    }
+}
 
 /// Which requests are permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,6 +41,8 @@ pub(crate) enum Policy {
     /// Tools that only read or search, once for each request.
     #[default]
     ReadOnly,
+    /// Tools that read, search, or change files, once for each request.
+    AllowEdits,
     /// All tools, once for each request.
     AllowOnce,
     /// All tools, for good.
@@ -18,13 +51,20 @@ pub(crate) enum Policy {
 
 impl Policy {
     /// The names of the policies, as options give them.
-    pub(crate) const NAMES: [&str; 4] = ["deny", "read-only", "allow-once", "allow-always"];
+    pub(crate) const NAMES: [&str; 5] = [
+        "deny",
+        "read-only",
+        "allow-edits",
+        "allow-once",
+        "allow-always",
+    ];
 
     /// Reads a policy's name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let all = [
             Self::Deny,
             Self::ReadOnly,
+            Self::AllowEdits,
             Self::AllowOnce,
             Self::AllowAlways,
         ];
@@ -35,6 +75,7 @@ impl Policy {
         match self {
             Self::Deny => "deny",
             Self::ReadOnly => "read-only",
+            Self::AllowEdits => "allow-edits",
             Self::AllowOnce => "allow-once",
             Self::AllowAlways => "allow-always",
         }
@@ -43,14 +84,36 @@ impl Policy {
     /// Returns the kinds of options that match the policy, the best one first. None of them permits more than the
     /// policy.
     fn answers(self, tool_kind: &str) -> &'static [&'static str] {
-        const REJECT: &[&str] = &["reject_once", "reject_always"];
         const ONCE: &[&str] = &["allow_once"];
+        const READS: [&str; 2] = ["read", "search"];
+        const EDITS: [&str; 3] = ["edit", "move", "delete"];
         match self {
             Self::Deny => REJECT,
-            Self::ReadOnly if ["read", "search"].contains(&tool_kind) => ONCE,
-            Self::ReadOnly => REJECT,
+            Self::ReadOnly | Self::AllowEdits if READS.contains(&tool_kind) => ONCE,
+            Self::AllowEdits if EDITS.contains(&tool_kind) => ONCE,
+            Self::ReadOnly | Self::AllowEdits => REJECT,
             Self::AllowOnce => ONCE,
             Self::AllowAlways => &["allow_always", "allow_once"],
+        }
+    }
+}
+
+/// Reads the value of the option that names a policy.
+pub(crate) fn policy(value: &str) -> Result<Policy, String> {
+    Policy::parse(value).ok_or_else(|| unknown("policy", value, &Policy::NAMES))
+}
+
+/// Reads the value of the option `--ask`.
+pub(crate) fn otherwise(value: &str) -> Result<Otherwise, String> {
+    Otherwise::parse(value).ok_or_else(|| unknown("answer", value, &Otherwise::NAMES))
+}
+
+fn unknown(what: &str, value: &str, known: &[&str]) -> String {
+    match suggest::nearest(value, known.iter().copied()) {
+        Some(near) => format!("unknown {what} `{value}`; did you mean `{near}`?"),
+        None => {
+            let names = known.join("`, `");
+            format!("unknown {what} `{value}`; there are `{names}`")
         }
     }
 }
@@ -66,33 +129,105 @@ pub(super) struct Decision {
     pub(super) permits: bool,
 }
 
-/// Decides about a request for permission. `tool_kind` is the agent's word for the kind of tool; empty if unknown.
-pub(super) fn decide(policy: Policy, tool_kind: &str, title: &str, options: &Value) -> Decision {
-    let options = options.as_array().map_or(&[][..], Vec::as_slice);
-    let answers = policy.answers(tool_kind);
-    let chosen = answers.iter().find_map(|answer| {
-        let option = options.iter().find(|option| option["kind"] == *answer)?;
-        Some((*answer, option["optionId"].as_str()?))
-    });
-    let kind = if tool_kind.is_empty() {
-        "unknown kind"
-    } else {
-        tool_kind
+/// Returns what an agent asks permission for. `announced` is what it said of the call before.
+pub(super) fn asked(params: &Value, announced: Option<&Announced>) -> AskedPermission {
+    let call = &params["toolCall"];
+    let title = call["title"].as_str().or(call["toolCallId"].as_str());
+    let kind = call["kind"].as_str();
+    let kind = kind.or(announced.map(|announced| announced.kind.as_str()));
+    let input = match (&call["rawInput"], announced) {
+        (Value::Null, Some(announced)) => &announced.input,
+        (input, _) => input,
     };
-    let asked = format!("permission for `{title}` ({kind})");
-    let by = format!("by the policy `{}`", policy.name());
-    match chosen {
-        Some((answer, id)) => Decision {
-            result: json!({ "outcome": { "outcome": "selected", "optionId": id } }),
-            words: format!("{asked}: {} {by}, option `{id}`", described(answer)),
-            permits: answer.starts_with("allow"),
+    let options = params["options"].as_array().map_or(&[][..], Vec::as_slice);
+    AskedPermission {
+        title: title.unwrap_or("a tool").to_owned(),
+        kind: kind.unwrap_or_default().to_owned(),
+        input: match input {
+            Value::Null => String::new(),
+            input => input.to_string(),
         },
-        None => Decision {
-            result: json!({ "outcome": { "outcome": "cancelled" } }),
-            words: format!("{asked}: cancelled, no option says what {by} must be said"),
-            permits: false,
-        },
+        options: options.iter().filter_map(option).collect(),
     }
+}
+
+fn option(offered: &Value) -> Option<PermissionOption> {
+    let id = offered["optionId"].as_str()?;
+    Some(PermissionOption {
+        id: id.to_owned(),
+        name: offered["name"].as_str().unwrap_or(id).to_owned(),
+        kind: offered["kind"].as_str().unwrap_or_default().to_owned(),
+    })
+}
+
+/// Decides about a request for permission by a policy.
+pub(super) fn decide(policy: Policy, asked: &AskedPermission) -> Decision {
+    let by = format!("by the policy `{}`", policy.name());
+    answered(asked, policy.answers(&asked.kind), &by)
+}
+
+/// Answers a request as a person has decided about the same call before.
+pub(super) fn decide_as_said(decided: &DecidedPermission, asked: &AskedPermission) -> Decision {
+    let by = "by a person";
+    match decided.decision() {
+        permissions::Decision::Once => answered(asked, &["allow_once"], by),
+        permissions::Decision::Refused => answered(asked, REJECT, by),
+        permissions::Decision::Option(chosen) => {
+            let kind = [chosen.kind.as_str()];
+            match asked.options.iter().find(|option| option.id == chosen.id) {
+                Some(option) => selected(asked, option, by),
+                None => answered(asked, &kind, by),
+            }
+        }
+    }
+}
+
+/// Leaves a request open: a person is to decide it.
+pub(super) fn left_to_a_person(asked: &AskedPermission) -> Decision {
+    cancelled(asked, "left to a person, who is asked when the step ends")
+}
+
+/// Answers with the first of these kinds that is offered.
+fn answered(asked: &AskedPermission, kinds: &[&str], by: &str) -> Decision {
+    let mut offered = kinds
+        .iter()
+        .filter_map(|kind| asked.options.iter().find(|option| option.kind == *kind));
+    match offered.next() {
+        Some(option) => selected(asked, option, by),
+        None => cancelled(
+            asked,
+            &format!("cancelled, no option says what {by} must be said"),
+        ),
+    }
+}
+
+fn selected(asked: &AskedPermission, option: &PermissionOption, by: &str) -> Decision {
+    let PermissionOption { id, kind, .. } = option;
+    Decision {
+        result: json!({ "outcome": { "outcome": "selected", "optionId": id } }),
+        words: format!(
+            "{}: {} {by}, option `{id}`",
+            subject(asked),
+            described(kind)
+        ),
+        permits: kind.starts_with("allow"),
+    }
+}
+
+fn cancelled(asked: &AskedPermission, what: &str) -> Decision {
+    Decision {
+        result: json!({ "outcome": { "outcome": "cancelled" } }),
+        words: format!("{}: {what}", subject(asked)),
+        permits: false,
+    }
+}
+
+fn subject(asked: &AskedPermission) -> String {
+    let kind = match asked.kind.as_str() {
+        "" => "unknown kind",
+        kind => kind,
+    };
+    format!("permission for `{}` ({kind})", asked.title)
 }
 
 fn described(answer: &str) -> &'static str {
@@ -113,9 +248,14 @@ mod tests {
         kinds.iter().map(option).collect()
     }
 
+    fn request(kind: &str, title: &str, options: &Value) -> AskedPermission {
+        let call = json!({ "title": title, "kind": kind });
+        asked(&json!({ "toolCall": call, "options": options }), None)
+    }
+
     /// Returns the id of the option that is chosen, or `cancelled`.
     fn chosen(policy: Policy, tool_kind: &str, options: &Value) -> String {
-        let decision = decide(policy, tool_kind, "a title", options);
+        let decision = decide(policy, &request(tool_kind, "a title", options));
         let outcome = &decision.result["outcome"];
         let id = outcome["optionId"].as_str().or(outcome["outcome"].as_str());
         id.unwrap().to_owned()
@@ -131,6 +271,10 @@ mod tests {
         for kind in ["edit", "execute", "fetch", "delete", "other", ""] {
             check(Policy::ReadOnly, kind, "id-reject_once");
         }
+        for kind in ["read", "edit", "move", "delete"] {
+            check(Policy::AllowEdits, kind, "id-allow_once");
+        }
+        check(Policy::AllowEdits, "execute", "id-reject_once");
         check(Policy::AllowOnce, "execute", "id-allow_once");
         check(Policy::AllowAlways, "execute", "id-allow_always");
     }
@@ -163,16 +307,32 @@ mod tests {
 
     #[test]
     fn a_decision_is_told_in_words() {
-        let decision = decide(
-            Policy::ReadOnly,
-            "edit",
-            "write: a.txt",
-            &options(&["reject_once"]),
-        );
+        let request = request("edit", "write: a.txt", &options(&["reject_once"]));
+        let decision = decide(Policy::ReadOnly, &request);
         assert_eq!(
             decision.words,
             "permission for `write: a.txt` (edit): rejected by the policy `read-only`, option `id-reject_once`"
         );
+    }
+
+    #[test]
+    fn a_person_permits_the_call_once_refuses_it_or_chooses_an_answer() {
+        let all = options(&["allow_always", "allow_once", "reject_once"]);
+        let decided = |answer: &str, options: &Value| {
+            let asked = request("execute", "x", options);
+            let decided = DecidedPermission {
+                asked: asked.clone(),
+                answer: answer.to_owned(),
+            };
+            decide_as_said(&decided, &asked).result["outcome"].clone()
+        };
+        let id = |answer: &str| decided(answer, &all)["optionId"].clone();
+        assert_eq!(id("yes"), "id-allow_once");
+        assert_eq!(id("no"), "id-reject_once");
+        assert_eq!(id("use git instead"), "id-reject_once");
+        assert_eq!(id("id-allow_always"), "id-allow_always");
+        let only_always = options(&["allow_always"]);
+        assert_eq!(decided("yes", &only_always)["outcome"], "cancelled");
     }
 
     #[test]
@@ -181,5 +341,10 @@ mod tests {
             assert_eq!(Policy::parse(name).unwrap().name(), name);
         }
         assert_eq!(Policy::parse("yolo"), None);
+        assert!(
+            Otherwise::NAMES
+                .iter()
+                .all(|name| Otherwise::parse(name).is_some())
+        );
     }
 }

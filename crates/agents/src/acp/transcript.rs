@@ -20,8 +20,17 @@ pub(super) struct Transcript {
     answer: String,
     /// The text before the last tool call.
     earlier: String,
-    /// The kind of each tool call, by its id.
-    kinds: HashMap<String, String>,
+    /// What the agent said of each tool call, by its id.
+    calls: HashMap<String, Announced>,
+}
+
+/// What the agent said of a tool call before it asks for permission.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Announced {
+    /// Its word for the kind of the tool.
+    pub(super) kind: String,
+    /// What the tool is called with; null if the agent did not tell it.
+    pub(super) input: Value,
 }
 
 impl Transcript {
@@ -54,9 +63,23 @@ impl Transcript {
         self.push(TurnRole::Tool, words);
     }
 
-    /// Returns the kind of a tool call that was announced before.
-    pub(super) fn kind(&self, tool_call_id: &str) -> Option<&str> {
-        self.kinds.get(tool_call_id).map(String::as_str)
+    /// Returns what was said of a tool call before.
+    pub(super) fn announced(&self, tool_call_id: &str) -> Option<&Announced> {
+        self.calls.get(tool_call_id)
+    }
+
+    /// Keeps what an update says of a tool call.
+    fn announce(&mut self, update: &Value) {
+        let Some(id) = update["toolCallId"].as_str() else {
+            return;
+        };
+        let call = self.calls.entry(id.to_owned()).or_default();
+        if let Some(kind) = update["kind"].as_str() {
+            kind.clone_into(&mut call.kind);
+        }
+        if !update["rawInput"].is_null() {
+            call.input = update["rawInput"].clone();
+        }
     }
 
     /// Returns the turns that are complete and were not returned yet.
@@ -88,9 +111,7 @@ impl Transcript {
 
     fn tool_call(&mut self, update: &Value) {
         let kind = update["kind"].as_str().unwrap_or_default();
-        if let Some(id) = update["toolCallId"].as_str() {
-            self.kinds.insert(id.to_owned(), kind.to_owned());
-        }
+        self.announce(update);
         let title = update["title"].as_str().filter(|title| !title.is_empty());
         let args = match &update["rawInput"] {
             Value::Null => content_texts(&update["content"]),
@@ -108,6 +129,7 @@ impl Transcript {
     }
 
     fn tool_result(&mut self, update: &Value) {
+        self.announce(update);
         // Earlier updates of a call only have a part of its result.
         let outcome = match update["status"].as_str() {
             Some("completed") => Outcome::Ok,
@@ -301,7 +323,9 @@ mod tests {
         transcript.update(&calls("1"));
         assert_eq!(transcript.news().len(), 1);
         assert_eq!(transcript.news().len(), 0);
-        assert_eq!(transcript.kind("1"), Some("execute"));
-        assert_eq!(transcript.kind("2"), None);
+        let announced = transcript.announced("1").unwrap();
+        assert_eq!(announced.kind, "execute");
+        assert_eq!(announced.input, json!({ "command": "ls" }));
+        assert_eq!(transcript.announced("2"), None);
     }
 }

@@ -57,6 +57,7 @@ impl TaskLoop<'_, '_> {
                 turns: transcript.turns,
                 usage: Some(transcript.usage),
                 refused,
+                ..Reply::default()
             }),
             Err(error) => Err(AdapterError {
                 session_id,

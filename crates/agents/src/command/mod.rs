@@ -19,8 +19,8 @@ pub(crate) use options::OPTIONS;
 use template::Values;
 
 pub(crate) const USAGE: &str = "uwf-command [--session-regex <regex>] [--resume-args <args>]… \
-    [--resume-arg <arg>]… [--timeout <duration>] [--max-output <size>] -- <program> <args…> <thread> <role>; \
-    {prompt}, {promptFile}, {thread}, {role}, {cwd}, {session}, {visit} and {step} are filled in";
+    [--resume-arg <arg>]… [--obeys-permissions] [--timeout <duration>] [--max-output <size>] -- <program> <args…> <thread> <role>; \
+    {prompt}, {promptFile}, {thread}, {role}, {cwd}, {session}, {visit}, {step} and {permissions} are filled in";
 
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {

@@ -6,11 +6,12 @@ use regex::Regex;
 use uwf_util::shell_words;
 
 use crate::options::{self, Known};
+use crate::permissions::OBEYS;
 use crate::program::MAX_OUTPUT;
 
 use super::template;
 
-pub(crate) const OPTIONS: [Known; 5] = [
+pub(crate) const OPTIONS: [Known; 6] = [
     Known::Valued(
         "--session-regex",
         "Finds the session in what the program printed",
@@ -24,6 +25,10 @@ pub(crate) const OPTIONS: [Known; 5] = [
         "One such argument, with its blanks; may be repeated",
     ),
     Known::Valued("--timeout", "Ends the program after this time"),
+    Known::Flag(
+        OBEYS,
+        "Says that the program reads UWF_PERMISSIONS and keeps to it",
+    ),
     Known::Valued("--max-output", "How long an answer may be; unset: 256MiB"),
 ];
 
@@ -89,6 +94,7 @@ impl Options {
                 self.resume_args.extend(words);
             }
             "--resume-arg" => self.resume_args.push(value.to_owned()),
+            OBEYS => {}
             "--timeout" => self.timeout = Some(options::duration(value)?),
             _ => self.max_output = options::bytes(value)?,
         }

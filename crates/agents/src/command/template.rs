@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use uwf_agent_kit::Task;
+use uwf_protocol::permissions::Permissions;
 
 /// What placeholders stand for.
 pub(super) struct Values<'a> {
@@ -24,6 +25,7 @@ impl Values<'_> {
             "session" => self.session.unwrap_or_default().to_owned(),
             "visit" => task.visit.to_string(),
             "step" => task.step.to_string(),
+            "permissions" => task.permissions.map_or("", Permissions::as_str).to_owned(),
             _ => return None,
         })
     }
@@ -97,6 +99,7 @@ mod tests {
         };
         let check = |template: &str, filled: &str| assert_eq!(fill_one(template, &values), filled);
         check("{prompt}", "say {role}");
+        check("-m{permissions}", "-m");
         check("--in={promptFile}", "--in=/p");
         check("{role}-{visit}-{step}{session}", "writer-2-3");
         check("{\"a\": {x}} {cwd}", "{\"a\": {x}} /work dir");

@@ -9,15 +9,13 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use uwf_agent_kit::{Adapter, AdapterError, LiveFile, ModelUsage, Reply, Task};
-use uwf_protocol::failure::FailureClass;
+use uwf_agent_kit::{Adapter, AdapterError, ModelUsage, Reply, Task};
 use uwf_storage::Env;
 
-use crate::acp::{self, AcpError, Failed, Limits, PromptRequest};
+use crate::acp::{self, AcpAgent, Decided, Failed};
 use crate::call;
-use crate::program::Launch;
 use chat::Asker;
-use options::{Acp, Mode, Options};
+use options::{Mode, Options};
 
 pub(crate) use options::OPTIONS;
 
@@ -28,8 +26,8 @@ const LABEL: &str = "uwf-hermes";
 
 pub(crate) const USAGE: &str = "uwf-hermes [--program <path>] [--model <model>] [--timeout <duration>] [--max-output <size>] \
     ([--mode chat] [--max-turns <n>] [--no-yolo] | --mode acp \
-    [--permissions deny|read-only|allow-once|allow-always] [--session-mode <mode>] \
-    [--idle-timeout <duration>]) <thread> <role>";
+    [--permissions deny|read-only|allow-edits|allow-once|allow-always] [--ask refuse|suspend] \
+    [--session-mode <mode>] [--idle-timeout <duration>]) <thread> <role>";
 
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
@@ -37,6 +35,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let mut hermes = Hermes {
         options: Options::parse(own).map_err(anyhow::Error::msg)?,
         home: home(env),
+        decided: Decided::default(),
     };
     Ok(uwf_agent_kit::serve(&mut hermes, &call, env))
 }
@@ -51,6 +50,7 @@ fn home(env: &Env) -> Option<PathBuf> {
 struct Hermes {
     options: Options,
     home: Option<PathBuf>,
+    decided: Decided,
 }
 
 impl Adapter for Hermes {
@@ -72,7 +72,12 @@ impl Adapter for Hermes {
 }
 
 impl Hermes {
-    fn ask(&self, task: &Task, session: Option<&str>, prompt: &str) -> Result<Reply, AdapterError> {
+    fn ask(
+        &mut self,
+        task: &Task,
+        session: Option<&str>,
+        prompt: &str,
+    ) -> Result<Reply, AdapterError> {
         match &self.options.mode {
             Mode::Chat(chat) => {
                 let asker = Asker {
@@ -82,81 +87,52 @@ impl Hermes {
                 };
                 asker.ask(task, session, prompt)
             }
-            Mode::Acp(acp) => self.exchange(acp, task, session, prompt),
+            Mode::Acp(rules) => {
+                let agent = AcpAgent {
+                    label: LABEL,
+                    program: &self.options.program,
+                    args: &["acp".to_owned()],
+                    install: words::INSTALL,
+                    model: self.options.model.as_deref(),
+                    timeout: self.options.timeout,
+                    max_output: self.options.max_output,
+                    rules,
+                };
+                exchange(&agent, task, &mut self.decided, session, prompt)
+            }
         }
     }
+}
 
-    fn exchange(
-        &self,
-        acp: &Acp,
-        task: &Task,
-        session: Option<&str>,
-        prompt: &str,
-    ) -> Result<Reply, AdapterError> {
-        let launch = Launch {
-            program: &self.options.program,
-            args: &["acp".to_owned()],
-            cwd: &task.cwd,
-            variables: &[],
-            stdin: "",
-            install: words::INSTALL,
-            timeout: self.options.timeout,
-            supervision: task.supervision,
-            run_dir: &task.run_dir,
-            on_start: &|_| {},
-        };
-        let request = PromptRequest {
-            cwd: task.cwd.clone(),
-            session: session.map(ToOwned::to_owned),
-            prompt: prompt.to_owned(),
-            model: self.options.model.clone(),
-            mode: acp.session_mode.clone(),
-            permissions: acp.permissions,
-        };
-        let limits = Limits {
-            idle: acp.idle,
-            max_output: self.options.max_output,
-        };
-        let outcome = acp::exchange(LABEL, &launch, limits, request, &mut LiveFile::of(task));
-        let outcome = outcome.map_err(explained)?;
-        if let Some(complaint) = words::provider_complaint(&outcome.text) {
-            return Err(AdapterError {
-                session_id: outcome.session_id,
-                turns: outcome.turns,
-                usage: Some(Box::new(ModelUsage {
-                    usage: outcome.usage,
-                    model: outcome.model,
-                })),
-                ..words::failed("hermes could not reach its model", complaint)
-            });
-        }
-        Ok(Reply {
-            text: outcome.text,
+/// Sends a prompt over the protocol.
+fn exchange(
+    agent: &AcpAgent<'_>,
+    task: &Task,
+    decided: &mut Decided,
+    session: Option<&str>,
+    prompt: &str,
+) -> Result<Reply, AdapterError> {
+    let outcome = agent
+        .ask(task, decided, session, prompt)
+        .map_err(explained)?;
+    if let Some(complaint) = words::provider_complaint(&outcome.text)
+        && outcome.asked.is_none()
+    {
+        return Err(AdapterError {
             session_id: outcome.session_id,
-            model: outcome.model,
             turns: outcome.turns,
-            usage: Some(outcome.usage),
-            refused: outcome.refused,
-        })
+            usage: Some(Box::new(ModelUsage {
+                usage: outcome.usage,
+                model: outcome.model,
+            })),
+            ..words::failed("hermes could not reach its model", complaint)
+        });
     }
+    Ok(acp::reply(outcome))
 }
 
 /// Adds a hint and the class to the error of an exchange.
 fn explained(failed: Failed) -> AdapterError {
-    let Failed { error, cause } = failed;
-    let hint = match &cause {
-        Some(AcpError::NotLoggedIn { .. }) => Some("`hermes setup` logs in"),
-        Some(AcpError::NoSuchMode { .. }) => Some("change `--session-mode` in the agent's `args`"),
-        _ => words::hint(&error.message),
-    };
-    let class = match (&cause, error.class) {
-        (Some(AcpError::NotLoggedIn { .. }), _) => FailureClass::Auth,
-        (_, FailureClass::Crash) => words::class(&error.message),
-        (_, class) => class,
-    };
-    AdapterError {
-        hint: error.hint.clone().or(hint.map(ToOwned::to_owned)),
-        class,
-        ..*error
-    }
+    let read = |message: &str| (words::class(message), words::hint(message));
+    failed.explained("`hermes setup` logs in", read)
 }

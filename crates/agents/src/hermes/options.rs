@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use uwf_util::suggest;
-
-use crate::acp::Policy;
+use crate::acp::Rules;
 use crate::options::{self, Known};
 use crate::program::MAX_OUTPUT;
 
-pub(crate) const OPTIONS: [Known; 10] = [
+pub(crate) const OPTIONS: [Known; 11] = [
     Known::Valued(
         "--mode",
         "How to talk with Hermes: chat (unless said otherwise) or acp",
@@ -24,7 +22,11 @@ pub(crate) const OPTIONS: [Known; 10] = [
     Known::Flag("--no-yolo", "With chat: leaves `--yolo` out"),
     Known::Valued(
         "--permissions",
-        "With acp: deny, read-only (unless said otherwise), allow-once or allow-always",
+        "With acp: deny, read-only (unless said otherwise), allow-edits, allow-once or allow-always",
+    ),
+    Known::Valued(
+        "--ask",
+        "With acp: what becomes of other requests: refuse (unless said otherwise) or suspend",
     ),
     Known::Valued(
         "--session-mode",
@@ -60,7 +62,7 @@ pub(super) enum Mode {
     /// `hermes chat`: one question, one answer.
     Chat(Chat),
     /// `hermes acp`: the agent client protocol.
-    Acp(Acp),
+    Acp(Rules),
 }
 
 /// How `hermes chat` is run.
@@ -70,17 +72,6 @@ pub(super) struct Chat {
     pub(super) max_turns: u32,
     /// Whether it runs dangerous commands without asking.
     pub(super) yolo: bool,
-}
-
-/// How `hermes acp` is run.
-#[derive(Debug, PartialEq)]
-pub(super) struct Acp {
-    /// How requests for permission are answered.
-    pub(super) permissions: Policy,
-    /// The mode of the session, in the words of hermes.
-    pub(super) session_mode: Option<String>,
-    /// How long it may be without a message.
-    pub(super) idle: Option<Duration>,
 }
 
 impl Options {
@@ -113,11 +104,12 @@ impl Options {
             ("--max-output", _) => self.max_output = options::bytes(value)?,
             ("--max-turns", Mode::Chat(chat)) => chat.max_turns = max_turns(value)?,
             ("--no-yolo", Mode::Chat(chat)) => chat.yolo = false,
-            ("--permissions", Mode::Acp(acp)) => acp.permissions = policy(value)?,
-            ("--session-mode", Mode::Acp(acp)) => acp.session_mode = Some(value.to_owned()),
-            ("--idle-timeout", Mode::Acp(acp)) => acp.idle = Some(options::duration(value)?),
             (name, Mode::Chat(_)) => return Err(format!("`{name}` needs `--mode acp`")),
-            (name, Mode::Acp(_)) => return Err(format!("`{name}` needs `--mode chat`")),
+            (name, Mode::Acp(rules)) => {
+                if !rules.set(name, value)? {
+                    return Err(format!("`{name}` needs `--mode chat`"));
+                }
+            }
         }
         Ok(())
     }
@@ -131,11 +123,7 @@ fn mode(given: &[(&str, Option<String>)]) -> Result<Mode, String> {
             max_turns: MAX_TURNS,
             yolo: true,
         })),
-        Some("acp") => Ok(Mode::Acp(Acp {
-            permissions: Policy::default(),
-            session_mode: None,
-            idle: None,
-        })),
+        Some("acp") => Ok(Mode::Acp(Rules::default())),
         Some(other) => Err(format!(
             "`{other}` is not a mode; there are `chat` and `acp`"
         )),
@@ -147,19 +135,10 @@ fn max_turns(value: &str) -> Result<u32, String> {
     turns.ok_or_else(|| format!("`{value}` is not a number of turns"))
 }
 
-fn policy(value: &str) -> Result<Policy, String> {
-    Policy::parse(value).ok_or_else(|| match suggest::nearest(value, Policy::NAMES) {
-        Some(near) => format!("unknown policy `{value}`; did you mean `{near}`?"),
-        None => {
-            let names = Policy::NAMES.join("`, `");
-            format!("unknown policy `{value}`; there are `{names}`")
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::acp::Policy;
 
     fn parse(args: &[&str]) -> Result<Options, String> {
         Options::parse(&args.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -221,6 +200,8 @@ mod tests {
         };
         refused(&["--mode", "tui"], "there are `chat` and `acp`");
         refused(&["--permissions", "deny"], "needs `--mode acp`");
+        refused(&["--ask", "suspend"], "needs `--mode acp`");
+        refused(&["--mode=acp", "--ask", "supend"], "did you mean `suspend`");
         refused(&["--mode=acp", "--max-turns", "3"], "needs `--mode chat`");
         refused(&["--max-turns", "0"], "not a number of turns");
         refused(

@@ -117,6 +117,7 @@ impl Adapter for Agent {
             usage: Some(seen.usage.clone()),
             refused: seen.take_refused(),
             turns: seen.take_turns(),
+            ..Reply::default()
         })
     }
 }

@@ -46,6 +46,7 @@ pub(super) fn outcome(
             usage: Some(seen.usage.clone()),
             turns: seen.take_turns(),
             refused: seen.take_refused(),
+            ..Reply::default()
         }),
         None => Err(failure(tool, program, session, seen, ended)),
     }

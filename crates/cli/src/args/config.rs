@@ -1,9 +1,10 @@
 //! `uwf config …` and `uwf log …`.
 
 use clap::{Args, Subcommand};
-use uwf_agents::Allowance;
+use uwf_protocol::permissions::Permissions;
 use uwf_util::time;
 
+use super::running::parse_permissions;
 use crate::commands::presets;
 
 #[derive(Debug, Subcommand)]
@@ -121,8 +122,8 @@ pub(crate) struct SetupArgs {
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// What the agent may do without asking
-    #[arg(long, value_name = "WHAT", value_parser = allowance)]
-    pub(crate) allow: Option<Allowance>,
+    #[arg(long, alias = "allow", value_name = "WHAT", value_parser = parse_permissions)]
+    pub(crate) permissions: Option<Permissions>,
     /// How long a step of the agent may take (unset: 2h for an agent that is new in the config)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<String>,
@@ -135,11 +136,6 @@ fn duration(text: &str) -> Result<String, String> {
     let is_duration = time::parse_duration(text).is_some();
     let wrong = || "a duration such as 90s, 10m or 2h is expected".to_owned();
     is_duration.then(|| text.to_owned()).ok_or_else(wrong)
-}
-
-fn allowance(text: &str) -> Result<Allowance, String> {
-    let known = Allowance::ALL.map(|one| format!("{} ({})", one.name(), one.about()));
-    Allowance::named(text).ok_or_else(|| format!("one of these is expected: {}", known.join(", ")))
 }
 
 fn provider_help() -> String {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use uwf_engine::Early;
+use uwf_engine::{AgentChoice, Early};
+use uwf_protocol::permissions::Permissions;
 use uwf_util::time;
 
 use super::listing::FilterArgs;
@@ -16,6 +17,9 @@ pub(crate) struct AgentArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// What the agent may do without asking, whatever the config says
+    #[arg(long, value_name = "WHAT", value_parser = parse_permissions)]
+    pub(crate) permissions: Option<Permissions>,
     /// Exit with 5 instead of waiting: for a free agent slot, for threads that work in the same folder, and in a run for the time
     /// of the next attempt
     #[arg(long)]
@@ -23,6 +27,24 @@ pub(crate) struct AgentArgs {
     /// Let the agent work where another thread does, and say nothing about it
     #[arg(long)]
     pub(crate) shared_ok: bool,
+}
+
+impl AgentArgs {
+    /// Returns what the command line chooses for the agent.
+    pub(crate) fn choice(&self) -> AgentChoice {
+        AgentChoice {
+            agent: self.agent.clone(),
+            permissions: self.permissions,
+        }
+    }
+}
+
+/// Parses what an agent may do.
+pub(crate) fn parse_permissions(text: &str) -> Result<Permissions, String> {
+    text.parse().map_err(|_| {
+        let known = Permissions::ALL.map(|one| format!("{one} ({})", one.about()));
+        format!("one of these is expected: {}", known.join(", "))
+    })
 }
 
 /// How long a command waits for a busy thread.

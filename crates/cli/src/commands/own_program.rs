@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use uwf_engine::{Early, NoSlot, Session, Sharing, Site, StepOptions};
+use uwf_engine::{AgentChoice, Early, NoSlot, Session, Sharing, Site, StepOptions};
 use uwf_protocol::ids::ThreadId;
 
 use crate::args::{Patience, StepArgs};
@@ -37,7 +37,7 @@ pub(super) fn one_step(site: &Site, thread: ThreadId, options: &StepOptions) -> 
         "--quiet",
     ]);
     command.arg("--root").arg(site.root.path());
-    command.args(options.agent.iter().map(|agent| format!("--agent={agent}")));
+    command.args(chosen(&options.choice));
     if options.session == Session::New {
         command.arg("--new-session");
     }
@@ -53,6 +53,14 @@ pub(super) fn one_step(site: &Site, thread: ThreadId, options: &StepOptions) -> 
     command
 }
 
+/// Returns the arguments that choose an agent and what it may do.
+fn chosen(choice: &AgentChoice) -> impl Iterator<Item = String> {
+    let agent = choice.agent.as_ref();
+    let agent = agent.map(|agent| format!("--agent={agent}"));
+    let permissions = choice.permissions.map(|it| format!("--permissions={it}"));
+    agent.into_iter().chain(permissions)
+}
+
 /// Returns the arguments of a call that does the same for one thread, in a process of its own.
 pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
     let mut arguments = ["thread", "step", thread.as_str(), "--quiet", "--count"]
@@ -62,12 +70,7 @@ pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
         u64::MAX => "all".to_owned(),
         count => count.to_string(),
     });
-    arguments.extend(
-        args.agent
-            .agent
-            .iter()
-            .map(|agent| format!("--agent={agent}")),
-    );
+    arguments.extend(chosen(&args.agent.choice()));
     let flags = [
         (args.new_session, "--new-session"),
         (args.early.now, "--now"),

@@ -2,8 +2,7 @@
 
 use uwf_engine::{
     ArtifactError, CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix,
-    PipelineError, PlannedTry, ReviewError, SnapshotError, WorkflowUseError, agent_option,
-    message_option,
+    PipelineError, PlannedTry, ReviewError, SnapshotError, WorkflowUseError, message_option,
 };
 use uwf_util::time;
 
@@ -82,7 +81,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
 
 /// Returns the command that lets a thread go on, if a person has to type it first.
 pub(super) fn command(error: &EngineError, given: Given<'_>) -> Option<String> {
-    let option = agent_option(given.agent);
+    let option = given.options();
     match error {
         EngineError::Paused { thread, .. } => Some(format!("uwf thread unpause {thread}")),
         EngineError::Suspended { thread, .. } => {
@@ -125,7 +124,7 @@ pub(super) fn command(error: &EngineError, given: Given<'_>) -> Option<String> {
 
 /// Returns the hint of an error about what a thread is, or where it stands.
 fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
-    let option = agent_option(given.agent);
+    let option = given.options();
     let needed = || command(error, given);
     let hint = match error {
         EngineError::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
@@ -244,7 +243,7 @@ fn of_files(error: &FilesError) -> Option<String> {
 
 /// Returns the hint of an error about the children of a thread: the commands name the thread that they work for.
 fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
-    let option = agent_option(given.agent);
+    let option = given.options();
     let thread = error.thread;
     let hint = match &error.problem {
         ChildProblem::Waits { .. } | ChildProblem::Stopped { .. } | ChildProblem::Limit { .. } => {

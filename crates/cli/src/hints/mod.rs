@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use uwf_engine::AgentChoice;
 use uwf_engine::EngineError;
 use uwf_util::shell_words;
 
@@ -65,10 +66,17 @@ pub(crate) fn command(error: &EngineError, given: Given<'_>) -> Option<String> {
 /// What a call was given that the next one needs, too.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Given<'a> {
-    /// The agent that was chosen.
-    pub(crate) agent: Option<&'a str>,
+    /// What was chosen for the agent.
+    pub(crate) choice: Option<&'a AgentChoice>,
     /// What a person says to the thread.
     pub(crate) message: Option<&'a str>,
+}
+
+impl Given<'_> {
+    /// Returns the options that choose the same agent.
+    fn options(self) -> String {
+        self.choice.map(AgentChoice::options).unwrap_or_default()
+    }
 }
 
 /// Returns what to type next, if there is something, after a call that was given this.

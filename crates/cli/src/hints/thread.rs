@@ -1,7 +1,7 @@
 //! What to type next about a thread in its present status.
 
 use uwf_engine::{
-    HeldBy, HeldChild, ThreadState, ThreadStatus, ThreadView, WaitingAnswer, agent_option,
+    AgentChoice, HeldBy, HeldChild, ThreadState, ThreadStatus, ThreadView, WaitingAnswer,
     message_option,
 };
 use uwf_protocol::ids::ThreadId;
@@ -72,7 +72,7 @@ pub(crate) fn before_its_time(thread: ThreadId) -> String {
 pub(crate) fn use_answer(thread: ThreadId, answer: &WaitingAnswer) -> String {
     let words = answer.words.as_deref().map(message_option);
     let said = words.is_some();
-    let options = agent_option(answer.agent.as_deref()) + &words.unwrap_or_default();
+    let options = answer.choice().options() + &words.unwrap_or_default();
     let command = match (answer.replaces, said) {
         (Some(_), _) => format!("`uwf thread poke {thread}{options}`"),
         (None, true) => format!("`uwf thread resume {thread}{options}`"),
@@ -130,15 +130,18 @@ pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
     }
 }
 
-/// Returns the next command with the agent that a person chose. The failed step of a run has no agent.
+/// Returns the next command with what a person chose for the agent. The failed step of a run has no agent.
 pub(crate) fn next_with(
     thread: ThreadId,
     state: &ThreadState,
-    agent: Option<&str>,
+    choice: &AgentChoice,
 ) -> Option<String> {
     let is_of_run = state.held_by == Some(HeldBy::Failure) && state.waiting_child.is_none();
-    let option = agent_option(agent.filter(|_| !is_of_run));
-    next(thread, state).map(|next| next + &option)
+    let next = next(thread, state)?;
+    Some(match is_of_run {
+        true => next,
+        false => next + &choice.options(),
+    })
 }
 
 /// Returns a command on a thread with the options that raise the reached limits.

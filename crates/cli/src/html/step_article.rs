@@ -123,7 +123,8 @@ fn facts(story: &StepStory) -> Vec<String> {
     let time = format!("{} UTC", time::format_utc(story.timestamp));
     let took = story.duration_ms.map(time::format_duration);
     let usage = story.usage.as_ref().and_then(Usage::note);
-    let facts = [Some(story.agent.clone()), Some(time), took, usage];
+    let may = story.permissions.map(|it| format!("permissions {it}"));
+    let facts = [Some(story.agent.clone()), Some(time), took, may, usage];
     let visit = story.visit.iter().flat_map(VisitStory::facts);
     let visit = visit.map(|(name, fact)| match name {
         "Status" => fact,

@@ -199,7 +199,7 @@ fn refused_row(refused: &[RefusedCalls]) -> Option<(&'static str, String)> {
     let note = RefusedCalls::note(refused)?;
     Some((
         "refused",
-        format!("{note} (the agent's `args` say what it may do, see `uwf doctor`)"),
+        format!("{note} (its permissions do not allow more, see `uwf doctor`)"),
     ))
 }
 

@@ -43,8 +43,8 @@ pub(super) fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
                 "incomplete: `{top}.<limit>`, where the limit is one of {limits}"
             ));
         }
-        (Shape::MapOfMaps, rest) => match rest.and_then(|rest| rest.split_once('.')) {
-            Some((workflow, role)) => (vec![top, workflow, role], Kind::Text),
+        (Shape::MapOfMaps(kind), rest) => match rest.and_then(|rest| rest.split_once('.')) {
+            Some((workflow, role)) => (vec![top, workflow, role], *kind),
             None => return Err(format!("incomplete: `{top}.<workflow>.<role>`")),
         },
         (Shape::Known(names, fields), rest) => known_path(top, names, fields, rest)?,

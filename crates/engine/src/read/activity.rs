@@ -9,6 +9,7 @@ use uwf_protocol::run::{Attempt, LeaseRecord, Phase, ProcessIdentity};
 use uwf_storage::{HistoryRecord, Ledger, RunDir, Scratch, StorageError};
 use uwf_util::causes::with_causes;
 
+use crate::agent_choice::AgentChoice;
 use crate::attempt;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::waiting_answer::WaitingAnswer;
@@ -64,9 +65,9 @@ pub struct AttemptView {
     /// The message of a person for this attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// What the command line said with `--agent`, if it chose the agent.
+    /// What the command line said about the agent.
     #[serde(skip)]
-    pub choice: Option<String>,
+    pub choice: AgentChoice,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
 }
@@ -95,7 +96,7 @@ impl From<Attempt> for AttemptView {
             head: attempt.head,
             replaces: attempt.replaces,
             words: attempt.words,
-            choice: attempt.chosen.and_then(|chosen| chosen.option),
+            choice: attempt.chosen.map(AgentChoice::from).unwrap_or_default(),
             raw: attempt.raw,
         }
     }

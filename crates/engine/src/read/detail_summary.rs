@@ -1,5 +1,5 @@
-//! The facts of a step's detail that views show beside its data: how the data was extracted, which tool calls were
-//! refused, and what was used up.
+//! The facts of a step's detail that views show beside its data: how the data was extracted, what the agent
+//! might do, which tool calls were refused, and what was used up.
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
@@ -8,6 +8,7 @@ use uwf_protocol::checks::CheckResult;
 use uwf_protocol::child::{ChildrenDetail, EndedChild};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
+use uwf_protocol::permissions::Permissions;
 use uwf_protocol::schemas;
 
 /// The summary of a detail. Of details that the agent kit did not write, only the usage is known.
@@ -19,6 +20,8 @@ pub(crate) struct DetailSummary {
     pub(crate) checks: Vec<CheckResult>,
     /// The files that the agent left.
     pub(crate) artifacts: Vec<Artifact>,
+    /// What the agent was allowed to do, if anything said so.
+    pub(crate) permissions: Option<Permissions>,
     /// `None` if nothing is known.
     pub(crate) usage: Option<Usage>,
     /// The child threads that did the step.
@@ -51,6 +54,7 @@ impl DetailSummary {
         let read = |key: &str| detail.get(key).cloned();
         let extraction = read("extraction").and_then(|it| serde_json::from_value(it).ok());
         let refused = read("refusedCalls").and_then(|it| serde_json::from_value(it).ok());
+        let permissions = read("permissions").and_then(|it| serde_json::from_value(it).ok());
         let checks = read("checks").and_then(|it| serde_json::from_value(it).ok());
         let artifacts = read("artifacts").and_then(|it| serde_json::from_value(it).ok());
         Self {
@@ -58,6 +62,7 @@ impl DetailSummary {
             refused_calls: refused.unwrap_or_default(),
             checks: checks.unwrap_or_default(),
             artifacts: artifacts.unwrap_or_default(),
+            permissions,
             usage,
             children: Vec::new(),
         }

@@ -8,6 +8,7 @@ use uwf_protocol::artifact::Artifact;
 use uwf_protocol::checks::{CheckResult, line};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
+use uwf_protocol::permissions::Permissions;
 use uwf_thread::{Answers, Call, ThreadError, Turn, read_turns};
 use uwf_util::markdown::code;
 use uwf_util::text::{counted, one_line};
@@ -51,6 +52,9 @@ pub struct StepTurns {
     /// The files that the agent left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// What the agent was allowed to do without asking, if anything said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// The Markdown document; ends with one line end.
     #[serde(skip)]
     pub document: String,
@@ -106,7 +110,10 @@ pub fn read_step(
         format!("\n**Checks:** {}", one_line(&note))
     });
     blocks.extend(summary.checks.iter().map(check_section));
-    let header = header(step, &node) + &refused + &checks + &artifacts_line(&summary.artifacts);
+    let permissions = summary.permissions;
+    let permissions = permissions.map_or_else(String::new, |it| format!("\n**Permissions:** {it}"));
+    let artifacts = artifacts_line(&summary.artifacts);
+    let header = header(step, &node) + &permissions + &refused + &checks + &artifacts;
     let (document, hidden) = turns_document(&header, &blocks, options.quota);
     Ok(StepTurns {
         step,
@@ -118,6 +125,7 @@ pub fn read_step(
         refused_calls: summary.refused_calls,
         checks: summary.checks,
         artifacts: summary.artifacts,
+        permissions: summary.permissions,
         document,
     })
 }

@@ -8,6 +8,7 @@ use uwf_protocol::artifact::Artifact;
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
+use uwf_protocol::permissions::Permissions;
 use uwf_protocol::workflow::Destination;
 use uwf_storage::{Reason, ReplacedStep};
 use uwf_thread::{Stored, read_program};
@@ -90,6 +91,9 @@ pub struct StepEntry {
     /// The files that the agent left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// What the agent was allowed to do without asking, if anything said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildOfStep>,
@@ -192,6 +196,7 @@ fn entry(
         refused_calls: summary.refused_calls,
         checks: summary.checks,
         artifacts: summary.artifacts,
+        permissions: summary.permissions,
         edge_prompt: step.node.edge_prompt,
         edge: None,
         replaces,

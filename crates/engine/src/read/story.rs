@@ -10,6 +10,7 @@ use uwf_moderator::{Route, reenter};
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode, Usage};
+use uwf_protocol::permissions::Permissions;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::Work;
 use uwf_storage::ReplacedStep;
@@ -84,6 +85,9 @@ pub struct StepStory {
     /// What came of the checks of the role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
+    /// What the agent was allowed to do without asking, if anything said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildOfStep>,
@@ -160,6 +164,7 @@ impl StoryReader<'_> {
             tool_calls: Vec::new(),
             refused_calls: Vec::new(),
             checks: Vec::new(),
+            permissions: None,
             children: Vec::new(),
             usage: None,
             visit: None,
@@ -191,6 +196,7 @@ impl StoryReader<'_> {
         story.extraction = summary.extraction;
         story.refused_calls = summary.refused_calls;
         story.checks = summary.checks;
+        story.permissions = summary.permissions;
         story.usage = summary.usage;
         story.children = children_of_step(summary.children, story.output.as_ref());
         story.visit = VisitStory::read(&self.site.store, node)?;

@@ -139,22 +139,20 @@ fn heading(story: &StepStory) -> String {
     if let Some(note) = story.usage.as_ref().and_then(Usage::note) {
         line += &format!(" | **Usage:** {note}");
     }
-    if let Some(note) = tools_note(&story.tool_calls) {
-        line += &format!(" | **Tools:** {note}");
-    }
+    let tools = tools_note(&story.tool_calls);
+    line.extend(tools.map(|note| format!(" | **Tools:** {note}")));
     // Data that a model extracted may differ from what the agent said, so the reader is told.
     if let Some(note) = story.extraction.as_ref().and_then(Extraction::note) {
         line += &format!(" | **Extraction:** {}", one_line(&note));
     }
-    if let Some(note) = RefusedCalls::note(&story.refused_calls) {
-        line += &format!(" | **Refused:** {}", one_line(&note));
-    }
-    if let Some(note) = CheckResult::note(&story.checks) {
-        line += &format!(" | **Checks:** {}", one_line(&note));
-    }
-    if let Some(note) = children_note(&story.children) {
-        line += &format!(" | **Threads:** {note}");
-    }
+    let may = story.permissions;
+    line.extend(may.map(|it| format!(" | **Permissions:** {it}")));
+    let refused = RefusedCalls::note(&story.refused_calls);
+    line.extend(refused.map(|note| format!(" | **Refused:** {}", one_line(&note))));
+    let checks = CheckResult::note(&story.checks);
+    line.extend(checks.map(|note| format!(" | **Checks:** {}", one_line(&note))));
+    let children = children_note(&story.children);
+    line.extend(children.map(|note| format!(" | **Threads:** {note}")));
     format!("## Step {number}: {role} `{hash}`\n{line}")
 }
 

@@ -9,6 +9,7 @@ use uwf_protocol::limits::{Reached, Rules, Setting, Used};
 use uwf_protocol::retry::{NextTry, When};
 use uwf_storage::RunDir;
 
+use crate::agent_choice::AgentChoice;
 use crate::children::redone::used_since;
 use crate::children::used::{Sums, used_in_progress};
 use crate::limits::{LimitedThread, reached_by};
@@ -71,7 +72,7 @@ pub(crate) fn admit(
     let role = &assignment.role;
     let (config, unused) = config_for(site, &thread.start)?;
     let is_ordinary = *verb == Verb::Step
-        && options.agent.is_none()
+        && options.choice.agent.is_none()
         && thread.replaces.is_none()
         && assignment.performer == Performer::Agent;
     let place = (thread.head, role);
@@ -79,11 +80,15 @@ pub(crate) fn admit(
     let next = is_ordinary.then(|| of_role(site, &config, name, place, &run.ledger));
     let next = next.flatten();
     if options.session == Session::Known {
-        let of_plan = next.as_ref().map(|next| next.agent.as_str());
+        let of_plan = next.as_ref().map(|next| next.agent.clone());
+        let choice = AgentChoice {
+            agent: options.choice.agent.clone().or(of_plan),
+            permissions: options.choice.permissions,
+        };
         let asked = Asked {
             config: &config,
             words: verb.message(),
-            agent: options.agent.as_deref().or(of_plan),
+            choice: &choice,
         };
         waiting_answer::refuse_to_drop_an_answer(run, thread, &asked)?;
     }

@@ -8,10 +8,11 @@ use uwf_config::AgentEnv;
 use uwf_process::Limits;
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::permissions::Permissions;
 use uwf_protocol::run::ChosenAgent;
 use uwf_util::{shell_words, suggest, time};
 
-use crate::agent_choice::{self, alias_for};
+use crate::agent_choice::{self, AgentChoice, alias_for, permissions_for};
 use crate::check_error::CheckError;
 use crate::run::process::Program;
 use crate::thread::Thread;
@@ -39,12 +40,14 @@ pub(crate) struct AgentCommand {
     pub(crate) short_secrets: Vec<String>,
     /// How many agents of the alias may work at once, if that is limited.
     pub(crate) max_running: Option<NonZeroU32>,
+    /// What it may do without asking, if anything says so.
+    pub(crate) permissions: Option<Permissions>,
 }
 
 impl AgentCommand {
-    /// Returns the record of this agent. `option` is the choice of the command line.
-    pub(crate) fn chosen_by(&self, option: Option<&str>) -> ChosenAgent {
-        agent_choice::chosen(option, &self.label, &self.args)
+    /// Returns the record of this agent. `choice` is that of the command line.
+    pub(crate) fn chosen_by(&self, choice: &AgentChoice) -> ChosenAgent {
+        agent_choice::chosen(choice, &self.label, &self.args, self.permissions)
     }
 }
 
@@ -78,19 +81,37 @@ fn is_ours(runner: &Runner, program: &Program) -> bool {
     }
 }
 
-/// Finds the agent for a role. `choice` is an alias of the config or a command line, split as a shell splits it. `next` is the
-/// alias of the agent that makes the next attempt, if earlier ones decide that.
+/// Finds the agent for a role. `choice` is that of the command line. `next` is the alias of the agent that makes the next
+/// attempt, if earlier ones decide that.
 pub(crate) fn resolve(
     runner: &Runner,
     config: &Config,
-    (choice, next): (Option<&str>, Option<&str>),
+    (choice, next): (&AgentChoice, Option<&str>),
     workflow: &str,
     role: &RoleName,
 ) -> Result<AgentCommand, EngineError> {
-    if let Some(choice) = choice {
-        return match config.agents.get(choice) {
-            Some(agent) => from_config(runner, choice, agent),
-            None => from_words(runner, choice, config),
+    let words = (choice.agent.as_deref(), next);
+    let found = found(runner, config, words, workflow, role)?;
+    let entry = found.alias.as_ref().and_then(|it| config.agents.get(it));
+    Ok(AgentCommand {
+        permissions: permissions_for(config, choice, entry, workflow, role),
+        ..found
+    })
+}
+
+/// Finds the agent for a role, without what it may do. `word` is what the command line says: an alias of the config or a
+/// command line, split as a shell splits it.
+fn found(
+    runner: &Runner,
+    config: &Config,
+    (word, next): (Option<&str>, Option<&str>),
+    workflow: &str,
+    role: &RoleName,
+) -> Result<AgentCommand, EngineError> {
+    if let Some(word) = word {
+        return match config.agents.get(word) {
+            Some(agent) => from_config(runner, word, agent),
+            None => from_words(runner, word, config),
         };
     }
     let alias = next.or_else(|| alias_for(config, workflow, role));
@@ -214,6 +235,7 @@ fn located(
         short_secrets: Vec::new(),
         max_running: None,
         keep_running: false,
+        permissions: None,
     }
 }
 

@@ -12,6 +12,7 @@ use uwf_protocol::run::{LeaseRecord, Pending, ProcessIdentity};
 use uwf_storage::{Outbox, RunDir, WorktreeRecord};
 use uwf_util::mask::Masks;
 
+use crate::agent_choice::AgentChoice;
 use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
 use crate::run::attempted::{Attempted, Problem, Verb};
@@ -50,7 +51,7 @@ impl AgentRun<'_> {
     /// Returns the attempt that starts now.
     pub(crate) fn attempted(
         &self,
-        choice: Option<&str>,
+        choice: &AgentChoice,
         verb: Verb,
         started_at_ms: i64,
     ) -> Attempted {
@@ -242,13 +243,7 @@ fn launch(
     let site = &runner.site;
     let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
     let attempt = format!("{}/{}", engine_mark(&own), site.env.now_ms());
-    let supervision = SupervisionVariables {
-        engine: &own,
-        attempt: &attempt,
-        grace,
-        keep_running: agent.keep_running,
-        worktree: agent_run.worktree,
-    };
+    let supervision = supervision(agent_run, attempted, &own, &attempt);
     let variables = contract::environment(site, thread, assignment, &agent.env, &supervision)?;
     let args = arguments(agent, thread.id, assignment)?;
     let spec = LaunchSpec {
@@ -306,6 +301,24 @@ fn lease_record(
         number: None,
         failed: Vec::new(),
         chosen: Some(attempted.chosen.clone()),
+    }
+}
+
+/// Returns the variables about this attempt.
+fn supervision<'a>(
+    agent_run: &AgentRun<'a>,
+    attempted: &'a Attempted,
+    engine: &'a ProcessIdentity,
+    attempt: &'a str,
+) -> SupervisionVariables<'a> {
+    SupervisionVariables {
+        engine,
+        attempt,
+        grace: agent_run.grace,
+        keep_running: agent_run.agent.keep_running,
+        worktree: agent_run.worktree,
+        permissions: agent_run.agent.permissions,
+        answer: attempted.verb.answer(),
     }
 }
 

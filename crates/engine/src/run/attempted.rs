@@ -7,6 +7,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::run::{ChosenAgent, Phase};
 use uwf_util::mask::Masks;
 
+use crate::agent_choice::AgentChoice;
 use crate::describe::signal_name;
 
 /// The command of `uwf thread` that makes an attempt, and that repeats it.
@@ -26,6 +27,14 @@ impl Verb {
         match self {
             Self::Step => None,
             Self::Resume(message) | Self::Poke(message) => message.as_deref(),
+        }
+    }
+
+    /// Returns what a person says to the question of the role, if it asked one.
+    pub(crate) fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Resume(message) => message.as_deref(),
+            Self::Step | Self::Poke(_) => None,
         }
     }
 }
@@ -48,9 +57,9 @@ pub(crate) struct Attempted {
 }
 
 impl Attempted {
-    /// Returns the agent that the command line chose, if it did.
-    pub(crate) fn choice(&self) -> Option<&str> {
-        self.chosen.option.as_deref()
+    /// Returns what the command line chose.
+    pub(crate) fn choice(&self) -> AgentChoice {
+        self.chosen.clone().into()
     }
 }
 

@@ -8,6 +8,7 @@ use uwf_moderator::Assignment;
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env};
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::permissions::Permissions;
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
 use uwf_storage::WorktreeRecord;
@@ -17,7 +18,7 @@ use crate::thread::Thread;
 use crate::workspace::inside;
 use crate::{EngineError, Site};
 
-/// The variables that tell an agent how it is supervised, and in which worktree it works.
+/// The variables that tell an agent how it is supervised, what it may do, and in which worktree it works.
 pub(crate) struct SupervisionVariables<'a> {
     pub(crate) engine: &'a ProcessIdentity,
     /// The mark by which all processes of the attempt can be found.
@@ -28,11 +29,16 @@ pub(crate) struct SupervisionVariables<'a> {
     pub(crate) keep_running: bool,
     /// The worktree of the thread, if it has one.
     pub(crate) worktree: Option<&'a WorktreeRecord>,
+    /// What it may do without asking, if anything says so.
+    pub(crate) permissions: Option<Permissions>,
+    /// What a person says to its question, if the thread is resumed.
+    pub(crate) answer: Option<&'a str>,
 }
 
 impl SupervisionVariables<'_> {
     fn variables(&self) -> Vec<(String, String)> {
         // We may have been called by another agent and inherit its variables. So "no" is written as an empty value.
+        let permissions = self.permissions.map_or("", Permissions::as_str);
         let keep_running = if self.keep_running { "1" } else { "" };
         let worktree = self.worktree;
         let worktree = worktree.map_or(["", ""], |one| [&one.branch, &one.base]);
@@ -43,6 +49,8 @@ impl SupervisionVariables<'_> {
             (env::KEEP_RUNNING, keep_running.to_owned()),
             (env::BRANCH, worktree[0].to_owned()),
             (env::BRANCH_BASE, worktree[1].to_owned()),
+            (env::PERMISSIONS, permissions.to_owned()),
+            (env::ANSWER, inline(self.answer.unwrap_or_default())),
         ];
         let owned = |(name, value): (&str, String)| (name.to_owned(), value);
         variables.map(owned).to_vec()
@@ -96,20 +104,13 @@ pub(crate) fn environment(
     let prompt_ref = site
         .store
         .put_volatile(schemas::TEXT, &prompt, site.env.now_ms())?;
-    // No variable can hold a zero byte.
-    let fits = assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT;
-    let inline = if fits && !assignment.prompt.contains('\0') {
-        assignment.prompt.clone()
-    } else {
-        String::new()
-    };
     let artifacts = site.root.run(thread.id).scratch.artifacts_folder();
     let contract = [
         (env::THREAD_ID, thread.id.to_string()),
         (env::ROLE, assignment.role.to_string()),
         (env::HEAD, thread.head.to_string()),
         (env::EDGE_PROMPT_REF, prompt_ref.to_string()),
-        (env::EDGE_PROMPT, inline),
+        (env::EDGE_PROMPT, inline(&assignment.prompt)),
         (env::ARTIFACTS, artifacts.display().to_string()),
         (env::STORAGE_ROOT, site.root.path().display().to_string()),
         (env::OCAS_DIR, site.store.dir().display().to_string()),
@@ -123,6 +124,12 @@ pub(crate) fn environment(
     variables.extend(replaces.map(|step| (env::REPLACES.to_owned(), step)));
     variables.extend(supervision.variables());
     Ok(variables)
+}
+
+/// Returns a text as the value of a variable; empty if it is too long, or has a zero byte, which no variable can hold.
+fn inline(text: &str) -> String {
+    let fits = text.len() < EDGE_PROMPT_INLINE_LIMIT && !text.contains('\0');
+    if fits { text.to_owned() } else { String::new() }
 }
 
 /// Returns the agent's working directory. The folder of the thread is made in a worktree that does not have it.

@@ -13,6 +13,7 @@ use uwf_storage::{Archived, RunDir, State};
 use uwf_util::mask::Masks;
 use uwf_util::shell_words;
 
+use crate::agent_choice::AgentChoice;
 use crate::children::redone::{Redone, done_again, redone};
 use crate::pipelines::chain::is_run;
 use crate::pipelines::error::PipelineError;
@@ -40,8 +41,8 @@ use crate::{EngineError, Runner, tags};
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]
 pub struct StepOptions {
-    /// An alias of the config, or a command line, split as a shell splits it.
-    pub agent: Option<String>,
+    /// Which agent it gets, and what that may do.
+    pub choice: AgentChoice,
     /// What to do when no slot is free, or other threads work in the working tree.
     pub no_slot: NoSlot,
     /// Whether the agent may work where another thread does.
@@ -285,7 +286,7 @@ fn do_agent_step(
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     run.share_lock()?;
     let now_ms = runner.site.env.now_ms();
-    let attempted = agent_run.attempted(options.agent.as_deref(), verb, now_ms);
+    let attempted = agent_run.attempted(&options.choice, verb, now_ms);
     clear_scratch(runner, run, (&thread, role), options.session, &masks)?;
     runner.site.log(
         &thread,
@@ -329,7 +330,7 @@ fn choose_agent(
         (runner.notice)(&note_unused(unused));
     }
     let next = admitted.next.as_ref().map(|next| next.agent.as_str());
-    let choice = (options.agent.as_deref(), next);
+    let choice = (&options.choice, next);
     let name = thread.program.name();
     let mut agent = agent_command::resolve(runner, &admitted.config, choice, name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;

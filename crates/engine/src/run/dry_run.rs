@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_config::secret;
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::permissions::Permissions;
 use uwf_thread::summarize;
 
 use crate::limits::{LimitedThread, reached_by};
@@ -49,6 +50,9 @@ pub struct AgentPlan {
     pub role: RoleName,
     /// The label of its agent.
     pub agent: String,
+    /// What it may do without asking, if anything says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Permissions>,
     /// The program with its arguments; secrets are masked.
     pub command: Vec<String>,
     /// Where it would work.
@@ -129,14 +133,13 @@ fn plan_agent(
         }
         .into());
     }
-    let choice = options.agent.as_deref();
     let (name, place) = (thread.program.name(), (thread.head, role));
     let planned = || of_role(site, &config, name, place, ledger);
-    let next = choice.is_none().then(planned).flatten();
+    let next = options.choice.agent.is_none().then(planned).flatten();
     let run = site.root.run(thread.id);
     refuse_early(&run, thread, (role, next.as_ref()), options)?;
     let next = next.as_ref().map(|next| next.agent.as_str());
-    let agent = agent_command::resolve(runner, &config, (choice, next), name, role)?;
+    let agent = agent_command::resolve(runner, &config, (&options.choice, next), name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
     let worktree = workspace::planned(site, thread, &config)?;
     let cwd = match &worktree {
@@ -156,6 +159,7 @@ fn plan_agent(
         thread: thread.id,
         head: thread.head,
         agent: agent.label,
+        permissions: agent.permissions,
         command: command
             .map(|word| secret::without(&word, &secrets))
             .collect(),

@@ -128,7 +128,7 @@ fn next_try(
     config: &Config,
 ) -> Option<PlannedTry> {
     let is_ordinary = attempted.verb == Verb::Step
-        && attempted.choice().is_none()
+        && attempted.choice().agent.is_none()
         && attempted.replaces.is_none();
     if !is_ordinary {
         return None;

@@ -8,7 +8,8 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::RunDir;
 
-use crate::describe::{agent_option, message_option};
+use crate::agent_choice::AgentChoice;
+use crate::describe::message_option;
 use crate::run::attempted::{Attempted, Verb};
 
 /// The longest message of a person that a proposed command repeats, in bytes.
@@ -16,8 +17,8 @@ const MAX_MESSAGE: usize = 200;
 
 impl Verb {
     /// Returns the command that repeats the attempt, with this choice of an agent.
-    fn retry(&self, thread: ThreadId, agent: Option<&str>) -> String {
-        let option = agent_option(agent);
+    fn retry(&self, thread: ThreadId, choice: &AgentChoice) -> String {
+        let option = choice.options();
         match self {
             Self::Step => format!("uwf thread step {thread}{option}"),
             Self::Resume(message) => {
@@ -46,7 +47,7 @@ fn prompt_option(message: &Option<String>) -> String {
 
 /// Returns the command that asks the agent again, as a part of a hint.
 pub(crate) fn ask_again(thread: ThreadId, attempted: &Attempted) -> String {
-    let retry = attempted.verb.retry(thread, attempted.choice());
+    let retry = attempted.verb.retry(thread, &attempted.choice());
     format!("`{retry}` asks again")
 }
 
@@ -57,8 +58,13 @@ pub(crate) fn hint_for(
     attempted: &Attempted,
     run: &RunDir,
 ) -> String {
-    let other = format!("{} --agent <agent>", attempted.verb.retry(thread, None));
-    let retry = attempted.verb.retry(thread, attempted.choice());
+    let choice = attempted.choice();
+    let other = AgentChoice {
+        agent: None,
+        ..choice.clone()
+    };
+    let other = format!("{} --agent <agent>", attempted.verb.retry(thread, &other));
+    let retry = attempted.verb.retry(thread, &choice);
     let retry = format!("`{retry}`");
     let place = match &attempted.alias {
         Some(alias) => format!("`agents.{alias}.args`"),
@@ -83,7 +89,9 @@ pub(crate) fn hint_for(
         }
         FailureClass::ContextTooLong => format!("{retry} begins a new session with the whole task"),
         FailureClass::Permission => {
-            format!("allow the agent what the step needs, in {place}; then {retry} tries again")
+            format!(
+                "allow the agent what the step needs, by `--permissions` or in {place}; then {retry} tries again"
+            )
         }
         FailureClass::Timeout => format!(
             "{retry} tries again; if the work needs more time, raise the limit: `timeout` or `idleTimeout` of the agent in the config, or `--timeout` among its arguments"

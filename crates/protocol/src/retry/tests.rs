@@ -130,6 +130,8 @@ fn attempts_elsewhere_and_those_that_a_person_asked_for_count_for_nothing() {
         Attempt {
             chosen: Some(ChosenAgent {
                 option: Some("a".to_owned()),
+                permissions_option: None,
+                permissions: None,
                 command: Vec::new(),
             }),
             ..ordinary.clone()

@@ -1,11 +1,13 @@
 //! The schemas of the details of steps that the agent kit writes. A field that few steps need is in the schema of those only:
-//! each set of such fields gives a detail a type of its own, so that all others keep theirs.
+//! each set of the older such fields gives a detail a type of its own, so that all others keep theirs. All newer ones are in
+//! one more type.
 
 use serde_json::{Value, json};
 
 use super::costs::{CostKind, usage, usage_of_any_cost};
 use super::{integer, nullable, reference, string};
 use crate::ids::CasRef;
+use crate::permissions::Permissions;
 
 /// The type of details without any [`DetailField`]. Its schema is in every store.
 pub const DETAIL: CasRef = DETAILS[0];
@@ -26,12 +28,32 @@ pub const DETAILS: [CasRef; 1 << DetailField::ALL.len()] = [
 
 /// The type of details with a field that no [`DetailField`] stands for. Its schema is put into a store with the first such
 /// node.
-pub const DETAIL_EXTENDED: CasRef = CasRef::from_digits(b"FAF4PGK9AVKC3");
+pub const DETAIL_EXTENDED: CasRef = CasRef::from_digits(b"4DFWMFV8S24A3");
 
 /// Tells whether the agent kit stores details under a type.
 #[must_use]
 pub fn is_detail(type_hash: CasRef) -> bool {
     type_hash == DETAIL_EXTENDED || DETAILS.contains(&type_hash)
+}
+
+fn asked_permission() -> Value {
+    let option = json!({
+        "type": "object",
+        "required": ["id", "name", "kind"],
+        "additionalProperties": false,
+        "properties": { "id": string(), "name": string(), "kind": string() },
+    });
+    json!({
+        "type": "object",
+        "required": ["title", "kind", "input", "options"],
+        "additionalProperties": false,
+        "properties": {
+            "title": string(),
+            "kind": string(),
+            "input": string(),
+            "options": { "type": "array", "items": option },
+        },
+    })
 }
 
 /// Returns the schema of [`DETAIL_EXTENDED`]: every field may be absent that few details have.
@@ -40,7 +62,6 @@ pub fn detail_extended() -> Value {
     let mut schema = DetailField::schema(&DetailField::ALL);
     schema["required"] = detail()["required"].clone();
     schema["properties"]["usage"] = nullable(usage_of_any_cost());
-    schema["properties"]["checks"] = json!({ "type": "array", "items": check_result() });
     let artifact = json!({
         "type": "object",
         "required": ["path", "bytes"],
@@ -52,7 +73,11 @@ pub fn detail_extended() -> Value {
             "problem": string(),
         },
     });
-    schema["properties"]["artifacts"] = json!({ "type": "array", "items": artifact });
+    let properties = &mut schema["properties"];
+    properties["permissions"] = json!({ "type": "string", "enum": Permissions::WORDS });
+    properties["askedPermission"] = asked_permission();
+    properties["checks"] = json!({ "type": "array", "items": check_result() });
+    properties["artifacts"] = json!({ "type": "array", "items": artifact });
     schema
 }
 

@@ -14,6 +14,9 @@ fn request(session: Option<&str>) -> PromptRequest {
         model: None,
         mode: None,
         permissions: Policy::ReadOnly,
+        otherwise: Otherwise::Refuse,
+        decided: None,
+        masks: Masks::default(),
     }
 }
 
@@ -155,6 +158,75 @@ fn all_tokens_count_once_whether_the_agent_tells_them_apart_or_not() {
 fn an_agent_that_does_not_tell_its_usage_used_an_unknown_amount() {
     let outcome = Talk::prompted(request(None)).outcome();
     assert_eq!(outcome.usage, Usage::default());
+}
+
+/// Asks permission to run a command, and returns how that was answered.
+fn asks(talk: &mut Talk, command: &str) -> Value {
+    let call = json!({ "toolCallId": "c", "title": "Run it", "kind": "execute", "rawInput": { "command": command } });
+    let options = json!([
+        { "optionId": "yes", "kind": "allow_once" },
+        { "optionId": "no", "kind": "reject_once" },
+    ]);
+    let params = json!({ "sessionId": SESSION, "toolCall": call, "options": options });
+    talk.hear(&json!({ "id": 7, "method": "session/request_permission", "params": params }));
+    let sent = talk.sent();
+    let mut replies = sent.iter().filter(|message| message["id"] == 7);
+    replies.next_back().unwrap()["result"]["outcome"].clone()
+}
+
+#[test]
+fn a_call_that_is_left_to_a_person_cancels_the_prompt_and_is_the_outcome() {
+    let mut talk = Talk::prompted(PromptRequest {
+        otherwise: Otherwise::Suspend,
+        ..request(None)
+    });
+    let cancelled = json!({ "outcome": "cancelled" });
+    assert_eq!(asks(&mut talk, "rm a"), cancelled);
+    assert_eq!(talk.methods().last().unwrap(), "session/cancel");
+    // A second call at the same time is neither permitted nor the question.
+    assert_eq!(asks(&mut talk, "rm b"), cancelled);
+    talk.hear(&json!({ "id": 3, "result": { "stopReason": "cancelled" } }));
+    assert!(talk.client.is_done());
+    let outcome = talk.client.outcome();
+    assert_eq!(outcome.asked.unwrap().input, r#"{"command":"rm a"}"#);
+    assert_eq!(outcome.refused, [] as [&str; 0]);
+}
+
+#[test]
+fn a_call_with_a_secret_is_known_again_without_it() {
+    let secrets = Masks::of([&b"hunter2-hunter2"[..]]);
+    let call = json!({ "title": "Run", "kind": "execute", "rawInput": { "command": "login hunter2-hunter2" } });
+    let asked = permission::asked(&json!({ "toolCall": call }), None).masked(&secrets);
+    assert!(!asked.input.contains("hunter2"), "{asked:?}");
+    let mut talk = Talk::prompted(PromptRequest {
+        decided: Some(DecidedPermission {
+            asked,
+            answer: "yes".to_owned(),
+        }),
+        masks: secrets,
+        ..request(None)
+    });
+    assert_eq!(asks(&mut talk, "login hunter2-hunter2")["optionId"], "yes");
+}
+
+#[test]
+fn a_call_that_a_person_has_permitted_is_permitted_once() {
+    let asked = permission::asked(
+        &json!({ "toolCall": { "title": "Run", "kind": "execute", "rawInput": { "command": "rm a" } } }),
+        None,
+    );
+    let mut talk = Talk::prompted(PromptRequest {
+        decided: Some(DecidedPermission {
+            asked,
+            answer: "yes".to_owned(),
+        }),
+        ..request(None)
+    });
+    assert_eq!(asks(&mut talk, "rm b")["optionId"], "no");
+    assert_eq!(asks(&mut talk, "rm a")["optionId"], "yes");
+    assert_eq!(asks(&mut talk, "rm a")["optionId"], "no");
+    talk.hear(&json!({ "id": 3, "result": { "stopReason": "end_turn" } }));
+    assert_eq!(talk.client.outcome().refused, ["execute", "execute"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use uwf_agents::{LaunchTarget, launch_target, leaves_open};
+use uwf_agents::{LaunchTarget, launch_target};
 use uwf_engine::Site;
 use uwf_protocol::config::{AgentConfig, Config};
 
@@ -18,7 +18,6 @@ pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
         .filter_map(|(alias, agent)| Some(one(site, alias, agent)?.of(alias)))
         .collect();
     for (alias, agent) in &config.agents {
-        checks.extend(no_allowance(alias, agent).map(|check| check.of(alias)));
         checks.extend(no_limit(alias, agent).map(|check| check.of(alias)));
     }
     if config.default_agent.is_none() {
@@ -64,19 +63,6 @@ fn one(site: &Site, alias: &str, agent: &AgentConfig) -> Option<Check> {
             ),
         },
         (_, None) => missing(alias, command),
-    })
-}
-
-/// Warns of an agent whose tool will refuse everything for which it would ask a person.
-fn no_allowance(alias: &str, agent: &AgentConfig) -> Option<Check> {
-    let file = agent.command.as_deref()?.rsplit('/').next()?;
-    let adapter = file.strip_prefix("uwf-")?;
-    leaves_open(adapter, &agent.args).then(|| {
-        Check::warning(
-            NAME,
-            "its `args` do not say what it may do: unless its own settings do, it refuses to edit files and to run commands",
-            format!("`uwf setup --agent {alias} --allow edit`, or `read` or `run`"),
-        )
     })
 }
 

@@ -4,6 +4,7 @@
 mod agents;
 mod hooks;
 mod machine;
+mod permissions;
 mod project;
 pub(crate) mod providers;
 mod store;
@@ -51,6 +52,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
 /// Checks the agents and providers of the config.
 fn entries_of_config(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
     let mut checks = agents::look(context.site(), config);
+    checks.extend(permissions::look(config));
     checks.extend(hooks::look(context.site(), config));
     if !args.offline {
         checks.extend(providers::look(context.site(), config));

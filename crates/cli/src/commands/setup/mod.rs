@@ -10,11 +10,12 @@ mod wizard;
 use std::io::IsTerminal;
 
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret, with_code};
-use uwf_agents::{LaunchTarget, can_be_allowed, launch_target, leaves_open};
+use uwf_agents::{CannotKeep, LaunchTarget, launch_target, leaves_open, with_permissions};
 use uwf_config::load_dotenv;
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
 use uwf_protocol::exit::Exit;
+use uwf_protocol::permissions::Permissions;
 use uwf_storage::{Env, Root};
 use uwf_util::suggest;
 
@@ -79,9 +80,9 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
         Some(_) if !only_agent => wizard::ask(args, &setting)?,
         Some(_) => {
             let answers = of_flags(args, &setting)?;
-            let allowance = wizard::ask_allowance(args, &setting, &answers.agent)?;
+            let permissions = wizard::ask_permissions(args, &setting, &answers.agent)?;
             Answers {
-                allowance,
+                permissions,
                 ..answers
             }
         }
@@ -116,7 +117,7 @@ fn is_only_agent(args: &SetupArgs) -> bool {
         &args.model,
     ];
     let of_agent = [&args.agent, &args.timeout, &args.idle_timeout];
-    let names_agent = of_agent.iter().any(|flag| flag.is_some()) || args.allow.is_some();
+    let names_agent = of_agent.iter().any(|flag| flag.is_some()) || args.permissions.is_some();
     names_agent && of_model.iter().all(|flag| flag.is_none())
 }
 
@@ -185,23 +186,17 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
     if !is_known_agent(&agent, setting) {
         return Err(unknown_agent(&agent, setting));
     }
-    let behind = Behind::of(&agent, &setting.config);
-    if let Some(allowance) = args.allow.filter(|_| !can_be_allowed(&behind.adapter)) {
-        let failure = format!(
-            "`--allow {}`: `uwf` has no say in what `{agent}` may do",
-            allowance.name()
-        );
-        return Err(Failure::request(failure)
-            .hint("leave `--allow` out; its own arguments or its program decide"));
+    let permissions = args.permissions;
+    if let Some(wanted) = permissions {
+        can_keep(&agent, wanted, setting)?;
     }
-    let allowance = args.allow;
     let (Some(provider), Some(base_url), Some(model)) =
         (&args.provider, base_url(args)?, &args.model)
     else {
         return Ok(Answers {
             model: None,
             agent,
-            allowance,
+            permissions,
             limits: args.into(),
         });
     };
@@ -214,9 +209,24 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
     Ok(Answers {
         model: Some(model),
         agent,
-        allowance,
+        permissions,
         limits: args.into(),
     })
+}
+
+/// Fails if the agent is one of ours and cannot keep to these permissions. Another program may keep to them.
+fn can_keep(agent: &str, permissions: Permissions, setting: &Setting) -> Result<(), Failure> {
+    let behind = Behind::of(agent, &setting.config);
+    let is_ours = setting.built_in.contains(&behind.adapter.as_str());
+    if !is_ours {
+        return Ok(());
+    }
+    let kept = with_permissions(&behind.adapter, &behind.args, permissions);
+    let failure = |error: CannotKeep| {
+        Failure::request(format!("`{agent}` cannot be restricted so: {error}"))
+            .hint("leave `--permissions` out; then its own arguments or its program decide")
+    };
+    kept.map(drop).map_err(failure)
 }
 
 /// Returns the key from the flags, or from the provider's usual variable.
@@ -329,9 +339,10 @@ fn unknown_agent(agent: &str, setting: &Setting) -> Failure {
 
 /// Warns if the tool of the agent is not installed, or will refuse to work.
 /// The adapters that need arguments, and what these are like.
-const NEED_ARGUMENTS: [(&str, &str); 2] = [
+const NEED_ARGUMENTS: [(&str, &str); 3] = [
     ("mock", r#"["script.yaml"]"#),
     ("command", r#"["--", "program"]"#),
+    ("acp", r#"["--", "program"]"#),
 ];
 
 fn warn_of_agent(answers: &Answers, setting: &Setting) {
@@ -351,9 +362,10 @@ fn warn_of_agent(answers: &Answers, setting: &Setting) {
             "`{agent}` does nothing without arguments: `uwf config set agents.{alias}.args '{args}'` gives it some"
         ));
     }
-    if answers.allowance.is_none() && leaves_open(&behind.adapter, &behind.args) {
+    let is_said = answers.permissions.or(behind.permissions).is_some();
+    if !is_said && leaves_open(&behind.adapter, &behind.args) {
         warn(&format!(
-            "`{agent}` will refuse to edit files and to run commands, since nobody is there to ask: `uwf setup --agent {agent} --allow edit` (or `run`) allows it"
+            "`{agent}` will refuse to edit files and to run commands, since nobody is there to ask: `uwf setup --agent {agent} --permissions edit` (or `run`) allows it"
         ));
     }
 }

@@ -1,9 +1,10 @@
 //! Decides what `setup` writes for its answers. This is pure, so that flags and wizard give the same result.
 
 use uwf_agent_kit::llm::{Api, Endpoint, Secret};
-use uwf_agents::{Allowance, allow, usual_limits};
+use uwf_agents::{usual_limits, without_permissions};
 use uwf_config::{Change, ConfigError};
 use uwf_protocol::config::Config;
+use uwf_protocol::permissions::Permissions;
 
 use crate::args::SetupArgs;
 
@@ -15,8 +16,8 @@ pub(super) struct Answers {
     pub(super) model: Option<ModelAnswer>,
     /// The agent's name, with or without `uwf-`.
     pub(super) agent: String,
-    /// What it may do without asking; `None` keeps what its arguments say.
-    pub(super) allowance: Option<Allowance>,
+    /// What it may do without asking; `None` keeps what its entry says.
+    pub(super) permissions: Option<Permissions>,
     pub(super) limits: LimitAnswers,
 }
 
@@ -41,6 +42,8 @@ pub(super) struct Behind {
     /// The name of the built-in adapter, if the program is one.
     pub(super) adapter: String,
     pub(super) args: Vec<String>,
+    /// What its entry says that it may do.
+    pub(super) permissions: Option<Permissions>,
 }
 
 impl Behind {
@@ -51,6 +54,7 @@ impl Behind {
         Self {
             adapter: alias_of(&command.unwrap_or_else(|| command_of(agent))),
             args: known.map(|known| known.args.clone()).unwrap_or_default(),
+            permissions: known.and_then(|known| known.permissions),
         }
     }
 }
@@ -133,15 +137,24 @@ impl SetupPlan {
         }
         let behind = Behind::of(&answers.agent, config);
         plan.limits(&answers.limits, &behind.adapter, config);
-        let args = answers
-            .allowance
-            .and_then(|it| allow(&behind.adapter, &behind.args, it));
-        if let Some(args) = args {
-            plan.changes
-                .push(Change::set(&["agents", &agent, "args"], args));
+        if let Some(permissions) = answers.permissions {
+            plan.set(&["agents", &agent, "permissions"], permissions.as_str());
+            plan.drop_arguments(&agent, &behind);
         }
         plan.set(&["defaultAgent"], &agent);
         Ok(plan)
+    }
+
+    /// Takes out of an agent's arguments what its permissions say now.
+    fn drop_arguments(&mut self, agent: &str, behind: &Behind) {
+        let path = ["agents", agent, "args"];
+        let others = without_permissions(&behind.adapter, &behind.args);
+        if others.len() < behind.args.len() {
+            self.changes.push(match others.is_empty() {
+                true => Change::unset(&path),
+                false => Change::set(&path, others),
+            });
+        }
     }
 
     fn model(&mut self, answer: &ModelAnswer, config: &Config) -> Result<(), ConfigError> {
@@ -234,7 +247,7 @@ mod tests {
                 model: "m".to_owned(),
             }),
             agent: "uwf-hermes".to_owned(),
-            allowance: None,
+            permissions: None,
             limits: LimitAnswers::default(),
         }
     }
@@ -282,35 +295,32 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_may_do_is_added_to_its_other_arguments() {
-        let config = config(json!({
-            "agents": { "claude": { "command": "uwf-claude-code", "args": ["--model", "m"] } },
-        }));
-        let check = |agent: &str, expected: Option<Change>| {
+    fn what_an_agent_may_do_is_written_and_its_arguments_say_nothing_else() {
+        let config = config(json!({ "agents": {
+            "claude": { "command": "uwf-claude-code", "args": ["--model", "m", "--permission-mode", "plan"] },
+            "codex": { "command": "uwf-codex", "args": ["--sandbox=read-only"] },
+        } }));
+        let check = |agent: &str, args: Option<Change>| {
             let answers = Answers {
                 model: None,
                 agent: agent.to_owned(),
-                allowance: Some(Allowance::Edit),
+                permissions: Some(Permissions::Edit),
                 limits: LimitAnswers::default(),
             };
-            let plan = SetupPlan::new(&answers, &config).unwrap();
-            let args = plan
-                .changes
-                .into_iter()
-                .find(|change| change.path.last().is_some_and(|key| key == "args"));
-            assert_eq!(args, expected, "{agent}");
+            let changes = SetupPlan::new(&answers, &config).unwrap().changes;
+            let permissions = Change::set(&["agents", agent, "permissions"], "edit");
+            assert!(changes.contains(&permissions), "{agent}");
+            let mut of_args = changes.into_iter();
+            let of_args = of_args.find(|change| change.path.last().is_some_and(|it| it == "args"));
+            assert_eq!(of_args, args, "{agent}");
         };
-        let edits = vec!["--permission-mode", "acceptEdits", "--model", "m"];
+        let others = vec!["--model", "m"];
         check(
             "claude",
-            Some(Change::set(&["agents", "claude", "args"], edits)),
+            Some(Change::set(&["agents", "claude", "args"], others)),
         );
-        let edits = vec!["--sandbox", "workspace-write"];
-        check(
-            "uwf-codex",
-            Some(Change::set(&["agents", "codex", "args"], edits)),
-        );
-        check("mock", None);
+        check("codex", Some(Change::unset(&["agents", "codex", "args"])));
+        check("gemini", None);
     }
 
     #[test]
@@ -322,7 +332,7 @@ mod tests {
             let answers = Answers {
                 model: None,
                 agent: agent.to_owned(),
-                allowance: None,
+                permissions: None,
                 limits: LimitAnswers {
                     timeout: timeout.map(str::to_owned),
                     idle_timeout: None,

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use dialoguer::{Input, Password};
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret};
-use uwf_agents::{Allowance, can_be_allowed, leaves_open};
+use uwf_agents::{Keeping, keeping, leaves_open};
 use uwf_protocol::endpoint;
+use uwf_protocol::permissions::Permissions;
 use uwf_util::printable::printable;
 use uwf_util::suggest;
 
@@ -58,40 +59,45 @@ pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failur
     if !is_known_agent(&agent, setting) {
         return Err(unknown_agent(&agent, setting));
     }
-    let allowance = ask_allowance(args, setting, &agent)?;
+    let permissions = ask_permissions(args, setting, &agent)?;
     say(&format!("Calling `{}` once …", answer.model));
     Ok(Answers {
         model: Some(answer),
         agent,
-        allowance,
+        permissions,
         limits: args.into(),
     })
 }
 
-/// Asks what an agent may do without asking, unless a flag or its arguments say so, or the agent has no such setting.
-pub(super) fn ask_allowance(
+/// Asks what an agent may do without asking, unless a flag or its entry says so, or `uwf` has no say in it.
+pub(super) fn ask_permissions(
     args: &SetupArgs,
     setting: &Setting,
     agent: &str,
-) -> Result<Option<Allowance>, Failure> {
-    let Behind { adapter, args: own } = Behind::of(agent, &setting.config);
-    let is_new = own.is_empty() || leaves_open(&adapter, &own);
-    if args.allow.is_some() || !can_be_allowed(&adapter) || !is_new {
-        return Ok(args.allow);
+) -> Result<Option<Permissions>, Failure> {
+    let behind = Behind::of(agent, &setting.config);
+    let (adapter, own) = (&behind.adapter, &behind.args);
+    let is_open = behind.permissions.is_none() && (own.is_empty() || leaves_open(adapter, own));
+    let has_options = matches!(
+        keeping(adapter, own, Permissions::Read),
+        Some(Keeping::Options(_))
+    );
+    if args.permissions.is_some() || !has_options || !is_open {
+        return Ok(args.permissions);
     }
-    let choices = Allowance::ALL.map(|one| format!("{}: {}", one.name(), one.about()));
+    let choices = Permissions::ALL.map(|one| format!("{one}: {}", one.about()));
     say(&format!(
         "What may `{agent}` do without asking? A step has nobody to ask."
     ));
     say(&rows(&choices));
-    let names = Allowance::ALL.map(|one| one.name().to_owned());
+    let names = Permissions::WORDS.map(str::to_owned);
     let chosen = choose(
         "Without asking (number or name)",
         &names,
         Some("2"),
         |name| {
-            Allowance::named(&name)
-                .ok_or_else(|| Failure::request(format!("`{name}` is not in the list")))
+            name.parse::<Permissions>()
+                .map_err(|_| Failure::request(format!("`{name}` is not in the list")))
         },
     );
     chosen.map(Some)

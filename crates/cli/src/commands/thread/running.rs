@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use uwf_engine::{
-    Early, EngineError, NoSlot, Pace, Session, StepOptions, StepReport, ThreadState, ThreadStatus,
-    agent_option,
+    AgentChoice, Early, EngineError, NoSlot, Pace, Session, StepOptions, StepReport, ThreadState,
+    ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -87,7 +87,7 @@ fn options(
         steps.update(|steps| steps + report.steps_done());
         if !is_quiet {
             // A stdout that is closed is found when the run prints next.
-            let _ = print_report(report, None, format);
+            let _ = print_report(report, AgentChoice::default(), format);
         }
     };
     StepOptions {
@@ -97,14 +97,10 @@ fn options(
     }
 }
 
-fn print_report(
-    report: &StepReport,
-    agent: Option<&String>,
-    format: Format,
-) -> Result<(), Failure> {
+fn print_report(report: &StepReport, choice: AgentChoice, format: Format) -> Result<(), Failure> {
     let view = StepView {
         report: report.clone(),
-        agent: agent.cloned(),
+        choice,
     };
     print(&RunStepView(view), format)
 }
@@ -206,12 +202,12 @@ impl Run<'_> {
         if self.is_quiet {
             return Ok(());
         }
-        print_report(report, options.agent.as_ref(), self.context.format)
+        print_report(report, options.choice.clone(), self.context.format)
     }
 
     fn stopped(&self, exit: Exit, report: &StepReport, options: &StepOptions) -> StoppedView {
         let (thread, state) = (self.thread, &report.state);
-        let next = match hints::thread::next_with(thread, state, options.agent.as_deref()) {
+        let next = match hints::thread::next_with(thread, state, &options.choice) {
             Some(next) => Some(next),
             None if state.status == ThreadStatus::Completed => {
                 Some(format!("uwf thread read {thread}"))
@@ -243,10 +239,7 @@ impl Run<'_> {
         options: &StepOptions,
     ) -> Result<Failure, Failure> {
         let thread = self.thread;
-        let go_on = format!(
-            "uwf thread run {thread}{}",
-            agent_option(options.agent.as_deref())
-        );
+        let go_on = format!("uwf thread run {thread}{}", options.choice.options());
         let is_again = matches!(failure.exit, Exit::Agent | Exit::Busy | Exit::Signal(_));
         if matches!(failure.exit, Exit::Busy | Exit::Signal(_)) {
             // "The same command" of the usual hints would start another thread.

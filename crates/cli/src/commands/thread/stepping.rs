@@ -44,7 +44,7 @@ pub(super) fn step_patiently(
 /// Returns how a step is done.
 pub(super) fn step_options(agent: &AgentArgs, new_session: bool) -> StepOptions {
     StepOptions {
-        agent: agent.agent.clone(),
+        choice: agent.choice(),
         no_slot: no_slot(agent.no_wait),
         sharing: sharing(agent.shared_ok),
         session: session(new_session),
@@ -114,7 +114,7 @@ pub(super) fn failure_of(
     message: Option<&str>,
 ) -> Failure {
     let given = Given {
-        agent: options.agent.as_deref(),
+        choice: Some(&options.choice),
         message,
     };
     Failure {
@@ -133,7 +133,7 @@ pub(super) fn print_report(
     warn_blocked(&report);
     let view = StepView {
         report,
-        agent: options.agent.clone(),
+        choice: options.choice.clone(),
     };
     print(&view, context.format)
 }

@@ -1,7 +1,7 @@
 //! The result of a call that did a step, or failed to.
 
 use serde::Serialize;
-use uwf_engine::{AgentFailure, ChildReport, PlannedTry, StepReport, ThreadStatus};
+use uwf_engine::{AgentChoice, AgentFailure, ChildReport, PlannedTry, StepReport, ThreadStatus};
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
@@ -13,13 +13,13 @@ use crate::hints::{self, thread::next_with};
 use crate::output::Show;
 use crate::text::table::{Page, fields};
 
-/// A step that was done. `agent` is the agent that the caller chose, if any; the next command keeps it.
+/// A step that was done. `choice` is what the caller chose for the agent; the next command keeps it.
 #[derive(Serialize)]
 pub(crate) struct StepView {
     #[serde(flatten)]
     pub(crate) report: StepReport,
     #[serde(skip)]
-    pub(crate) agent: Option<String>,
+    pub(crate) choice: AgentChoice,
 }
 
 impl Show for StepView {
@@ -35,7 +35,7 @@ impl Show for StepView {
             report.result_problem.as_deref(),
         ));
         if report.state.status == ThreadStatus::Suspended {
-            let next = next_with(report.thread, &report.state, self.agent.as_deref());
+            let next = next_with(report.thread, &report.state, &self.choice);
             rows.extend(next.map(|next| ("next", next)));
         }
         fields(&rows, page)

@@ -99,13 +99,13 @@ impl Show for PlanView {
             return fields(&[thread, ("next", next)], page);
         };
         let command = shell_words::join(plan.command.iter().map(String::as_str));
-        let rows = [
+        let mut rows = vec![
             thread,
             ("role", plan.role.to_string()),
             ("agent", plan.agent.clone()),
-            ("command", command),
-            ("cwd", plan.cwd.clone()),
         ];
+        rows.extend(plan.permissions.map(|it| ("may", it.about().to_owned())));
+        rows.extend([("command", command), ("cwd", plan.cwd.clone())]);
         format!("{}\n\n{}", fields(&rows, page), prompt.trim_end())
     }
 }

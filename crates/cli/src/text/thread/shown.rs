@@ -3,7 +3,7 @@
 use serde::Serialize;
 use uwf_engine::{
     AttemptView, ChildView, HeldBy, Outline, ParentView, SumsWithChildren, ThreadState,
-    ThreadStatus, ThreadView, UsageTotal, VerdictView, WorkspaceView, agent_option,
+    ThreadStatus, ThreadView, UsageTotal, VerdictView, WorkspaceView,
 };
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
@@ -131,7 +131,7 @@ fn parent_row(view: &ParentView) -> (&'static str, String) {
     ("parent", format!("{thread}, as {role}{branch}"))
 }
 
-/// Returns the `--agent` of the last failed attempt, which the next one needs, too.
+/// Returns the `--agent` and the `--permissions` of the last failed attempt, which the next one needs, too.
 fn option_of_last(view: &ThreadView) -> String {
     let starts_agent = matches!(
         view.state.status,
@@ -140,7 +140,7 @@ fn option_of_last(view: &ThreadView) -> String {
     // An attempt to do the last step again says nothing about the step after it.
     let last = view.attempts.last();
     let last = last.filter(|last| starts_agent && last.replaces.is_none());
-    agent_option(last.and_then(|last| last.choice.as_deref()))
+    last.map(|last| last.choice.options()).unwrap_or_default()
 }
 
 /// Returns the rows that every thread has.

@@ -54,8 +54,10 @@ fn start_row(start: &StartEntry) -> Vec<String> {
 fn step_row(step: &StepEntry) -> Vec<String> {
     let took = step.duration_ms.map(time::format_duration);
     let extraction = step.extraction.as_ref().and_then(Extraction::note);
-    let notes = extraction
+    let permissions = step.permissions.map(|it| format!("permissions {it}"));
+    let notes = permissions
         .into_iter()
+        .chain(extraction)
         .chain(RefusedCalls::note(&step.refused_calls))
         .chain(CheckResult::note(&step.checks));
     let agent = notes.fold(step.agent.clone(), |agent, note| {

@@ -121,6 +121,8 @@ impl World {
             checks: Vec::new(),
             artifacts: Vec::new(),
             files: None,
+            permissions: None,
+            asked_permission: None,
             extraction: Extraction {
                 method,
                 attempts: 1,

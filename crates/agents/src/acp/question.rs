@@ -1,0 +1,96 @@
+//! The answer of a step whose agent was stopped at a call that a person must decide: it suspends the thread, and asks.
+
+use serde_json::{Map, Value};
+use uwf_agent_kit::Reply;
+use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
+use uwf_protocol::ids::Status;
+use uwf_protocol::permissions::{AskedPermission, PermissionOption};
+
+use super::client::Outcome;
+use crate::answer::render;
+use crate::shorten::shorten;
+
+/// How much of a call's input the question shows, in bytes.
+const INPUT_SHOWN: usize = 2000;
+
+/// Returns the reply of an agent: its answer, or the question at which it was stopped.
+pub(crate) fn reply(outcome: Outcome) -> Reply {
+    let text = match &outcome.asked {
+        None => outcome.text,
+        Some(asked) => suspension(asked, &outcome.text),
+    };
+    Reply {
+        text,
+        session_id: outcome.session_id,
+        model: outcome.model,
+        turns: outcome.turns,
+        usage: Some(outcome.usage),
+        refused: outcome.refused,
+        asked: outcome.asked,
+    }
+}
+
+/// Returns the answer that asks, with what the agent has said before.
+fn suspension(asked: &AskedPermission, said: &str) -> String {
+    let fields = [
+        (STATUS_FIELD, Status::SUSPEND.to_owned()),
+        (REASON_FIELD, question(asked)),
+    ];
+    let fields = fields.map(|(name, text)| (name.to_owned(), Value::from(text)));
+    render(&Map::from_iter(fields), said)
+}
+
+fn question(asked: &AskedPermission) -> String {
+    let kind = match asked.kind.as_str() {
+        "" => String::new(),
+        kind => format!(" ({kind})"),
+    };
+    // Some agents mark commands in their titles themselves.
+    let title = asked.title.trim_matches('`');
+    let mut text = format!("May this be done? `{title}`{kind}");
+    if !asked.input.is_empty() {
+        text += &format!(", with {}", shorten(&asked.input, INPUT_SHOWN));
+    }
+    text += "\n`-p yes` permits it once, and `-p no` refuses it.";
+    let others: Vec<String> = asked.options.iter().map(offered).collect();
+    if !others.is_empty() {
+        text += &format!(
+            " The agent offers these answers, too: {}.",
+            others.join(", ")
+        );
+    }
+    text + " Anything else refuses it, and is told to the agent."
+}
+
+fn offered(option: &PermissionOption) -> String {
+    let PermissionOption { id, name, .. } = option;
+    match id == name {
+        true => format!("`{id}`"),
+        false => format!("`{id}` ({name})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_says_what_is_asked_and_what_can_be_answered() {
+        let asked = AskedPermission {
+            title: "`rm -r out`".to_owned(),
+            kind: "execute".to_owned(),
+            input: r#"{"command":"rm -r out"}"#.to_owned(),
+            options: vec![PermissionOption {
+                id: "always".to_owned(),
+                name: "Always allow".to_owned(),
+                kind: "allow_always".to_owned(),
+            }],
+        };
+        assert_eq!(
+            question(&asked),
+            "May this be done? `rm -r out` (execute), with {\"command\":\"rm -r out\"}\n`-p yes` permits it once, and `-p no` \
+             refuses it. The agent offers these answers, too: `always` (Always allow). Anything else refuses it, and is told \
+             to the agent."
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! The acp agent: any program that speaks the Agent Client Protocol on its pipes.
+//!
+//! `uwf-acp [options] -- <program> <args…> <thread> <role>`.
+
+mod options;
+
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_storage::Env;
+use uwf_util::shell_words;
+
+use crate::acp::{self, AcpAgent, Decided, Failed};
+use crate::{call, signs};
+use options::Options;
+
+pub(crate) use options::OPTIONS;
+
+const LABEL: &str = "uwf-acp";
+
+pub(crate) const USAGE: &str = "uwf-acp [--model <model>] [--permissions deny|read-only|allow-edits|allow-once|allow-always] \
+    [--ask refuse|suspend] [--session-mode <mode>] [--timeout <duration>] [--idle-timeout <duration>] [--max-output <size>] \
+    -- <program> <args…> <thread> <role>";
+
+/// Serves one call.
+pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
+    let (own, call) = call::split(args)?;
+    let mut agent = Acp {
+        options: Options::parse(own).map_err(anyhow::Error::msg)?,
+        decided: Decided::default(),
+    };
+    Ok(uwf_agent_kit::serve(&mut agent, &call, env))
+}
+
+struct Acp {
+    options: Options,
+    decided: Decided,
+}
+
+impl Adapter for Acp {
+    fn label(&self) -> String {
+        LABEL.to_owned()
+    }
+
+    fn session_key(&self) -> String {
+        let Options { program, args, .. } = &self.options;
+        let words = std::iter::once(program).chain(args).map(String::as_str);
+        format!("{LABEL} {}", shell_words::join(words))
+    }
+
+    // An agent that cannot says so when a session is to go on. Then a new one starts.
+    fn can_resume(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        self.ask(task, task.session.as_deref(), &task.prompt)
+    }
+
+    fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
+        self.ask(task, Some(session), message)
+    }
+}
+
+impl Acp {
+    fn ask(
+        &mut self,
+        task: &Task,
+        session: Option<&str>,
+        prompt: &str,
+    ) -> Result<Reply, AdapterError> {
+        let options = &self.options;
+        let agent = AcpAgent {
+            label: LABEL,
+            program: &options.program,
+            args: &options.args,
+            install: "install it, or give its full path after `--` in the agent's `args`",
+            model: options.model.as_deref(),
+            timeout: options.timeout,
+            max_output: options.max_output,
+            rules: &options.rules,
+        };
+        let outcome = agent.ask(task, &mut self.decided, session, prompt);
+        outcome.map(acp::reply).map_err(explained)
+    }
+}
+
+/// Adds a hint and the class to the error of an exchange.
+fn explained(failed: Failed) -> AdapterError {
+    let read = |message: &str| (signs::class_in([message]), None);
+    failed.explained("log in with the agent's own program", read)
+}
