@@ -95,7 +95,7 @@ impl Tree {
         })
     }
 
-    /// Returns the threads of other families whose agents work in the tree.
+    /// Returns the threads of other families whose agents work in the tree, the oldest first.
     fn others(&self, who: Claimant) -> Result<Vec<ThreadId>, StorageError> {
         let mut others = Vec::new();
         for name in uwf_durable::names(&self.directory())? {
@@ -115,6 +115,8 @@ impl Tree {
                 others.push(thread);
             }
         }
+        // The order of names in a folder is the file system's own.
+        others.sort_unstable();
         Ok(others)
     }
 
