@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::processes::signal;
+use crate::processes::{kill_all_of, signal};
 use crate::world::{Run, World, wait_until};
 
 /// A planner that names files, and a role with a branch for each of them. `@` stands for more keys of that role.
@@ -135,6 +135,23 @@ fn a_branch_that_fails_for_good_makes_all_of_them_fail_when_the_others_are_done(
     assert_eq!(world.show(&thread)["result"], json!("1 of 3 failed"));
     let tries = ran(&world).iter().filter(|file| *file == "f1").count();
     assert_eq!((tries, ran(&world).len()), (3, 5));
+}
+
+#[test]
+fn a_branch_that_is_killed_with_its_engine_has_not_failed() {
+    let (world, thread) = world("max: 2", 2);
+    world.write("wait-f0", "");
+    world.write("wait-f1", "");
+    for times in 1..=4 {
+        let mut call = world.spawn(&["thread", "step", &thread]);
+        wait_until("both work", || ran(&world).len() == 2 * times);
+        kill_all_of(&world);
+        call.wait().unwrap();
+    }
+    std::fs::remove_file(world.project().join("wait-f0")).unwrap();
+    std::fs::remove_file(world.project().join("wait-f1")).unwrap();
+    let done = world.step(&thread).exits(0).json();
+    assert_eq!(done["result"], json!("2 reviewed, 0 failed"), "{done}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::world::wait_until;
+use crate::world::{World, wait_until};
 
 /// Tells whether a process with this number runs; one that ended and was not waited for does not.
 pub(crate) fn is_running(pid: impl Display) -> bool {
@@ -81,6 +81,14 @@ pub(crate) fn follow(run: &Path) -> Child {
         files.iter().all(|file| open.contains(file))
     });
     tail
+}
+
+/// Ends everything at once that works for a world: engines, agents, and what these have started.
+pub(crate) fn kill_all_of(world: &World) {
+    let root = format!("UWF_STORAGE_ROOT={}", world.root().display());
+    for process in with_variable(&root) {
+        kill_if_there(process.split(' ').next().unwrap());
+    }
 }
 
 /// Sends a signal, such as `TERM`, to the process with this number.

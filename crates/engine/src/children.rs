@@ -369,11 +369,14 @@ pub(crate) fn has_failed(site: &Site, work: Option<&Work>, child: &Child) -> boo
     failures(site, child.thread, *head) >= TRIES
 }
 
-/// Returns how often an active thread has failed at its head: its agents, or those of the thread that plays its next role.
+/// Returns how often an active thread has failed at its head: its agents, or those of the thread that plays its next role. An agent
+/// that was told to stop, or that was ended together with its engine, has not failed: a machine that restarts says nothing of it.
 fn failures(site: &Site, id: ThreadId, head: CasRef) -> usize {
     let attempts = site.root.run(id).ledger.attempts().into_iter();
-    let failed = attempts
-        .filter(|attempt| attempt.at() == head && attempt.class != Some(FailureClass::Cancelled));
+    let failed = attempts.filter(|attempt| {
+        let was_stopped = attempt.end_unseen || attempt.class == Some(FailureClass::Cancelled);
+        attempt.at() == head && !was_stopped
+    });
     failed.count() + failures_below(site, id, head).unwrap_or_default()
 }
 
