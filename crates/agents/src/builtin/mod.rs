@@ -127,7 +127,7 @@ impl Builtin<'_> {
             None => self.client.insert(connect(&self.root, self.env, options)?),
         };
         let deadline = options.timeout.map(|timeout| self.started + timeout);
-        let workspace = Workspace::open(&task.cwd, options.reach, self.root.path())
+        let workspace = Workspace::open(&task.cwd, options.reach, &self.root)
             .map_err(AdapterError::not_started)?;
         let variables = Variables {
             secret: secrets(&self.root, config),

@@ -319,12 +319,15 @@ mod tests {
 
     use tempfile::TempDir;
 
+    use uwf_storage::Root;
+
     use super::super::workspace::Reach;
     use super::*;
 
     fn workspace() -> (TempDir, Workspace) {
         let dir = TempDir::new().unwrap();
-        let workspace = Workspace::open(dir.path(), Reach::Inside, &dir.path().join("x")).unwrap();
+        let workspace =
+            Workspace::open(dir.path(), Reach::Inside, &Root::at(dir.path().join("x"))).unwrap();
         (dir, workspace)
     }
 

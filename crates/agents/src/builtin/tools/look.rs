@@ -329,6 +329,8 @@ mod tests {
 
     use tempfile::TempDir;
 
+    use uwf_storage::Root;
+
     use super::super::workspace::Reach;
     use super::*;
 
@@ -353,7 +355,11 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         symlink("/etc", dir.path().join("link")).unwrap();
-        let workspace = Workspace::open(dir.path(), Reach::Inside, &dir.path().join("root"));
+        let workspace = Workspace::open(
+            dir.path(),
+            Reach::Inside,
+            &Root::at(dir.path().join("root")),
+        );
         (dir, workspace.unwrap())
     }
 

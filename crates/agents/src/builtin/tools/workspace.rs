@@ -12,6 +12,7 @@ use rustix::fs::{
     statat,
 };
 use rustix::io::Errno;
+use uwf_storage::Root;
 
 /// How often to resolve a path again when a rename interferes.
 const TRIES: u32 = 64;
@@ -35,6 +36,8 @@ pub(in crate::builtin) struct Workspace {
     path: PathBuf,
     /// A folder that tools never access: the storage root, with its keys and its state.
     closed: Option<PathBuf>,
+    /// What is open of it all the same: the worktree in which the folder lies, if worktrees are kept there.
+    own_tree: Option<PathBuf>,
     resolver: Resolver,
 }
 
@@ -50,12 +53,8 @@ enum Resolver {
 }
 
 impl Workspace {
-    /// Opens the folder.
-    pub(in crate::builtin) fn open(
-        path: &Path,
-        reach: Reach,
-        closed: &Path,
-    ) -> Result<Self, String> {
+    /// Opens the folder. The root stays closed, but for the worktree of the step.
+    pub(in crate::builtin) fn open(path: &Path, reach: Reach, root: &Root) -> Result<Self, String> {
         let problem = |error: &dyn std::fmt::Display| {
             format!(
                 "the working directory `{}` cannot be used: {error}",
@@ -71,10 +70,12 @@ impl Workspace {
                 Err(_) => Resolver::Steps,
             },
         };
+        let path = path.canonicalize().map_err(|error| problem(&error))?;
         Ok(Self {
             folder,
-            path: path.canonicalize().map_err(|error| problem(&error))?,
-            closed: closed.canonicalize().ok(),
+            own_tree: tree_among(&root.worktrees_dir(), &path),
+            path,
+            closed: root.path().canonicalize().ok(),
             resolver,
         })
     }
@@ -236,13 +237,26 @@ impl Workspace {
 
     /// Refuses a file in the closed folder, by its real path.
     fn keep_closed(&self, file: &OwnedFd, path: &str) -> Result<(), String> {
-        match (place_of(file), &self.closed) {
-            (Some(place), Some(closed)) if place.starts_with(closed) => Err(format!(
-                "`{path}` belongs to the storage of this program, which tools do not touch"
-            )),
+        let lies_in = |place: &Path, folder: &Option<PathBuf>| {
+            let folder = folder.as_ref();
+            folder.is_some_and(|folder| place.starts_with(folder))
+        };
+        match place_of(file) {
+            Some(place) if lies_in(&place, &self.closed) && !lies_in(&place, &self.own_tree) => {
+                Err(format!(
+                    "`{path}` belongs to the storage of this program, which tools do not touch"
+                ))
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// Returns which of the folders below `trees` a place lies in.
+fn tree_among(trees: &Path, place: &Path) -> Option<PathBuf> {
+    let trees = trees.canonicalize().ok()?;
+    let tree = place.strip_prefix(&trees).ok()?.components().next()?;
+    Some(trees.join(tree))
 }
 
 /// Returns the real path of an open file or folder.

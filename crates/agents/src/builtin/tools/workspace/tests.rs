@@ -32,9 +32,13 @@ impl Folders {
         self.dir.path().join(name)
     }
 
+    fn root(&self, name: &str) -> Root {
+        Root::at(self.path(name))
+    }
+
     fn workspace(&self, resolver: Resolver) -> Workspace {
         let mut workspace =
-            Workspace::open(&self.path("in"), Reach::Inside, &self.path("in/root")).unwrap();
+            Workspace::open(&self.path("in"), Reach::Inside, &self.root("in/root")).unwrap();
         workspace.resolver = resolver;
         workspace
     }
@@ -67,7 +71,7 @@ fn text(mut file: File) -> String {
 fn this_kernel_confines_by_itself() {
     let folders = Folders::new();
     let workspace =
-        Workspace::open(&folders.path("in"), Reach::Inside, &folders.path("x")).unwrap();
+        Workspace::open(&folders.path("in"), Reach::Inside, &folders.root("x")).unwrap();
     assert_eq!(workspace.resolver, Resolver::Beneath);
 }
 
@@ -176,10 +180,32 @@ fn the_storage_root_is_closed_by_whatever_name() {
 }
 
 #[test]
+fn of_the_storage_root_the_steps_own_worktree_is_open() {
+    let folders = Folders::new();
+    for tree in ["mine/sub", "other"] {
+        let tree = folders.path("in/root/worktrees").join(tree);
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("file"), "text").unwrap();
+    }
+    let sub = folders.path("in/root/worktrees/mine/sub");
+    let root = folders.root("in/root");
+    let own = Workspace::open(&sub, Reach::Inside, &root).unwrap();
+    assert_eq!(text(own.read("file").unwrap()), "text");
+    own.write("a/new").unwrap();
+    own.folder(".").unwrap();
+    let free = Workspace::open(&sub, Reach::Everywhere, &root).unwrap();
+    free.write("../new").unwrap();
+    for path in ["../../other/file", "../../other.json", "../../../.env"] {
+        let refused = free.write(path).unwrap_err();
+        assert!(refused.contains("storage"), "{path}: {refused}");
+    }
+}
+
+#[test]
 fn outside_is_open_only_to_who_may_leave() {
     let folders = Folders::new();
     let secret = folders.path("out/secret");
-    let free = Workspace::open(&folders.path("in"), Reach::Everywhere, &folders.path("x")).unwrap();
+    let free = Workspace::open(&folders.path("in"), Reach::Everywhere, &folders.root("x")).unwrap();
     assert_eq!(
         text(free.read(secret.to_str().unwrap()).unwrap()),
         "outside"
