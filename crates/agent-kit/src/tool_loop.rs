@@ -16,6 +16,9 @@ use crate::llm::{
 /// How much of an answer without a result an error quotes, in characters.
 const EXCERPT: usize = 200;
 
+/// What the model is told of the call that submitted its result.
+const SUBMITTED: &str = "submitted";
+
 /// What a model may call.
 pub trait Toolbox {
     /// Returns the tools.
@@ -364,7 +367,14 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         for call in calls {
             let text = if call.name == self.finish.name {
                 match self.submitted(&call.arguments) {
-                    Ok(value) => return Round::Done(LoopResult::Data(value)),
+                    Ok(value) => {
+                        // In no turn: it is there for a conversation that goes on after the result.
+                        messages.push(Message::Tool {
+                            call_id: call.id.clone(),
+                            text: SUBMITTED.to_owned(),
+                        });
+                        return Round::Done(LoopResult::Data(value));
+                    }
                     Err(problem) => {
                         let text = format!("error: {problem}");
                         round = Round::Refused(problem);
