@@ -87,6 +87,7 @@ mod naming;
 mod orchestrate;
 mod orchestrate_validate;
 mod orphans;
+mod overnight;
 mod overview;
 mod pagers;
 mod pages;

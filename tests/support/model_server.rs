@@ -1,7 +1,7 @@
 //! A model's server on this machine that answers from a script and remembers what it was asked. Included by
 //! every test crate that needs one.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -147,19 +147,36 @@ pub(crate) struct ModelServer {
 }
 
 struct Shared {
-    script: Mutex<Vec<Scripted>>,
+    script: Script,
     requests: Mutex<Vec<Request>>,
     is_over: AtomicBool,
+}
+
+/// What chooses the answers.
+enum Script {
+    /// One after the other.
+    InOrder(Mutex<Vec<Scripted>>),
+    /// By what is asked.
+    By(Box<dyn Fn(&Request) -> Scripted + Send + Sync>),
 }
 
 impl ModelServer {
     /// Starts a server that answers each request with the next of a script; the last one repeats.
     pub(crate) fn start(script: Vec<Scripted>) -> Self {
         assert!(!script.is_empty(), "a script has a last answer");
+        Self::serving(Script::InOrder(Mutex::new(script)))
+    }
+
+    /// Starts a server that chooses each answer by the request. It cannot reset connections.
+    pub(crate) fn answering(by: impl Fn(&Request) -> Scripted + Send + Sync + 'static) -> Self {
+        Self::serving(Script::By(Box::new(by)))
+    }
+
+    fn serving(script: Script) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
-            script: Mutex::new(script),
+            script,
             requests: Mutex::new(Vec::new()),
             is_over: AtomicBool::new(false),
         });
@@ -211,16 +228,16 @@ impl Drop for ModelServer {
 impl Shared {
     fn serve(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let mut reader = BufReader::new(stream.try_clone()?);
-        if matches!(self.script.lock().unwrap().first(), Some(Scripted::Reset)) {
-            self.next();
+        if self.script.resets() {
             // What was sent and is not read makes the kernel reset the connection when it is closed.
             let mut byte = [0];
             stream.peek(&mut byte)?;
             return Ok(());
         }
         let request = read_request(&mut reader)?;
+        let next = self.script.next(&request);
         self.requests.lock().unwrap().push(request);
-        match self.next() {
+        match next {
             Scripted::Answer {
                 status,
                 headers,
@@ -255,19 +272,41 @@ impl Shared {
         }
     }
 
-    /// Returns the next of the script; the last one stays.
-    fn next(&self) -> Scripted {
-        let mut script = self.script.lock().unwrap();
-        match script.len() {
-            1 => script[0].clone(),
-            _ => script.remove(0),
-        }
-    }
-
     fn wait(&self) {
         while !self.is_over.load(Ordering::SeqCst) {
             thread::sleep(Duration::from_millis(10));
         }
+    }
+}
+
+impl Script {
+    /// Returns what the next request gets.
+    fn next(&self, request: &Request) -> Scripted {
+        match self {
+            Self::InOrder(script) => taken(&mut script.lock().unwrap()),
+            Self::By(by) => by(request),
+        }
+    }
+
+    /// Tells whether the next connection is reset, and takes that from the script.
+    fn resets(&self) -> bool {
+        let Self::InOrder(script) = self else {
+            return false;
+        };
+        let mut script = script.lock().unwrap();
+        let resets = matches!(script.first(), Some(Scripted::Reset));
+        if resets {
+            taken(&mut script);
+        }
+        resets
+    }
+}
+
+/// Takes the next of a script; the last one stays.
+fn taken(script: &mut Vec<Scripted>) -> Scripted {
+    match script.len() {
+        1 => script[0].clone(),
+        _ => script.remove(0),
     }
 }
 
@@ -282,7 +321,10 @@ fn read_request(reader: &mut impl BufRead) -> std::io::Result<Request> {
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line)?;
+        if reader.read_line(&mut line)? == 0 {
+            // Whoever asked was killed.
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
         let Some((name, value)) = line.trim_end().split_once(':') else {
             break;
         };

@@ -13,7 +13,7 @@ mod pipelines_left;
 mod pipelines_soak;
 pub(crate) mod reader;
 mod registry;
-mod soak;
+pub(crate) mod soak;
 mod survivors;
 pub(crate) mod sweep;
 pub(crate) mod tracer;

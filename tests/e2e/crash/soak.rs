@@ -19,14 +19,14 @@ const AGENT: &str = " agent mock ";
 const SOAK: usize = 150;
 
 /// Numbers as if by chance.
-pub(super) struct Chance {
+pub(crate) struct Chance {
     seed: u64,
     state: u64,
 }
 
 impl Chance {
     /// Returns a number below the limit.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
@@ -47,7 +47,7 @@ impl Drop for Chance {
 }
 
 /// Returns how many worlds are tried, and what chance says about them.
-pub(super) fn soak() -> (usize, Chance) {
+pub(crate) fn soak() -> (usize, Chance) {
     let asked = std::env::var("UWF_SOAK").ok();
     let asked = asked.map(|value| value.parse::<u64>().unwrap());
     let now = || SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos();

@@ -123,7 +123,9 @@ echo \"$first $second $lives $third $(echo $(cat ran))\"; cat said";
     assert!(said.contains("No space left on device"), "{said}");
     let left = fs::read_to_string(world.project().join("left.json")).unwrap();
     let left: Value = serde_json::from_str(&left).unwrap();
-    assert_eq!(left["status"], "running", "{left}");
+    // A picture that did not fit on the disk is the one before.
+    let status = left["status"].as_str().unwrap();
+    assert!(matches!(status, "running" | "interrupted"), "{left}");
 }
 
 #[test]

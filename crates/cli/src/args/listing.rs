@@ -29,7 +29,7 @@ pub(crate) struct ListArgs {
 /// The options that choose threads.
 #[derive(Debug, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, paused, corrupt, completed, cancelled
+    /// Only these: a comma list of active (idle and running), idle, running, waiting, suspended, blocked, failed, paused, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]
     pub(crate) status: Option<String>,
     /// Only threads started after this time: 7d, 12h, 30m, or a date

@@ -29,12 +29,15 @@ const SUSPECT_ENDS: [&str; 5] = ["_PASS", "_PAT", "_PW", "_PWD", "_DSN"];
 const NO_SECRET: &str = "AUTHOR";
 /// First characters of values that may be secrets, beside the keys of models and of code hosts.
 const SUSPECT_BEGINNINGS: [&str; 5] = ["sk_", "xox", "AKIA", "eyJhbGci", "-----BEGIN"];
-/// Our own variables that commands get, to look things up in their thread.
-const OF_THE_THREAD: [&str; 4] = [
+/// Our own variables that commands get: to look things up in their thread, to know its branch, and to leave artefacts.
+const OF_THE_THREAD: [&str; 7] = [
     "UWF_STORAGE_ROOT",
     "UWF_FORMAT",
     "UWF_THREAD_ID",
     "UWF_ROLE",
+    "UWF_BRANCH",
+    "UWF_BRANCH_BASE",
+    "UWF_ARTIFACTS",
 ];
 
 /// The user's settings about variables.
@@ -113,6 +116,9 @@ mod tests {
             "OCAS_DIR",
             "UWF_STORAGE_ROOT",
             "UWF_THREAD_ID",
+            "UWF_BRANCH",
+            "UWF_BRANCH_BASE",
+            "UWF_ARTIFACTS",
         ] {
             assert!(passes(name, "/a:/b"), "{name}");
         }
