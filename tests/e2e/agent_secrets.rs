@@ -110,6 +110,28 @@ fn a_declared_secret_is_in_no_file_and_on_no_terminal() {
 }
 
 #[test]
+fn a_secret_of_several_lines_is_masked_where_its_lines_are_indented() {
+    let world = world_with(
+        "printf -- '---\\nnote: |\\n'; printf '%s\\n' \"$TOKEN\" | sed 's/^/  /'; echo ---",
+    );
+    let line = "MIIEabcdefghijklmnop";
+    let dotenv = format!("TOKEN=\"-----BEGIN KEY-----\n{line}\n-----END KEY-----\"\n");
+    secrets(&world, &dotenv, "[\"TOKEN\"]");
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let read = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
+    assert!(read.contains("-----BEGIN KEY-----\n  ***\n"), "{read}");
+    let found = Command::new("grep")
+        .arg("-rl")
+        .arg(line)
+        .arg(world.root())
+        .output()
+        .unwrap();
+    let files = String::from_utf8(found.stdout).unwrap();
+    assert_eq!(files.trim(), world.root().join(".env").to_str().unwrap());
+}
+
+#[test]
 fn what_is_shown_of_a_running_agent_has_no_secret() {
     let world = world_with(&format!(
         "{TELLS_ALL}\ntouch told; while [ ! -e go ]; do sleep 0.1; done\nprintf -- '---\\nnote: n\\n---\\n'"

@@ -323,6 +323,48 @@ mod tests {
     }
 
     #[test]
+    fn the_lines_of_a_secret_are_masked_each_by_itself() {
+        let key = "-----BEGIN KEY-----\nMIIEabcdefghijklmnop\nQRSTUVWXYZ0123456789\nab==\n-----END KEY-----";
+        let masks = masks(&[key]);
+        let check = |text: &str, expected: &str| assert_eq!(masks.text(text), expected);
+        check(key, STARS);
+        check(
+            "text: |\n  -----BEGIN KEY-----\n  MIIEabcdefghijklmnop\n  QRSTUVWXYZ0123456789\n",
+            "text: |\n  -----BEGIN KEY-----\n  ***\n  ***\n",
+        );
+        check("> QRSTUVWXYZ0123456789\r\n", "> ***\r\n");
+        check("-----BEGIN KEY-----", "-----BEGIN KEY-----");
+        check("ab==", "ab==");
+    }
+
+    #[test]
+    fn what_programs_make_of_a_secret_of_several_lines_is_masked() {
+        let masks = masks(&["one\ntwo\nthree \"3\"\n"]);
+        for printed in [
+            "one\ntwo\nthree \"3\"",
+            "one\r\ntwo\r\nthree \"3\"",
+            r#"one\ntwo\nthree \"3\""#,
+            r#"one\r\ntwo\r\nthree \"3\""#,
+            r#"one\\ntwo\\nthree \\\"3\\\""#,
+        ] {
+            assert_eq!(masks.text(&format!("[{printed}]")), "[***]", "{printed}");
+        }
+    }
+
+    #[test]
+    fn the_forms_of_pages_are_masked() {
+        let masks = masks(&["a<b>&\"c'd"]);
+        for page in [
+            "a&lt;b&gt;&amp;\"c'd",
+            "a&lt;b&gt;&amp;&quot;c'd",
+            "a&lt;b&gt;&amp;&quot;c&#39;d",
+            "a&lt;b&gt;&amp;&quot;c&#x27;d",
+        ] {
+            assert_eq!(masks.text(page), STARS, "{page}");
+        }
+    }
+
+    #[test]
     fn base64_is_found_wherever_the_secret_stands_in_it() {
         let masks = masks(&["s3cr3tvalue"]);
         for (encoded, expected) in [

@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurpose, STANDARD, URL_SAFE};
 use serde_json::Value;
 
+use super::MIN_BYTES;
+
 /// How many characters of base64 must belong to the secret alone, so that finding them is no chance.
 const MIN_BASE64_CHARS: usize = 4;
 
@@ -17,14 +19,46 @@ const LINE_ENDS: [&str; 3] = ["\n", "\r\n", "\\n"];
 /// is a form of its own.
 const MAX_WRAPPED: usize = 4096;
 
-/// Returns all forms of a secret. Some may be the same.
+/// How long a line of a secret must be to be a secret by itself, in bytes.
+const MIN_LINE: usize = 12;
+
+/// What the first and the last line of a key in PEM begin with. They are no secret.
+const PEM_BORDER: &[u8] = b"-----";
+
+/// Returns all forms of a secret: as it is, without the blanks around it, with the ends of lines of Windows, and of its lines if it has
+/// several, because programs trim, indent and quote what they print. Some may be the same.
 pub(super) fn of(secret: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms = vec![secret.to_vec()];
+    let trimmed = secret.trim_ascii();
+    let lines: Vec<&[u8]> = trimmed
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii_end)
+        .collect();
+    let mut forms = of_whole(secret);
+    if trimmed != secret && trimmed.len() >= MIN_BYTES {
+        forms.extend(of_whole(trimmed));
+    }
+    if lines.len() > 1 {
+        forms.extend(of_whole(&lines.join(&b"\r\n"[..])));
+        let is_secret = |line: &&[u8]| line.len() >= MIN_LINE && !line.starts_with(PEM_BORDER);
+        let lines = lines.into_iter().map(<[u8]>::trim_ascii);
+        forms.extend(lines.filter(is_secret).flat_map(of_line));
+    }
+    forms
+}
+
+fn of_whole(secret: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = of_line(secret);
     forms.extend(base64_forms(secret).map(String::into_bytes));
     forms.extend(wrapped_forms(secret).map(String::into_bytes));
-    forms.extend(url_forms(secret).map(String::into_bytes));
-    if let Ok(text) = std::str::from_utf8(secret) {
+    forms
+}
+
+fn of_line(line: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = vec![line.to_vec()];
+    forms.extend(url_forms(line).map(String::into_bytes));
+    if let Ok(text) = std::str::from_utf8(line) {
         forms.extend(json_forms(text).map(String::into_bytes));
+        forms.extend(html_forms(text).map(String::into_bytes));
     }
     forms
 }
@@ -116,19 +150,40 @@ fn url_form(secret: &[u8], left: &[u8], digits: &str, blank: &str) -> String {
     encoded
 }
 
-/// Returns the forms within a string of JSON: with and without escaped slashes, with the characters of HTML escaped, and as
-/// ASCII only.
+/// Returns the forms within a string of JSON: with and without escaped slashes, with the characters of HTML escaped, as
+/// ASCII only, and within JSON that is itself a string of JSON.
 fn json_forms(secret: &str) -> impl Iterator<Item = String> {
-    let quoted = Value::from(secret).to_string();
-    let escaped = quoted[1..quoted.len() - 1].to_owned();
+    let escaped = escaped(secret);
     let slashes = escaped.replace('/', "\\/");
-    [escaped, slashes].into_iter().flat_map(|form| {
-        let no_html = |c: char| matches!(c, '<' | '>' | '&');
-        let html = units(&form, no_html, false);
-        let ascii = [false, true].map(|large| units(&form, |c| !c.is_ascii(), large));
-        let both = [false, true].map(|large| units(&form, |c| no_html(c) || !c.is_ascii(), large));
-        [form, html].into_iter().chain(ascii).chain(both)
-    })
+    let twice = [self::escaped(&escaped), self::escaped(&slashes)];
+    [escaped, slashes]
+        .into_iter()
+        .chain(twice)
+        .flat_map(|form| {
+            let no_html = |c: char| matches!(c, '<' | '>' | '&');
+            let html = units(&form, no_html, false);
+            let ascii = [false, true].map(|large| units(&form, |c| !c.is_ascii(), large));
+            let both =
+                [false, true].map(|large| units(&form, |c| no_html(c) || !c.is_ascii(), large));
+            [form, html].into_iter().chain(ascii).chain(both)
+        })
+}
+
+/// Returns a text as it stands within a string of JSON.
+fn escaped(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Returns the forms within a page of HTML, with each of the ways to write an apostrophe.
+fn html_forms(secret: &str) -> impl Iterator<Item = String> {
+    let escaped = secret
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let quoted = escaped.replace('"', "&quot;");
+    let apostrophes = ["&#39;", "&#x27;", "&apos;"].map(|written| quoted.replace('\'', written));
+    [escaped, quoted].into_iter().chain(apostrophes)
 }
 
 /// Returns a text with some characters as the units of UTF-16 that JSON writes, with large or small digits.
