@@ -101,6 +101,9 @@ impl AskedPermission {
     }
 }
 
+/// The kind of an answer that permits one call.
+pub const ALLOW_ONCE: &str = "allow_once";
+
 /// An answer to a request for permission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionOption {
@@ -140,16 +143,27 @@ impl AskedPermission {
         let is_same = self.kind == other.kind && self.input == other.input;
         is_same && (!self.input.is_empty() || self.title == other.title)
     }
+
+    /// Tells whether the agent offers to permit just this call.
+    #[must_use]
+    pub fn may_be_permitted_once(&self) -> bool {
+        let mut options = self.options.iter();
+        options.any(|option| option.kind == ALLOW_ONCE)
+    }
 }
 
 impl DecidedPermission {
-    /// Reads what the person said. Everything that is neither a yes nor an offered answer refuses the call.
+    /// Reads what the person said. Everything that is neither a yes nor an offered answer refuses the call. `yes` and `no` mean
+    /// what they say, whatever the agent calls its answers.
     #[must_use]
     pub fn decision(&self) -> Decision<'_> {
         let said = self.answer.trim();
         let is_said = |text: &str| said.eq_ignore_ascii_case(text);
-        if is_said("yes") {
+        if is_said("yes") && self.asked.may_be_permitted_once() {
             return Decision::Once;
+        }
+        if is_said("yes") || is_said("no") {
+            return Decision::Refused;
         }
         let mut options = self.asked.options.iter();
         let chosen = options.find(|option| is_said(&option.id) || is_said(&option.name));
@@ -225,6 +239,8 @@ mod tests {
             options: vec![
                 option("o1", "Always allow", "allow_always"),
                 option("o2", "Reject", "reject_once"),
+                option("o3", "Allow", ALLOW_ONCE),
+                option("no", "yes", "allow_always"),
             ],
         }
     }
@@ -247,6 +263,16 @@ mod tests {
         ] {
             assert_eq!(decided(answer).permits(), permits, "{answer}");
         }
+        let mut decided = decided("yes");
+        assert_eq!(decided.decision(), Decision::Once);
+        decided
+            .asked
+            .options
+            .retain(|option| option.kind != ALLOW_ONCE);
+        assert!(
+            !decided.permits(),
+            "what is permitted for good was not asked for"
+        );
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Answers requests for permission by a policy, and never by the order of the offered options.
 
 use serde_json::{Value, json};
-use uwf_protocol::permissions::{self, AskedPermission, DecidedPermission, PermissionOption};
+use uwf_protocol::permissions::{
+    self, ALLOW_ONCE, AskedPermission, DecidedPermission, PermissionOption,
+};
 use uwf_util::suggest;
 
 use super::transcript::Announced;
@@ -170,7 +172,7 @@ pub(super) fn decide(policy: Policy, asked: &AskedPermission) -> Decision {
 pub(super) fn decide_as_said(decided: &DecidedPermission, asked: &AskedPermission) -> Decision {
     let by = "by a person";
     match decided.decision() {
-        permissions::Decision::Once => answered(asked, &["allow_once"], by),
+        permissions::Decision::Once => answered(asked, &[ALLOW_ONCE], by),
         permissions::Decision::Refused => answered(asked, REJECT, by),
         permissions::Decision::Option(chosen) => {
             let kind = [chosen.kind.as_str()];

@@ -51,7 +51,12 @@ fn question(asked: &AskedPermission) -> String {
     if !asked.input.is_empty() {
         text += &format!(", with {}", shorten(&asked.input, INPUT_SHOWN));
     }
-    text += "\n`-p yes` permits it once, and `-p no` refuses it.";
+    text += match asked.may_be_permitted_once() {
+        true => "\n`-p yes` permits it once, and `-p no` refuses it.",
+        false => {
+            "\n`-p no` refuses it. The agent does not offer to permit it once, so `-p yes` refuses it, too."
+        }
+    };
     let others: Vec<String> = asked.options.iter().map(offered).collect();
     if !others.is_empty() {
         text += &format!(
@@ -74,23 +79,34 @@ fn offered(option: &PermissionOption) -> String {
 mod tests {
     use super::*;
 
+    fn option(id: &str, name: &str, kind: &str) -> PermissionOption {
+        let [id, name, kind] = [id, name, kind].map(str::to_owned);
+        PermissionOption { id, name, kind }
+    }
+
     #[test]
     fn the_question_says_what_is_asked_and_what_can_be_answered() {
-        let asked = AskedPermission {
+        let mut asked = AskedPermission {
             title: "`rm -r out`".to_owned(),
             kind: "execute".to_owned(),
             input: r#"{"command":"rm -r out"}"#.to_owned(),
-            options: vec![PermissionOption {
-                id: "always".to_owned(),
-                name: "Always allow".to_owned(),
-                kind: "allow_always".to_owned(),
-            }],
+            options: vec![option("always", "Always allow", "allow_always")],
         };
+        let begin = "May this be done? `rm -r out` (execute), with {\"command\":\"rm -r out\"}\n";
+        let offers = " The agent offers these answers, too: `always` (Always allow)";
+        let end = ". Anything else refuses it, and is told to the agent.";
         assert_eq!(
             question(&asked),
-            "May this be done? `rm -r out` (execute), with {\"command\":\"rm -r out\"}\n`-p yes` permits it once, and `-p no` \
-             refuses it. The agent offers these answers, too: `always` (Always allow). Anything else refuses it, and is told \
-             to the agent."
+            format!(
+                "{begin}`-p no` refuses it. The agent does not offer to permit it once, so `-p yes` refuses it, too.{offers}{end}"
+            )
+        );
+        asked.options.push(option("once", "once", "allow_once"));
+        assert_eq!(
+            question(&asked),
+            format!(
+                "{begin}`-p yes` permits it once, and `-p no` refuses it.{offers}, `once`{end}"
+            )
         );
     }
 }
