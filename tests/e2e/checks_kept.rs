@@ -98,6 +98,42 @@ fn engine_and_agent_die_during_a_check_and_the_answer_is_used() {
 }
 
 #[test]
+fn an_answer_whose_checks_never_end_is_dropped_by_the_fallback() {
+    let (world, thread) = gated("");
+    for (key, value) in [
+        ("agents.default.timeout", "2s"),
+        ("agents.default.retry.max", "1"),
+        ("agents.default.retry.backoff", "1ms"),
+        ("agents.default.retry.on", r#"["timeout"]"#),
+        ("agents.default.fallback", r#"["other"]"#),
+        ("agents.other.command", "uwf-command"),
+        ("agents.other.args", r#"["--", "sh", "other.sh"]"#),
+    ] {
+        world.configure(key, value);
+    }
+    world.write(
+        "other.sh",
+        "touch go; printf -- '---\\nnote: other\\n---\\n'",
+    );
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(
+        steps["steps"][1]["output"]["note"],
+        json!("other"),
+        "{steps}"
+    );
+    assert_eq!(
+        ran(&world).len(),
+        3,
+        "twice for the first answer, once for that of the fallback"
+    );
+    let first = asked(&world)
+        .into_iter()
+        .filter(|asked| asked.contains("You write."));
+    assert_eq!(first.count(), 1, "the agent was asked once");
+}
+
+#[test]
 fn a_step_that_is_told_to_stop_during_a_check_keeps_its_answer() {
     let (world, thread) = gated("");
     let engine = world.spawn(&["thread", "step", &thread]);

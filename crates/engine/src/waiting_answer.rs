@@ -46,8 +46,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) config: &'a Config,
     /// What a person says with `-p`.
     pub(crate) words: Option<&'a str>,
-    /// What the command line chose for the agent.
-    pub(crate) choice: &'a AgentChoice,
+    /// What the command line chose for the agent; or each agent that the config tries, if it chose none. These may drop the answers
+    /// of each other: an agent is followed by its fallback when it has no attempts left.
+    pub(crate) choices: &'a [AgentChoice],
 }
 
 /// The attempt whose program answered.
@@ -128,19 +129,21 @@ impl WaitingAnswer {
         }
     }
 
-    /// Tells whether this is an answer of the agent that a call chooses. An agent that is not on record or cannot be found
+    /// Tells whether this is an answer of an agent that a call chooses. An agent that is not on record or cannot be found
     /// counts as the same: the call cannot drop the answer by its choice.
     fn is_of(&self, thread: &Thread, asked: &Asked<'_>) -> bool {
-        let name = thread.program.name();
-        let planned = planned_for(asked.config, asked.choice, name, &self.role);
-        let Some((chosen, planned)) = self.chosen.as_ref().zip(planned) else {
+        let Some(chosen) = &self.chosen else {
             return true;
         };
         let answered = PlannedAgent {
             command: chosen.command.clone(),
             permissions: chosen.permissions,
         };
-        answered == planned
+        let name = thread.program.name();
+        asked.choices.iter().any(|choice| {
+            let planned = planned_for(asked.config, choice, name, &self.role);
+            planned.is_none_or(|planned| planned == answered)
+        })
     }
 }
 

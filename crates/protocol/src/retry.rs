@@ -85,6 +85,13 @@ pub fn next_try(
     }
 }
 
+/// Returns the aliases of the agents that may be tried if the role gets the first one: itself, and its fallbacks.
+#[must_use]
+pub fn tried_agents<'a>(config: &'a Config, first: &'a str) -> Vec<&'a str> {
+    let candidates = candidates(config, first).into_iter();
+    candidates.map(|one| one.agent).collect()
+}
+
 /// Tells whether an attempt counts: it was an ordinary one, and failed by itself.
 fn counts(attempt: &Attempt) -> bool {
     let is_chosen = attempt

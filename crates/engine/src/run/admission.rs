@@ -6,10 +6,10 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Reached, Rules, Setting, Used};
-use uwf_protocol::retry::{NextTry, When};
+use uwf_protocol::retry::{NextTry, When, tried_agents};
 use uwf_storage::RunDir;
 
-use crate::agent_choice::AgentChoice;
+use crate::agent_choice::{AgentChoice, alias_for};
 use crate::children::redone::used_since;
 use crate::children::used::{Sums, used_in_progress};
 use crate::limits::{LimitedThread, reached_by};
@@ -80,15 +80,23 @@ pub(crate) fn admit(
     let next = is_ordinary.then(|| of_role(site, &config, name, place, &run.ledger));
     let next = next.flatten();
     if options.session == Session::Known {
-        let of_plan = next.as_ref().map(|next| next.agent.clone());
-        let choice = AgentChoice {
-            agent: options.choice.agent.clone().or(of_plan),
-            permissions: options.choice.permissions,
+        let choices = match is_ordinary
+            .then(|| alias_for(&config, name, role))
+            .flatten()
+        {
+            None => vec![options.choice.clone()],
+            Some(first) => tried_agents(&config, first)
+                .into_iter()
+                .map(|alias| AgentChoice {
+                    agent: Some(alias.to_owned()),
+                    permissions: options.choice.permissions,
+                })
+                .collect(),
         };
         let asked = Asked {
             config: &config,
             words: verb.message(),
-            choice: &choice,
+            choices: &choices,
         };
         waiting_answer::refuse_to_drop_an_answer(run, thread, &asked)?;
     }
