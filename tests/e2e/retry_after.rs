@@ -43,6 +43,36 @@ fn a_model_that_is_busy_says_when_to_come_again() {
 }
 
 #[test]
+fn a_model_that_refused_has_cost_nothing_and_no_limit_of_cost_stops_the_next_attempt() {
+    let busy = Scripted::body(429, "slow down").header("Retry-After", "0");
+    let mut script = vec![busy; 4];
+    script.push(Scripted::says("---\nnote: n\n---\n"));
+    let server = ModelServer::start(script);
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.model("m", &server.base_url());
+    for (key, value) in [
+        ("defaultModel", "m"),
+        ("limits.maxCostUsd", "5"),
+        ("agents.default.retry.max", "1"),
+        ("agents.default.retry.backoff", "1ms"),
+    ] {
+        world.configure(key, value);
+    }
+    world.agent("uwf-llm", &[]);
+    let thread = world.start("one");
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    let refused = &attempts_of(&world, &thread)[0];
+    assert_eq!(refused["usage"]["costUsd"], json!(0.0), "{refused}");
+}
+
+/// Returns the attempts at a thread that has ended.
+fn attempts_of(world: &World, thread: &str) -> Vec<serde_json::Value> {
+    let steps = world.uwf(&["thread", "steps", thread]).exits(0).json();
+    steps["attempts"].as_array().unwrap().clone()
+}
+
+#[test]
 fn limits_of_accounts_that_tools_tell_of_are_waited_for() {
     let world = World::new();
     world.put(ONE_STEP);

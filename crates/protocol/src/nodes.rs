@@ -175,6 +175,18 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Returns the usage of calls that were refused: nothing, and that is known.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self {
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            turns: Some(0),
+            cost_usd: Some(0.0),
+            ..Self::default()
+        }
+    }
+
     /// Returns how the cost is known.
     #[must_use]
     pub fn cost_kind(&self) -> CostKind {

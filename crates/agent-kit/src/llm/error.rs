@@ -202,6 +202,26 @@ impl LlmError {
         }
     }
 
+    /// Tells whether the call used up nothing for certain: it was refused, or never arrived.
+    #[must_use]
+    pub fn used_nothing(&self) -> bool {
+        match self {
+            Self::Unauthorized { .. }
+            | Self::RateLimited { .. }
+            | Self::Refused { .. }
+            | Self::ContextTooLong { .. }
+            | Self::Unavailable { .. }
+            | Self::NotFound { .. }
+            | Self::Redirected { .. }
+            | Self::Tls { .. }
+            | Self::NotCallable { .. } => true,
+            Self::Connection { .. }
+            | Self::Timeout { .. }
+            | Self::TooLarge { .. }
+            | Self::BadShape { .. } => false,
+        }
+    }
+
     /// Returns how long the provider asks to wait before the next call.
     #[must_use]
     pub fn asked(&self) -> Option<Duration> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uwf_util::time::parse_http_date;
 
-/// The longest wait, even if the server asks for more.
+/// The longest wait within a call.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// Tells whether a status is temporary, so that a retry may succeed.
@@ -13,15 +13,21 @@ pub(super) fn is_passing(status: u16) -> bool {
 }
 
 /// Returns how long to wait after a failed try, counted from 1: what the endpoint asks for, else a time that doubles
-/// with each try. Up to half of it is taken off at random, so that callers do not all come back at once.
-pub(super) fn wait(asked: Option<Duration>, first: Duration, tries: u32, random: u128) -> Duration {
+/// with each try. Up to half of that is taken off at random, so that callers do not all come back at once. `None` if the endpoint asks
+/// for more than a call waits: it would refuse an earlier try.
+pub(super) fn wait(
+    asked: Option<Duration>,
+    first: Duration,
+    tries: u32,
+    random: u128,
+) -> Option<Duration> {
     if let Some(asked) = asked {
-        return asked.min(MAX_WAIT);
+        return (asked <= MAX_WAIT).then_some(asked);
     }
     let full = first.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
     let full = full.min(MAX_WAIT);
     let share = f64::from((random % 1000) as u32) / 1000.0;
-    full.mul_f64(1.0 - share / 2.0)
+    Some(full.mul_f64(1.0 - share / 2.0))
 }
 
 /// Reads a `Retry-After` header: seconds, or a date.
@@ -45,7 +51,7 @@ mod tests {
         let check = |tries, random, ms| {
             assert_eq!(
                 wait(None, FIRST, tries, random),
-                Duration::from_millis(ms),
+                Some(Duration::from_millis(ms)),
                 "{tries}"
             );
         };
@@ -58,13 +64,14 @@ mod tests {
 
     #[test]
     fn what_the_endpoint_asks_for_is_done_within_reason() {
-        let check = |asked, waited| {
+        let check = |asked, waited: Option<u64>| {
             let asked = Some(Duration::from_secs(asked));
-            assert_eq!(wait(asked, FIRST, 1, 7), Duration::from_secs(waited));
+            assert_eq!(wait(asked, FIRST, 1, 7), waited.map(Duration::from_secs));
         };
-        check(0, 0);
-        check(7, 7);
-        check(3600, 60);
+        check(0, Some(0));
+        check(7, Some(7));
+        check(60, Some(60));
+        check(61, None);
     }
 
     #[test]

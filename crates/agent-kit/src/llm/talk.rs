@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use uwf_storage::Env;
 
 use super::api::Assembly;
@@ -51,6 +51,7 @@ impl Talk<'_> {
         &self,
         mut attempt: impl AsyncFnMut(u32) -> Result<T, Failed>,
     ) -> Result<T, LlmError> {
+        let deadline = Instant::now() + self.limits.timeout;
         let all = async {
             let mut tries = 1;
             loop {
@@ -60,6 +61,11 @@ impl Talk<'_> {
                         // Without random bits all callers wait equally long, which is no reason to fail.
                         let jitter = self.env.random().unwrap_or_default();
                         let wait = retry::wait(failed.asked, first, tries, jitter);
+                        // A refusal says more than that the time was over.
+                        let left = deadline.saturating_duration_since(Instant::now());
+                        let Some(wait) = wait.filter(|wait| *wait < left) else {
+                            return Err(failed.error);
+                        };
                         tracing::debug!(tag = "E5H8R2Q7", ?wait, "tries again: {}", failed.error);
                         sleep(wait).await;
                         tries += 1;

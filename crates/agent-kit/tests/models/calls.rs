@@ -199,9 +199,25 @@ fn every_time_limit_ends_a_call() {
     check(Scripted::Hang, whole, false);
     check(Scripted::Hang, idle, true);
     check(Scripted::Stall(vec![delta("a")]), idle, true);
-    // Waiting for another try is a part of the call.
-    let long_wait = Scripted::body(429, "").header("retry-after", "50");
-    check(long_wait, whole, false);
+}
+
+#[test]
+fn a_refusal_is_told_where_there_is_no_time_to_wait_as_long_as_is_asked() {
+    for (asked, timeout) in [
+        ("50", Duration::from_secs(5)),
+        ("61", Duration::from_secs(600)),
+    ] {
+        let refused = Scripted::body(429, "").header("retry-after", asked);
+        let server = ModelServer::start(vec![refused, Scripted::says("hi")]);
+        let limits = CallLimits {
+            timeout,
+            ..limits()
+        };
+        let error = ask(&mut client(&server, limits), Answer::Text, false).unwrap_err();
+        assert_eq!(error.code(), "rate_limited");
+        assert_eq!(error.asked(), asked.parse().ok().map(Duration::from_secs));
+        assert_eq!(server.requests().len(), 1);
+    }
 }
 
 #[test]

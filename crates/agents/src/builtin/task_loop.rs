@@ -59,15 +59,22 @@ impl TaskLoop<'_, '_> {
                 refused,
                 ..Reply::default()
             }),
-            Err(error) => Err(AdapterError {
-                session_id,
-                turns: transcript.turns,
-                usage: Some(Box::new(ModelUsage {
-                    usage: transcript.usage,
-                    model: transcript.model.or(Some(asked)),
-                })),
-                ..error
-            }),
+            Err(error) => {
+                let last = error.usage.as_ref().map(|last| &last.usage);
+                let usage = last.map_or_else(
+                    || transcript.usage.clone(),
+                    |last| transcript.usage.plus(last),
+                );
+                Err(AdapterError {
+                    session_id,
+                    turns: transcript.turns,
+                    usage: Some(Box::new(ModelUsage {
+                        usage,
+                        model: transcript.model.or(Some(asked)),
+                    })),
+                    ..error
+                })
+            }
         }
     }
 

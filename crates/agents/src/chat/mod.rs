@@ -3,9 +3,10 @@
 mod session;
 
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve, with_code};
-use uwf_agent_kit::{AdapterError, TryAgain};
+use uwf_agent_kit::{AdapterError, ModelUsage, TryAgain};
 use uwf_config::load_dotenv;
 use uwf_protocol::config::Config;
+use uwf_protocol::nodes::Usage;
 use uwf_storage::{Env, Root};
 
 pub(crate) use session::Session;
@@ -39,7 +40,12 @@ pub(crate) fn client(
 
 /// Converts the error of a model call to the error of an agent.
 pub(crate) fn failed(error: &LlmError) -> AdapterError {
+    let nothing = || ModelUsage {
+        usage: Usage::nothing(),
+        model: None,
+    };
     AdapterError {
+        usage: error.used_nothing().then(|| Box::new(nothing())),
         try_again: error.asked().map(TryAgain::After).map(Box::new),
         ..AdapterError::failed(with_code(&error.to_string(), error.code()))
             .class(error.class())

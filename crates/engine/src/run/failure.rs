@@ -4,6 +4,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
 use uwf_util::time::format_iso;
@@ -196,7 +197,8 @@ fn attempt(
     };
     let usage = reported
         .as_ref()
-        .and_then(|reported| reported.usage.clone());
+        .and_then(|reported| reported.usage.clone())
+        .or_else(|| run.scratch.usage());
     Attempt {
         replaces: attempted.replaces,
         agent: attempted.agent.clone(),
@@ -225,7 +227,7 @@ fn attempt(
         retry_after_ms: reported
             .as_ref()
             .and_then(|reported| reported.retry_after_ms),
-        usage: usage.or_else(|| run.scratch.usage()),
+        usage: usage.or_else(|| (class == FailureClass::NotInstalled).then(Usage::nothing)),
         raw: reported.as_ref().and_then(|reported| reported.raw),
         turns: reported.map(|reported| reported.turns).unwrap_or_default(),
         words: attempted.verb.message().map(str::to_owned),
