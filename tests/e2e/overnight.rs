@@ -12,18 +12,20 @@ use serde_json::{Value, json};
 
 use crate::crash::soak::{Chance, soak};
 use crate::model_server::{ModelServer, Request, Scripted};
-use crate::processes::kill_all_of;
+use crate::processes::{kill, kill_all_of};
+use crate::readme::every_command_prints_what_is_said;
 use crate::worktrees::{branches, git, git_at};
 use crate::world::{World, wait_until};
 
 /// How often something is killed on the way.
 const KILLS: usize = 10;
 /// How many answers of the model the night needs without a kill.
-const NEEDED: u64 = 23;
+const NEEDED: u64 = 22;
 /// How many tokens each answer takes from the prompt, and gives.
 const TOKENS: [u64; 2] = [1000, 100];
 
-/// A world whose project is the repository of the example, with a thread `night` and a model that answers as the example says.
+/// A world whose project is the repository of the example, with the workflow beside it, and a model that answers as the example
+/// says.
 struct Night {
     world: World,
     server: ModelServer,
@@ -32,7 +34,7 @@ struct Night {
 }
 
 impl Night {
-    fn begin() -> Self {
+    fn prepare() -> Self {
         let world = World::new();
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/overnight");
         let mut copy = Command::new("cp");
@@ -63,17 +65,11 @@ impl Night {
         world.configure("prices.served-model.input", "3");
         world.configure("prices.served-model.output", "15");
         world.agent("uwf-builtin", &["--allow-shell"]);
-        let workflow = example.join("overnight.yaml");
-        let start = [
-            "thread",
-            "start",
-            workflow.to_str().unwrap(),
-            "--name",
-            "night",
-        ];
-        world
-            .uwf(&[&start[..], &["-p", "Make the tests pass."]].concat())
-            .exits(0);
+        fs::copy(
+            example.join("overnight.yaml"),
+            world.dir().join("overnight.yaml"),
+        )
+        .unwrap();
         Self {
             world,
             server,
@@ -81,34 +77,39 @@ impl Night {
         }
     }
 
+    fn start(&self) {
+        let start = ["thread", "start", "../overnight.yaml", "--name", "night"];
+        self.world
+            .uwf(&[&start[..], &["-p", "Make the tests pass."]].concat())
+            .exits(0);
+    }
+
     /// Runs the thread until it ends or is killed.
     fn run(&self) -> Child {
         self.world.spawn(&["thread", "run", "night", "--wait"])
     }
 
-    /// Kills something when the model is asked for the next time.
-    fn kill_in(&self, mut run: Child, chance: &mut Chance) {
+    /// Runs the thread and kills something soon after the model is asked for the next time. A run that ends before, because of what
+    /// an earlier kill left, counts for nothing.
+    fn is_killed(&self, chance: &mut Chance) -> bool {
         let asked = self.server.requests().len();
+        let mut run = self.run();
+        let mut ended = None;
         wait_until("the model is asked", || {
-            self.server.requests().len() > asked || run.try_wait().unwrap().is_some()
+            ended = run.try_wait().unwrap();
+            self.server.requests().len() > asked || ended.is_some()
         });
-        if run.try_wait().unwrap().is_some() {
-            let o = run.wait_with_output().unwrap();
-            eprintln!(
-                "ENDED {:?}\n{}\n{}",
-                o.status,
-                String::from_utf8_lossy(&o.stdout),
-                String::from_utf8_lossy(&o.stderr)
-            );
-            return;
+        if let Some(ended) = ended {
+            assert_ne!(ended.code(), Some(0), "the night is over too early");
+            return false;
         }
         std::thread::sleep(Duration::from_millis(chance.below(60) as u64));
         if chance.below(2) == 0 {
             // The agents, the checks and the processes of the branches, too.
             kill_all_of(&self.world);
         }
-        run.kill().unwrap_or_default();
-        run.wait().unwrap();
+        kill(run);
+        true
     }
 
     fn thread(&self, command: &[&str]) -> Value {
@@ -183,11 +184,20 @@ fn branches_in(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn every_command_of_the_tutorial_prints_what_it_says() {
+    let night = Night::prepare();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/overnight.md");
+    every_command_prints_what_is_said(&path, 8, &night.world);
+}
+
+#[test]
 fn a_night_of_kills_ends_with_everything_mended_and_done_once() {
     let (_, mut chance) = soak();
-    let night = Night::begin();
-    for _ in 0..KILLS {
-        night.kill_in(night.run(), &mut chance);
+    let night = Night::prepare();
+    night.start();
+    let mut kills = 0;
+    while kills < KILLS {
+        kills += usize::from(night.is_killed(&mut chance));
     }
     let ran = night
         .world
@@ -232,12 +242,7 @@ fn done_once(night: &Night) {
         assert_eq!(child["steps"].as_array().unwrap().len(), 2, "{child}");
         assert_eq!(child["steps"][1]["checks"][0]["exitCode"], 0, "{child}");
     }
-    let asked: Vec<usize> = night
-        .server
-        .requests()
-        .iter()
-        .map(|request| work_of(request))
-        .collect();
+    let asked: Vec<usize> = night.server.requests().iter().map(work_of).collect();
     assert!(asked.is_sorted(), "{asked:?}");
     let total = &night.thread(&["cost", "night"])["total"];
     let most = night.answered.load(Ordering::SeqCst) as u64 * TOKENS.iter().sum::<u64>();

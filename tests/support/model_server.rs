@@ -419,6 +419,14 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_may_depend_on_what_is_asked() {
+        let server =
+            ModelServer::answering(|request| Scripted::says(&request.json()["n"].to_string()));
+        assert!(ask(&server, r#"{"n":17}"#).contains("17"));
+        assert!(ask(&server, r#"{"n":4}"#).contains("\"4\""));
+    }
+
+    #[test]
     fn a_server_that_says_nothing_or_no_end_ends_with_the_test() {
         for script in [
             Scripted::Hang,

@@ -80,19 +80,8 @@ pub(crate) fn admit(
     let next = is_ordinary.then(|| of_role(site, &config, name, place, &run.ledger));
     let next = next.flatten();
     if options.session == Session::Known {
-        let choices = match is_ordinary
-            .then(|| alias_for(&config, name, role))
-            .flatten()
-        {
-            None => vec![options.choice.clone()],
-            Some(first) => tried_agents(&config, first)
-                .into_iter()
-                .map(|alias| AgentChoice {
-                    agent: Some(alias.to_owned()),
-                    permissions: options.choice.permissions,
-                })
-                .collect(),
-        };
+        let first = is_ordinary.then(|| alias_for(&config, name, role));
+        let choices = choices(&config, first.flatten(), &options.choice);
         let asked = Asked {
             config: &config,
             words: verb.message(),
@@ -132,6 +121,21 @@ pub(crate) fn admit(
             None => "resume",
         },
     })
+}
+
+/// Returns what a call may choose: what the command line says, or each agent that the config tries if it says none.
+fn choices(config: &Config, first: Option<&str>, said: &AgentChoice) -> Vec<AgentChoice> {
+    let Some(first) = first else {
+        return vec![said.clone()];
+    };
+    let choice = |alias: &str| AgentChoice {
+        agent: Some(alias.to_owned()),
+        ..said.clone()
+    };
+    tried_agents(config, first)
+        .into_iter()
+        .map(choice)
+        .collect()
 }
 
 /// Fails if a call comes before the time of the next attempt. A call that is meant for just this moment never does.
