@@ -27,6 +27,39 @@ pub(crate) fn command_with_room_for(blocks: u32, world: &World, args: &[&str]) -
 }
 
 #[test]
+fn a_file_that_becomes_too_large_is_an_error_and_no_signal() {
+    let kinds: [(&[&str], &[i32]); 4] = [
+        (&["orchestrate", "run", "p.yaml"], &[0, 1]),
+        (&["orchestrate", "task", "put", "inbox/1.task"], &[0, 2]),
+        (&["workflow", "put", "one.yaml"], &[0, 1]),
+        (&["config", "set", "limits.maxSteps", "3"], &[0, 1]),
+    ];
+    for (args, codes) in kinds {
+        let mut failed = 0;
+        for blocks in 0..12 {
+            let world = World::new();
+            world.write("one.yaml", ONE_STEP);
+            world.write("p.yaml", "steps: [{name: A, command: ['true']}]\n");
+            let mut command = world.command_of("sh");
+            let limited = format!("ulimit -f {blocks}; head -c 9000 /dev/zero | \"$0\" \"$@\"");
+            command.args(["-c", &limited]).arg(binary()).args(args);
+            let run: Run = command.output().unwrap().into();
+            assert!(
+                codes.contains(&run.code),
+                "{args:?}, {blocks} blocks: {} {}",
+                run.code,
+                run.stderr
+            );
+            if run.code != 0 {
+                failed += 1;
+                run.says("error: ").says("File too large");
+            }
+        }
+        assert!(failed > 0, "{args:?}");
+    }
+}
+
+#[test]
 fn a_step_without_room_changes_nothing_and_runs_when_there_is_some() {
     let world = World::new();
     world.put(REVIEW);

@@ -35,6 +35,8 @@ use crate::output::{Form, Format};
 
 fn main() -> ExitCode {
     panic::install_hook();
+    // Without the handler, a file that becomes too large ends this process, as it ends others.
+    let _ = uwf_process::survive_file_limit();
     let env = Env::of_process();
     let given: Vec<OsString> = std::env::args_os().collect();
     completion::answer(&given, &env);

@@ -33,7 +33,7 @@ pub use inherited::keep_inherited_files;
 pub use output::Output;
 pub use run::{Limits, NextExit, OutputSeen, WaitEnd};
 pub use short::{ShortEnd, ShortLimits, ShortRun, run_short};
-pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised};
+pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised, survive_file_limit};
 pub use snapshot::{Process, below, processes};
 pub use tree::Tree;
 

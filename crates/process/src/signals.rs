@@ -54,6 +54,18 @@ pub enum Event {
     Tick,
 }
 
+/// Makes a write beyond the limit on the size of files an error. Otherwise the signal that comes with it ends this process.
+/// Programs that this process starts get the signal as usual.
+///
+/// # Errors
+/// When the system cannot install the handler.
+pub fn survive_file_limit() -> io::Result<()> {
+    if !is_ignored_here(Signal::XFSZ) {
+        signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::default())?;
+    }
+    Ok(())
+}
+
 impl Signals {
     /// Returns signals that are held back only between [`hold`](Self::hold) and [`release`](Self::release). At other
     /// times they end this process as usual.
@@ -78,10 +90,6 @@ impl Signals {
             for signal in &stops {
                 register_conditional_default(*signal, Arc::clone(idle))?;
             }
-        }
-        // Beyond the limit of a file, a write is an error then. Otherwise the signal ends this process.
-        if !is_ignored_here(Signal::XFSZ) {
-            signal_hook::flag::register(Signal::XFSZ.as_raw(), Arc::default())?;
         }
         let (read, write) = UnixStream::pair()?;
         let signals = stops.into_iter().chain([SIGCHLD]);
