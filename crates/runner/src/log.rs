@@ -30,6 +30,7 @@ pub struct Log {
 impl LogWriter {
     /// Starts a log of at most so many bytes. The log of an earlier attempt is removed.
     pub(crate) fn start(path: &Path, most: u64) -> Result<Self, FileError> {
+        refuse_linked_folder(path)?;
         uwf_durable::remove(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -60,7 +61,10 @@ impl LogWriter {
     fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         let mut file = match &self.file {
             Some(file) => file,
-            None => self.file.insert(uwf_durable::create(&self.path)?),
+            None => {
+                refuse_linked_folder(&self.path)?;
+                self.file.insert(uwf_durable::create(&self.path)?)
+            }
         };
         let written = file.write_all(bytes);
         written.map_err(FileError::io("write", &self.path))
@@ -74,6 +78,11 @@ impl LogWriter {
             truncated: self.is_full,
         })
     }
+}
+
+/// Fails if a link is in place of the folder of a log: the log would be elsewhere. A program may have put it there.
+fn refuse_linked_folder(log: &Path) -> Result<(), FileError> {
+    log.parent().map_or(Ok(()), uwf_durable::refuse_link)
 }
 
 #[cfg(test)]

@@ -94,6 +94,7 @@ impl RunRoot {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_log(&self, name: &str, text: &[u8]) -> Result<(), StorageError> {
+        uwf_durable::refuse_link(&self.path.join(LOGS))?;
         Ok(uwf_durable::overwrite(&self.log(name), text)?)
     }
 
@@ -261,7 +262,16 @@ impl RunRoot {
         Ok(draft.replace_durably(&self.state_file())?)
     }
 
+    /// Removes what is in place of the picture, and is no folder.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn remove_state(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::remove(&self.state_file())?)
+    }
+
     pub(crate) fn draft_of_state(&self, write: &WriteParts<'_>) -> Result<Draft, StorageError> {
+        uwf_durable::refuse_link(&self.path)?;
         let path = self.state_file();
         let draft = Draft::beside(&path, b"")?;
         let mut file = BufWriter::with_capacity(BUFFER_BYTES, draft.file());

@@ -146,6 +146,81 @@ fn nothing_is_written_through_a_link_in_place_of_the_folder_of_a_run() {
 }
 
 #[test]
+fn a_link_that_a_step_puts_in_place_of_the_logs_gets_none_of_them() {
+    let world = World::new();
+    let elsewhere = world.dir().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    for name in ["A.stdout", "B.stdout"] {
+        fs::write(elsewhere.join(name), "theirs").unwrap();
+    }
+    let swap = "mv \"$ORCHESTRATE_RUN_ROOT/logs\" logs; ln -s \"$1\" \"$ORCHESTRATE_RUN_ROOT/logs\"; echo a; echo A >> ran";
+    let steps = serde_json::json!({"steps": [
+        {"name": "A", "command": ["sh", "-c", swap, "_", elsewhere]},
+        {"name": "B", "command": ["sh", "-c", "echo B >> ran; echo b"]},
+    ]});
+    world.write("p.yaml", &steps.to_string());
+    let run = world.uwf(&[RUN, &["--run-id", "r"]].concat()).exits(1);
+    run.says("r/logs` is a symbolic link");
+    for name in ["A.stdout", "B.stdout"] {
+        let kept = fs::read_to_string(elsewhere.join(name)).unwrap();
+        assert_eq!(kept, "theirs");
+    }
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 2);
+    let logs = folder(&world).join("logs");
+    fs::remove_file(&logs).unwrap();
+    fs::rename(world.project().join("logs"), &logs).unwrap();
+    world.write("p.yaml", &steps.to_string());
+    assert!(!ran(&world).contains('B'), "{}", ran(&world));
+}
+
+#[test]
+fn what_is_no_file_in_place_of_the_picture_is_replaced_on_demand() {
+    let (world, _) = stopped();
+    let file = folder(&world).join("state.json");
+    let id = folder(&world);
+    let id = id.file_name().unwrap().to_str().unwrap();
+    let elsewhere = world.dir().join("elsewhere");
+    fs::write(&elsewhere, "theirs").unwrap();
+    world.write("fail", "");
+    for (what, problem) in [
+        ("fifo", "is no regular file"),
+        ("link", "is a symbolic link"),
+    ] {
+        fs::remove_file(&file).unwrap();
+        match what {
+            "fifo" => {
+                let made = std::process::Command::new("mkfifo").arg(&file).status();
+                assert!(made.unwrap().success());
+            }
+            _ => symlink(&elsewhere, &file).unwrap(),
+        }
+        resume(&world, id).exits(1).says(problem).says(&format!(
+            "`uwf orchestrate resume {id} --repair` makes it again"
+        ));
+        world
+            .uwf(&["orchestrate", "resume", id, "--repair"])
+            .exits(1)
+            .says("it was made again");
+        assert!(file.is_file() && !file.is_symlink(), "{what}");
+        assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "theirs");
+    }
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    fs::write(file.join("kept"), "").unwrap();
+    resume(&world, id).exits(1).says("is a folder");
+    let refused = world
+        .uwf(&["orchestrate", "resume", id, "--repair"])
+        .exits(1);
+    let refused = refused.says("is a folder, and not the picture of the run");
+    refused.follow_hint("mv ");
+    fs::remove_file(world.project().join("fail")).unwrap();
+    world
+        .uwf(&["orchestrate", "resume", id, "--repair"])
+        .exits(0);
+    assert!(file.with_file_name("state.json.old").join("kept").exists());
+}
+
+#[test]
 fn the_folder_of_all_runs_may_be_a_link() {
     let world = World::new();
     let elsewhere = world.dir().join("elsewhere");

@@ -4,6 +4,7 @@ use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
 use uwf_pipeline::course::OnlyError;
 use uwf_protocol::exit::Exit;
 use uwf_storage::Reason;
+use uwf_util::shell_words;
 
 use super::run_name::RunName;
 use super::stopped_runs::restarts;
@@ -96,6 +97,17 @@ fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
         ),
         ResumeError::NoPicture { .. } => {
             let hint = format!("`{resume} --repair` makes it again from the thread and goes on");
+            return (Exit::Request, Some(hint));
+        }
+        ResumeError::PictureIsFolder { path } => {
+            let path = path.display().to_string();
+            let (from, to) = (path.as_str(), format!("{path}.old"));
+            let moves = format!(
+                "mv {} {}",
+                shell_words::quote(from),
+                shell_words::quote(&to)
+            );
+            let hint = format!("move it away: `{moves}`; then `{resume} --repair` goes on");
             return (Exit::Request, Some(hint));
         }
         ResumeError::OtherForm { .. } => {

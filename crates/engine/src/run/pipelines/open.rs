@@ -129,6 +129,18 @@ pub(super) fn need_picture(
         return Ok(None);
     }
     let path = root.state_file();
+    if let Some(problem) = misplaced(&path) {
+        return match lost {
+            LostPicture::Refused => Err(ResumeError::NoPicture { path, problem }.into()),
+            LostPicture::MadeAgain if problem == FOLDER => {
+                Err(ResumeError::PictureIsFolder { path }.into())
+            }
+            LostPicture::MadeAgain => {
+                root.remove_state()?;
+                Ok(Some(problem))
+            }
+        };
+    }
     let picture = root.read_state()?;
     let read = picture.as_ref().map(|text| serde_json::from_slice(text));
     let picture: Option<Value> = read.and_then(Result::ok);
@@ -148,6 +160,19 @@ pub(super) fn need_picture(
     match lost {
         LostPicture::Refused => Err(ResumeError::NoPicture { path, problem }.into()),
         LostPicture::MadeAgain => Ok(Some(problem)),
+    }
+}
+
+/// What is wrong with a picture that is a folder.
+const FOLDER: &str = "is a folder";
+
+/// Returns what is wrong with the picture if something else is in its place.
+fn misplaced(path: &Path) -> Option<&'static str> {
+    match path {
+        link if link.is_symlink() => Some("is a symbolic link"),
+        folder if folder.is_dir() => Some(FOLDER),
+        other if other.exists() && !other.is_file() => Some("is no regular file"),
+        _ => None,
     }
 }
 
