@@ -152,25 +152,32 @@ impl RunRoot {
         Ok(Some(lock))
     }
 
-    /// Tells whether the folder has nothing but what a process makes before it makes the thread.
+    /// Tells whether a process that died has left the folder before it had made the thread.
     fn is_unfinished(
         &self,
         is_made: &dyn Fn(&ThreadPlace) -> Result<bool, StorageError>,
     ) -> Result<bool, StorageError> {
-        let ours = [MAKING, LOGS, WORKFLOW, THREAD];
-        let is_ours =
-            |name: &String| ours.contains(&name.as_str()) || uwf_durable::is_temporary(name);
-        if self.path.is_symlink()
-            || !self.path.is_dir()
-            || !uwf_durable::names(&self.path)?.iter().all(is_ours)
-            || !uwf_durable::names(&self.path.join(LOGS))?.is_empty()
-        {
+        if !self.is_bare()? {
             return Ok(false);
         }
         Ok(match self.thread() {
             Some(place) => !is_made(&place)?,
             None => true,
         })
+    }
+
+    /// Tells whether the folder has nothing but what a process makes before it makes the thread.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn is_bare(&self) -> Result<bool, StorageError> {
+        let ours = [MAKING, LOGS, WORKFLOW, THREAD];
+        let is_ours =
+            |name: &String| ours.contains(&name.as_str()) || uwf_durable::is_temporary(name);
+        Ok(!self.path.is_symlink()
+            && self.path.is_dir()
+            && uwf_durable::names(&self.path)?.iter().all(is_ours)
+            && uwf_durable::names(&self.path.join(LOGS))?.is_empty())
     }
 
     /// Ends the making of the folder: its thread is there.

@@ -270,6 +270,33 @@ fn a_resume_after_a_kill_that_is_killed_anywhere_names_every_lost_attempt() {
 }
 
 #[test]
+fn a_run_that_was_killed_before_its_thread_was_there_is_made_by_the_command_of_the_hint() {
+    let world = world(&[A]);
+    let run = ["orchestrate", "run", "p.yaml", "--run-id", "r"];
+    let heads = |call: &str| call.starts_with("rename ") && call.ends_with(" root/threads.yaml");
+    let traced = kill_before(&world, &run, heads);
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    let folder = world.project().join(".orchestrate/runs/r");
+    assert!(folder.join("thread").exists());
+    for args in [
+        &["resume", "r"][..],
+        &["status", "r"],
+        &["status"],
+        &["report", "r"],
+        &["logs", "r"],
+    ] {
+        let said = world.uwf(&[&["orchestrate"], args].concat()).exits(2);
+        said.says("run `r` was not made completely")
+            .says("`uwf orchestrate run WORKFLOW --run-id r` makes the run");
+    }
+    let list = world.uwf(&["orchestrate", "list"]).exits(0).stdout;
+    assert!(list.contains("was not made completely"), "{list}");
+    world.uwf(&run).exits(0);
+    let list = world.uwf(&["orchestrate", "list"]).exits(0).stdout;
+    assert!(list.contains("completed"), "{list}");
+}
+
+#[test]
 fn a_run_that_was_killed_before_its_first_picture_goes_on_though_the_resume_is_killed_then() {
     let world = world(&[A]);
     let run = ["orchestrate", "run", "p.yaml"];

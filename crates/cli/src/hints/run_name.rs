@@ -59,16 +59,23 @@ impl RunName {
 
 /// Returns the options that find the folder of all runs again, as words of a command line.
 pub(crate) fn options(place: &PlaceArgs) -> String {
-    let option = |name: &str, folder: &Path| {
-        format!(
-            " {name} {}",
-            shell_words::quote(&folder.display().to_string())
-        )
-    };
     // The folder of all runs tells all that a command on one of them needs.
-    match (&place.state_dir, &place.workspace) {
-        (Some(folder), _) => option("--state-dir", folder),
-        (None, Some(folder)) => option("--workspace", folder),
-        (None, None) => String::new(),
+    match &place.state_dir {
+        Some(folder) => option("--state-dir", folder),
+        None => all_options(place),
     }
+}
+
+/// Returns the options that a new run needs in the same place.
+pub(crate) fn all_options(place: &PlaceArgs) -> String {
+    let workspace = place.workspace.iter();
+    let workspace = workspace.map(|folder| option("--workspace", folder));
+    let state_dir = place.state_dir.iter();
+    let state_dir = state_dir.map(|folder| option("--state-dir", folder));
+    workspace.chain(state_dir).collect()
+}
+
+fn option(name: &str, folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    format!(" {name} {}", shell_words::quote(&folder))
 }

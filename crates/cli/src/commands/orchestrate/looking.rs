@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use uwf_engine::{RunStatusView, run_status, run_story, run_summary};
+use uwf_engine::{RunStatusView, RunSummary, run_status, run_story, run_summary};
+use uwf_storage::{RunRoot, ThreadPlace};
 
 use super::place;
 use crate::args::{ListRunsArgs, PlaceArgs, ReportArgs, RunStatusArgs};
@@ -25,7 +26,7 @@ pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure
     let folder = place::state_dir(context, &args.place)?;
     let runs = place::newest_first(&folder)?.into_iter();
     // A run that cannot be read does not hide the others.
-    let row = |(name, at)| match read(context, &at) {
+    let row = |(name, at): (String, ThreadPlace)| match read(context, args, (&folder, &name), &at) {
         Ok(summary) => RunRow::Run(Box::new(summary)),
         Err(failure) => RunRow::Unreadable {
             run_id: name,
@@ -43,9 +44,12 @@ pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure
 
 fn read(
     context: &Context,
-    at: &uwf_storage::ThreadPlace,
-) -> Result<uwf_engine::RunSummary, Failure> {
-    let thread = place::of_place(context, at)?;
+    args: &ListRunsArgs,
+    (folder, name): (&Path, &str),
+    at: &ThreadPlace,
+) -> Result<RunSummary, Failure> {
+    let root = RunRoot::at(folder.join(name));
+    let thread = place::made(context, &args.place, (name, &root), at)?;
     Ok(run_summary(context.site(), thread)?)
 }
 

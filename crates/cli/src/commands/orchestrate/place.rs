@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use uwf_engine::{RunOrigin, RunReport, find_thread, run_origin};
+use uwf_engine::{EngineError, RunOrigin, RunReport, find_thread, run_origin};
 use uwf_pipeline::run_id_problem;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunRoot, ThreadPlace};
@@ -11,7 +11,7 @@ use uwf_util::shell_words;
 use crate::args::PlaceArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::hints::run_name::RunName;
+use crate::hints::run_name::{self, RunName};
 
 /// The variable that names the folder of all runs.
 pub(super) const STATE_DIR: &str = "ORCHESTRATE_STATE_DIR";
@@ -119,10 +119,13 @@ pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<T
         }
     };
     match &found[..] {
-        [run] => match RunRoot::at(folder.join(run)).thread() {
-            Some(place) => of_place(context, &place),
-            None => Err(half_made(&folder.join(run), name)),
-        },
+        [run] => {
+            let root = RunRoot::at(folder.join(run));
+            match root.thread() {
+                Some(at) => made(context, place, (run, &root), &at),
+                None => Err(half_made(&root, run, place)),
+            }
+        }
         [] => find_thread(context.site(), name).map_err(|_| unknown(name, &folder)),
         several => Err(Failure {
             causes: several.iter().map(|run| format!("`{run}`")).collect(),
@@ -200,18 +203,38 @@ fn unknown(name: &str, folder: &Path) -> Failure {
     .hint(LISTED)
 }
 
-/// Returns the failure of a call about a folder that does not tell which thread its run is.
-fn half_made(folder: &Path, run: &str) -> Failure {
-    let what = format!(
-        "`{}` has no record `thread`, by which its run is found",
-        folder.display()
-    );
-    let hint = match RunRoot::at(folder.to_owned()).state_file().exists() {
+/// Returns the thread of a run, unless the process that made the folder died before it had made the thread.
+pub(super) fn made(
+    context: &Context,
+    place: &PlaceArgs,
+    (run, root): (&str, &RunRoot),
+    at: &ThreadPlace,
+) -> Result<ThreadId, Failure> {
+    let thread = of_place(context, at)?;
+    let is_unknown = || {
+        let origin = run_origin(context.site(), thread);
+        matches!(origin, Err(EngineError::UnknownThread(_)))
+    };
+    match root.is_bare().unwrap_or(false) && is_unknown() {
+        true => Err(half_made(root, run, place)),
+        false => Ok(thread),
+    }
+}
+
+/// Returns the failure of a call about a folder that leads to no thread.
+fn half_made(root: &RunRoot, run: &str, place: &PlaceArgs) -> Failure {
+    let folder = root.path().display();
+    let what = match root.thread() {
+        None => format!("`{folder}` has no record `thread`, by which its run is found"),
+        Some(_) => format!("run `{run}` was not made completely: its thread is not there"),
+    };
+    let hint = match root.state_file().exists() {
         true => "`state.json` in it names the thread: `uwf orchestrate resume <thread>` goes on"
             .to_owned(),
         false => format!(
-            "nothing was run in it: `uwf orchestrate run WORKFLOW --run-id {}` makes the run",
-            shell_words::quote(run)
+            "nothing was run in it: `uwf orchestrate run WORKFLOW --run-id {}{}` makes the run",
+            shell_words::quote(run),
+            run_name::all_options(place)
         ),
     };
     Failure::usage(what).hint(hint)
