@@ -17,6 +17,7 @@ mod graph;
 mod language;
 mod load;
 mod names;
+mod needs;
 pub mod nodes;
 mod paths;
 mod pipeline;
@@ -48,6 +49,7 @@ pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, dot, graph, mermaid};
 pub use language::is_workflow;
 pub use load::{Loaded, MAX_FILE_BYTES, is_pipeline, load};
 pub use names::{checksum, log_name, run_id, run_id_problem, timestamp_iso, timestamp_utc};
+pub use needs::{ContextUse, missing_context};
 pub use paths::path_problem;
 pub use pipeline::{
     Capture, DependsOn, Equals, ForEach, Goto, Handlers, Inject, InputMode, Items, OWN_FOLDER,

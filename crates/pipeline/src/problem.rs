@@ -71,6 +71,8 @@ pub enum Code {
     BadCondition,
     /// V20: the file needs a later `version`.
     LaterVersion,
+    /// V21: a variable of the context has no value in this run.
+    NoValue,
     /// W01: a command in one text has a word of shells, which means nothing without a shell.
     ShellWord,
     /// W02: `command_override` should be `command`.
@@ -114,6 +116,7 @@ impl Code {
             Self::OutOfRange => "V18",
             Self::BadCondition => "V19",
             Self::LaterVersion => "V20",
+            Self::NoValue => "V21",
             Self::ShellWord => "W01",
             Self::Override => "W02",
             Self::InsideJson => "W03",
@@ -146,6 +149,15 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Returns a place in a file of this name.
+pub(crate) fn at_place(at: At, file: &str) -> Place {
+    Place {
+        file: file.to_owned(),
+        line: at.line,
+        column: at.column,
+    }
+}
+
 /// A problem that does not know the name of its file yet.
 #[derive(Debug)]
 pub(crate) struct Finding {
@@ -172,11 +184,7 @@ impl Finding {
 
     pub(crate) fn in_file(self, file: &str) -> Problem {
         Problem {
-            place: Place {
-                file: file.to_owned(),
-                line: self.at.line,
-                column: self.at.column,
-            },
+            place: at_place(self.at, file),
             code: self.code,
             message: self.message,
             hint: self.hint,

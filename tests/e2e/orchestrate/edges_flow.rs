@@ -189,18 +189,22 @@ fn texts_are_compared_byte_by_byte() {
 #[test]
 fn an_undefined_name_stops_a_step_before_it_starts_also_in_a_condition() {
     let world = World::new();
-    let step =
-        "steps:\n- name: A\n  command: [touch, \"${context.z}\", started, \"${context.a.b}\"]\n";
-    let ran = run(&world, step, &[]).exits(2);
+    let skipped = "steps:\n- {name: N, command: [touch, n], when: {equals: {left: a, right: b}}}\n";
+    let step = format!(
+        "{skipped}- name: A\n  command: [touch, \"${{steps.N.truncated}}\", started, \"${{steps.N.output}}\"]\n"
+    );
+    let ran = run(&world, &step, &[]).exits(2);
     assert_eq!(ran.failure("A"), (2, "undefined_variables"));
     let context = &ran.step("A")["error"]["context"];
     assert_eq!(
         context["undefined_vars"],
-        json!(["context.a.b", "context.z"])
+        json!(["steps.N.output", "steps.N.truncated"])
     );
     assert!(context["substituted_command"].is_array(), "{context}");
-    let condition = "steps:\n- name: A\n  command: [touch, started]\n  when: {equals: {left: \"${context.z}\", right: x}}\n";
-    run(&world, condition, &[]).exits(2);
+    let condition = format!(
+        "{skipped}- name: A\n  command: [touch, started]\n  when: {{equals: {{left: \"${{steps.N.output}}\", right: x}}}}\n"
+    );
+    run(&world, &condition, &[]).exits(2);
     assert!(!world.project().join("started").exists());
     // A failure like any other: its handler is asked.
     let handled = format!(

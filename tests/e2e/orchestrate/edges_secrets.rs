@@ -102,8 +102,11 @@ steps:
       command: [printf, "%s", "${item}"]
 - name: Waits
   wait_for: {glob: "in/*"}
+- name: Skipped
+  command: ["true"]
+  when: {exists: nothing}
 - name: Missing
-  command: [cat, "${context.none}", "in/s3cr3t"]
+  command: [cat, "${steps.Skipped.output}", "in/s3cr3t"]
 "#;
     world.write(
         "escaped",

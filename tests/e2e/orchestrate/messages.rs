@@ -4,24 +4,24 @@ use serde_json::{Value, json};
 
 use crate::world::{Run, World};
 
-fn orchestrate(world: &World, args: &[&str]) -> Run {
+pub(super) fn orchestrate(world: &World, args: &[&str]) -> Run {
     world.uwf(&[&["orchestrate"], args].concat())
 }
 
-fn flow(text: &str) -> World {
+pub(super) fn flow(text: &str) -> World {
     let world = World::new();
     world.write("flow.yaml", text);
     world
 }
 
 /// Returns the commands within a text, as words of the line of a shell.
-fn commands(text: &str) -> Vec<String> {
+pub(super) fn commands(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let commands = quoted.filter(|text| text.starts_with("uwf "));
     commands.map(str::to_owned).collect()
 }
 
-const FAILS: &str = "
+pub(super) const FAILS: &str = "
 steps:
 - name: A step
   command: [sh, -c, 'echo what it lacks >&2; exit 4']
@@ -98,7 +98,7 @@ fn run_thread(world: &World, workspace: &str, run: &str) -> String {
 }
 
 /// Runs a pipeline as the run `r`, and returns what it says.
-fn failing(world: &World, code: i32, args: &[&str]) -> Run {
+pub(super) fn failing(world: &World, code: i32, args: &[&str]) -> Run {
     let args = [&["run", "flow.yaml", "--run-id", "r", "--quiet"], args].concat();
     orchestrate(world, &args).exits(code)
 }
@@ -139,72 +139,6 @@ fn a_secret_in_the_name_of_a_program_is_masked() {
     let ran = Run::from(command.env("TOKEN", "s3cr3t-value").output().unwrap()).exits(127);
     let said = ran.says("there is no program `./***`");
     assert!(!said.stderr.contains("s3cr3t"), "{}", said.stderr);
-}
-
-const NEEDS: &str = "
-context: {colour: red}
-steps:
-- name: A
-  command: [echo, '${context.ticket}', '${context.colour}']
-- name: B
-  command: ['false']
-";
-
-fn output_of_a(world: &World, run: &str) -> String {
-    let logs = orchestrate(world, &["logs", run, "A"]).exits(0);
-    logs.stdout
-}
-
-/// Returns the id of the run that an object on stdout tells of.
-fn id_of(run: &Run) -> String {
-    run.json()["run_id"].as_str().unwrap().to_owned()
-}
-
-#[test]
-fn a_missing_value_of_the_context_names_the_option_that_gives_it_to_a_new_run() {
-    let world = flow(NEEDS);
-    let hint = "uwf orchestrate resume r --force-restart --context ticket=…";
-    let said = failing(&world, 2, &[]);
-    assert_eq!(commands(&said.stderr), [hint]);
-    let again = ["resume", "r", "--force-restart", "--json"];
-    let given = [&again[..], &["--context", "ticket=7"]].concat();
-    let first = orchestrate(&world, &given).exits(1);
-    let first = id_of(&first);
-    assert_eq!(output_of_a(&world, &first), "7 red\n");
-    // A new run has the context of the old one, whatever the file says now, unless it is given anew.
-    world.write("flow.yaml", &NEEDS.replace("red", "blue"));
-    let again = ["resume", &first, "--force-restart", "--json"];
-    let second = orchestrate(&world, &again).exits(1);
-    let second = second.says("`colour` of the context from the old one");
-    assert_eq!(output_of_a(&world, &id_of(&second)), "7 red\n");
-    let given = [&again[..], &["--context", "colour=green"]].concat();
-    let third = orchestrate(&world, &given).exits(1);
-    assert!(
-        !third.stderr.contains("from the old one"),
-        "{}",
-        third.stderr
-    );
-    assert_eq!(output_of_a(&world, &id_of(&third)), "7 green\n");
-}
-
-#[test]
-fn a_run_that_goes_on_keeps_its_context_and_says_so() {
-    let world = flow(NEEDS);
-    failing(&world, 1, &["--context", "ticket=7"]);
-    orchestrate(&world, &["resume", "r", "--context", "colour=blue"])
-        .exits(2)
-        .says("`uwf orchestrate resume r --force-restart --context KEY=VALUE`");
-    world.write("flow.yaml", &NEEDS.replace("red", "blue"));
-    orchestrate(&world, &["resume", "r"])
-        .exits(2)
-        .says("`context` has changed");
-    let accept = ["resume", "r", "--accept-changed-workflow", "--from", "A"];
-    orchestrate(&world, &accept)
-        .exits(1)
-        .says("the run keeps the context that it was made with, although the file has changed `colour` of it");
-    let output = output_of_a(&world, "r");
-    assert!(output.ends_with("7 red\n"), "{output}");
-    assert!(!output.contains("blue"), "{output}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod acceptance;
 mod acceptance_files;
 mod clean;
+mod context;
 mod deep;
 mod disks;
 mod edges_flow;

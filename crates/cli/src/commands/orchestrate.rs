@@ -14,8 +14,10 @@ mod work;
 
 use std::path::Path;
 
+use serde_json::{Map, Value};
 use uwf_pipeline::{
-    Loaded, MAX_FILE_BYTES, Problem, dot, graph, is_workflow, load, mermaid, status_problems,
+    ContextUse, Loaded, MAX_FILE_BYTES, Pipeline, Problem, dot, graph, is_workflow, load, mermaid,
+    status_problems,
 };
 use uwf_protocol::exit::Exit;
 use uwf_util::text::counted;
@@ -136,6 +138,26 @@ fn invalid(file: &Path, problems: &[Problem]) -> Failure {
         causes: mistakes.into_iter().map(problem_line).collect(),
         ..Failure::usage(what)
     }
+}
+
+/// Fails if a variable of a pipeline has no value in the context of a run: nothing is run that a step without it would stop.
+fn need_context(
+    loaded: &Loaded,
+    pipeline: &Pipeline,
+    values: &Map<String, Value>,
+) -> Result<(), Failure> {
+    let missing = loaded.missing_context(pipeline, values);
+    let [first, ..] = missing.as_slice() else {
+        return Ok(());
+    };
+    let count = counted(missing.len(), "value");
+    let what = format!("`{}` lacks {count} of the context", first.place.file);
+    let problems = missing.iter().map(ContextUse::problem);
+    let failure = Failure {
+        causes: problems.map(|problem| problem_line(&problem)).collect(),
+        ..Failure::usage(what)
+    };
+    Err(failure.hint(hints::pipeline::of_missing(&missing)))
 }
 
 /// Warns of what the author probably did not mean.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use uwf_engine::{PipelineError, STANDARD_INPUT};
-use uwf_pipeline::{Code, Place, Problem};
+use uwf_pipeline::{Code, ContextUse, Place, Problem};
 use uwf_util::shell_words;
 
 /// How many steps a hint names.
@@ -29,6 +29,26 @@ pub(crate) fn of_other_language(file: &Path) -> Problem {
         hint: Some(format!(
             "`uwf run {typed} -p \"…\"` runs it; `uwf workflow validate {typed}` checks it"
         )),
+    }
+}
+
+/// Says what gives a run the values of the context that it lacks.
+pub(crate) fn of_missing(missing: &[ContextUse]) -> String {
+    let options = missing.iter().filter_map(|used| match &used.path[..] {
+        [key] => Some(format!("--context {}=…", shell_words::quote(key))),
+        _ => None,
+    });
+    let options: Vec<String> = options.collect();
+    match options.len() == missing.len() {
+        true => format!(
+            "add `{}`, or give the file a usual value under `context`",
+            options.join(" ")
+        ),
+        // An option gives a text, which has no parts.
+        false => {
+            "`--context-file FILE` gives values with parts, and `context` in the file usual ones"
+                .to_owned()
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use uwf_yaml::At;
 use super::providers::Call;
 use super::scope::{Scope, Use, UseOf, check, outward};
 use crate::problem::Finding;
-use crate::{Code, Goto, NameError, Template};
+use crate::{Code, Goto, NameError, Reference, Template};
 
 /// Where a template stands, which decides what may be in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +118,18 @@ impl Reader {
         if let Goto::Step(name) = goto {
             self.uses(at, UseOf::Target(name.clone()));
         }
+    }
+
+    /// Returns the variables of the context, with their places.
+    pub(super) fn context_uses(&self) -> Vec<(At, Vec<String>)> {
+        let uses = self.uses.iter().filter_map(|used| match &used.of {
+            UseOf::Variable {
+                reference: Reference::Context(path),
+                ..
+            } => Some((used.at, path.clone())),
+            _ => None,
+        });
+        uses.collect()
     }
 
     /// Returns all problems, after the checks that need the whole file.

@@ -8,13 +8,13 @@ use uwf_engine::{
     run_pipeline,
 };
 use uwf_pipeline::course::Steering;
-use uwf_pipeline::{MAX_FILE_BYTES, Pipeline, checksum, load};
+use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Pipeline, checksum, load};
 use uwf_protocol::exit::Exit;
 
 use super::run::{context_of, on_error, only_step};
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings, unfinished};
-use super::{invalid, place};
+use super::{invalid, need_context, place};
 use crate::args::{ContextArgs, ResumeArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
@@ -95,6 +95,9 @@ fn wish(context: &Context, origin: &RunOrigin, args: &ResumeArgs) -> Result<Resu
     if let Some(file) = &file {
         let under = (&file.pipeline, file.source.as_slice());
         warn_of_secrets(context, &args.work, under, &origin.run.context);
+        if args.accept_changed_workflow {
+            need_kept_context(file, &origin.run.context, args)?;
+        }
     }
     Ok(ResumeWish {
         from: args.from.clone(),
@@ -114,6 +117,21 @@ fn wish(context: &Context, origin: &RunOrigin, args: &ResumeArgs) -> Result<Resu
     })
 }
 
+/// Fails if the file as it is now needs a value of the context that the run does not have, and so never gets.
+fn need_kept_context(
+    file: &FileRead,
+    context: &Map<String, Value>,
+    args: &ResumeArgs,
+) -> Result<(), Failure> {
+    let run = RunName::in_place(&args.run, &args.place);
+    let restart = run.command("resume");
+    need_context(&file.loaded, &file.pipeline, context).map_err(|failure| {
+        failure.hint(format!(
+            "the run keeps its context: `{restart} --force-restart --context KEY=VALUE` starts a new one"
+        ))
+    })
+}
+
 /// Returns a new run like this one, under the workflow file as it is now.
 fn again(origin: &RunOrigin, args: &ResumeArgs) -> Result<NewRun, Failure> {
     let Some(file) = file_of(origin)? else {
@@ -130,6 +148,7 @@ fn again(origin: &RunOrigin, args: &ResumeArgs) -> Result<NewRun, Failure> {
         context_file: args.context_file.clone(),
     };
     let context = context_of(&known, &given)?;
+    need_context(&file.loaded, &file.pipeline, &context)?;
     note_kept(&file.pipeline.context, origin, &context);
     Ok(NewRun {
         pipeline: file.pipeline,
@@ -165,6 +184,8 @@ fn note_kept(file: &Map<String, Value>, origin: &RunOrigin, context: &Map<String
 /// The workflow file of a run as it is now.
 struct FileRead {
     source: Vec<u8>,
+    loaded: Loaded,
+    /// What of it the run does.
     pipeline: Pipeline,
 }
 
@@ -183,9 +204,13 @@ fn file_of(origin: &RunOrigin) -> Result<Option<FileRead>, Failure> {
         .map_err(|problems| invalid(&file, &problems).hint(kept_file(origin)))?;
     let pipeline = match &origin.run.only {
         Some(only) => only_step(&loaded.pipeline, only)?,
-        None => loaded.pipeline,
+        None => loaded.pipeline.clone(),
     };
-    Ok(Some(FileRead { source, pipeline }))
+    Ok(Some(FileRead {
+        source,
+        loaded,
+        pipeline,
+    }))
 }
 
 /// Says where the workflow file of a run is as it was.

@@ -12,7 +12,7 @@ use uwf_runner::Workspace;
 
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings, unfinished};
-use super::{bytes_of, invalid, load_told, place, validate, warn_all};
+use super::{bytes_of, invalid, load_told, need_context, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
@@ -49,6 +49,7 @@ fn make_and_do(
     let file = args.file.as_path();
     let (source, loaded) = loaded(file)?;
     let values = context_of(&loaded.pipeline.context, &args.context)?;
+    need_context(&loaded, &loaded.pipeline, &values)?;
     let workspace = place::workspace(context, &args.place)?;
     if args.dry_run {
         if args.clean_processed {

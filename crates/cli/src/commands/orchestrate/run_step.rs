@@ -10,7 +10,7 @@ use uwf_protocol::exit::Exit;
 use super::run::{context_of, loaded, on_error, only_step, retries, unfinished_run};
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings};
-use super::{place, warn_all};
+use super::{need_context, place, warn_all};
 use crate::args::RunStepArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -41,6 +41,7 @@ fn make_and_do(
     };
     let pipeline = only_step(&loaded.pipeline, &only)?;
     let values = context_of(&loaded.pipeline.context, &args.context)?;
+    need_context(&loaded, &pipeline, &values)?;
     warn_all(&loaded);
     warn_of_secrets(context, &args.work, (&pipeline, &source), &values);
     let settings = settings(context, &args.work)?;
