@@ -106,6 +106,47 @@ fn what_a_lost_attempt_left_is_ended_before_it_runs_again_and_what_a_settled_ste
 }
 
 #[test]
+fn a_program_that_lives_on_after_its_engine_is_shown_until_the_run_is_resumed() {
+    let steps = GATED.replace("echo A", "echo $$$$ > pid; echo A");
+    let world = world(&steps);
+    world.write("wait", "");
+    let engine = spawn_until(&world, RUN, "A");
+    kill(engine);
+    let status = || world.uwf(&["orchestrate", "status"]).exits(0).stdout;
+    let data = || {
+        world
+            .uwf(&["orchestrate", "status", "--json"])
+            .exits(0)
+            .json()
+    };
+    let list = || world.uwf(&["orchestrate", "list"]).exits(0).stdout;
+    let process = pid(&world, "pid");
+    let shown = status();
+    assert!(shown.contains("interrupted"), "{shown}");
+    assert!(
+        shown.contains("still alive") && shown.contains(&format!("process {process} `")),
+        "{shown}"
+    );
+    assert_eq!(data()["programs_live"], true);
+    assert!(
+        data()["left_running"][0]
+            .as_str()
+            .unwrap()
+            .starts_with(&process)
+    );
+    assert!(
+        list().contains("interrupted, a program lives"),
+        "{}",
+        list()
+    );
+    kill_if_there(&process);
+    wait_until("it is gone", || !is_running(&process));
+    assert!(!status().contains("still alive"));
+    assert_eq!(data()["left_running"], Value::Null);
+    assert!(!list().contains("lives"), "{}", list());
+}
+
+#[test]
 fn a_kill_in_a_loop_costs_the_running_attempt_and_nothing_else() {
     let world = world(
         "  - {name: A, command: [sh, -c, 'echo A >> ran']}

@@ -171,3 +171,36 @@ fn a_run_of_one_step_is_resumed_as_any_other() {
         .uwf(&["orchestrate", "resume", "s", "--force-restart"])
         .exits(0);
 }
+
+#[test]
+fn a_run_of_one_step_is_marked_and_is_not_the_newest_run_while_there_is_a_whole_one() {
+    let world = world();
+    run_step(&world, &["Never", "--run-id", "alone"]).exits(0);
+    let orchestrate = |args: &[&str]| world.uwf(&[&["orchestrate"], args].concat()).exits(0);
+    let newest = || orchestrate(&["status", "--json"]).json()["run_id"].clone();
+    assert_eq!(newest(), "alone");
+    world.write("whole.yaml", "steps: [{name: A, command: ['true']}]");
+    orchestrate(&["run", "whole.yaml", "--run-id", "whole"]);
+    run_step(&world, &["Each.First", "--item", "1", "--run-id", "later"]).exits(0);
+    assert_eq!(newest(), "whole");
+    let page = orchestrate(&["report"]).stdout;
+    assert!(page.contains("# Run whole"), "{page}");
+    let runs = orchestrate(&["list", "--json"]).json()["runs"].clone();
+    let of = |name: &str| {
+        let mut runs = runs.as_array().unwrap().iter();
+        runs.find(|run| run["run_id"] == name).unwrap()["only_step"].clone()
+    };
+    assert_eq!(
+        [of("later"), of("whole")],
+        [json!("Each.First"), Value::Null]
+    );
+    let list = orchestrate(&["list"]).stdout;
+    assert!(list.contains("flow, only step Each.First\n"), "{list}");
+    let status = orchestrate(&["status", "later"]).stdout;
+    assert!(
+        status.contains("only step") && status.contains("Each.First"),
+        "{status}"
+    );
+    let page = orchestrate(&["report", "later"]).stdout;
+    assert!(page.contains("| only step | Each.First |"), "{page}");
+}

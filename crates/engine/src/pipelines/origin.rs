@@ -10,6 +10,7 @@ use uwf_thread::{Head, read_start};
 use super::chain;
 use super::error::PipelineError;
 use super::folder::run_root;
+use crate::children::parent_of;
 use crate::thread::find;
 use crate::{EngineError, Site};
 
@@ -26,6 +27,8 @@ pub struct RunOrigin {
     pub ended: Option<Reason>,
     /// What it was made with.
     pub run: RunNode,
+    /// The thread whose step it does, if it does one.
+    pub parent: Option<ThreadId>,
     /// The folder that it works in.
     pub workspace: PathBuf,
     /// The folder with its pictures and logs.
@@ -43,6 +46,7 @@ pub fn run_origin(site: &Site, thread: ThreadId) -> Result<RunOrigin, EngineErro
     let run = start.run.ok_or(PipelineError::NoRun(thread))?;
     let run: RunNode = chain::payload(&site.store, run)?;
     let run_id = chain::id_of(&run, thread);
+    let parent = parent_of(thread, &start).map(|parent| parent.thread);
     let workspace = PathBuf::from(start.cwd.unwrap_or_default());
     let root = run_root(&workspace, &run.state_dir, &run_id);
     let ended = match located {
@@ -55,6 +59,7 @@ pub fn run_origin(site: &Site, thread: ThreadId) -> Result<RunOrigin, EngineErro
         head,
         ended,
         run,
+        parent,
         workspace,
         root,
     })

@@ -83,7 +83,7 @@ pub(super) fn newest_first(folder: &Path) -> Result<Vec<(String, ThreadPlace)>, 
     Ok(runs)
 }
 
-/// Finds the run that a person named, or the newest.
+/// Finds the run that a person named, or the newest whole one.
 pub(super) fn find_or_newest(
     context: &Context,
     place: &PlaceArgs,
@@ -93,13 +93,31 @@ pub(super) fn find_or_newest(
         return find(context, place, name);
     }
     let folder = state_dir(context, place)?;
-    match newest_first(&folder)?.into_iter().next() {
-        Some((_, place)) => of_place(context, &place),
+    let runs = newest_first(&folder)?;
+    let whole = runs.iter().find(|(_, at)| is_whole(context, at));
+    match whole.or(runs.first()) {
+        Some((name, at)) => {
+            let root = RunRoot::at(folder.join(name));
+            made(context, place, (name, &root), at)
+        }
         None => Err(
             Failure::usage(format!("there is no run in `{}`", folder.display())).hint(
                 "`uwf orchestrate run WORKFLOW` makes one; `--workspace` names another folder",
             ),
         ),
+    }
+}
+
+/// Tells whether a run is what somebody means who names none: not one of a single step, none that does the step of another
+/// one, and none that is half-made. One that cannot be read is, so that the caller is told why.
+fn is_whole(context: &Context, at: &ThreadPlace) -> bool {
+    let Ok(thread) = of_place(context, at) else {
+        return true;
+    };
+    match run_origin(context.site(), thread) {
+        Ok(origin) => origin.run.only.is_none() && origin.parent.is_none(),
+        Err(EngineError::UnknownThread(_)) => false,
+        Err(_) => true,
     }
 }
 

@@ -41,9 +41,11 @@ impl RunRow {
     fn cells(&self) -> Vec<String> {
         match self {
             Self::Run(run) => {
+                let word = run.status.as_str();
                 let status = match &run.failed_step {
-                    Some(step) => format!("{} at {step}", run.status.as_str()),
-                    None => run.status.as_str().to_owned(),
+                    Some(step) => format!("{word} at {step}"),
+                    None if run.programs_live => format!("{word}, a program lives"),
+                    None => word.to_owned(),
                 };
                 let updated = run.updated_at.as_deref().map_or("", whole_seconds);
                 vec![
@@ -51,7 +53,7 @@ impl RunRow {
                     status,
                     whole_seconds(&run.started_at).to_owned(),
                     updated.to_owned(),
-                    run.workflow.clone(),
+                    workflow_words(run),
                 ]
             }
             Self::Unreadable { run_id, error } => vec![
@@ -62,6 +64,14 @@ impl RunRow {
                 error.clone(),
             ],
         }
+    }
+}
+
+/// Returns the pipeline of a run, and what part of a larger whole the run is.
+fn workflow_words(run: &RunSummary) -> String {
+    match part_of(run) {
+        Some((what, of)) => format!("{}, {what} {of}", run.workflow),
+        None => run.workflow.clone(),
     }
 }
 
@@ -104,6 +114,7 @@ impl Show for RunStatusPage {
             ("thread", run.thread.to_string()),
             ("started", run.started_at.clone()),
         ];
+        rows.extend(part_of(run));
         if let Some(updated) = &run.updated_at {
             rows.push(("updated", updated.clone()));
         }
@@ -113,6 +124,12 @@ impl Show for RunStatusPage {
                 line = format!("{line}, process {pid}");
             }
             rows.push(("step", line));
+        }
+        for process in &status.left_running {
+            let line = format!(
+                "process {process}; no engine works on the run, and `resume` ends this first"
+            );
+            rows.push(("still alive", line));
         }
         for open in &status.loops {
             let failed = match open.failed {
@@ -145,6 +162,14 @@ impl Show for RunStatusPage {
         rows.extend(self.next.clone().map(|next| ("next", next)));
         format!("{}\n\n{}", fields(&rows, page), steps_table(status))
     }
+}
+
+/// Returns what part of a larger whole a run is, as the name and the value of a row.
+pub(super) fn part_of(run: &RunSummary) -> Option<(&'static str, String)> {
+    let only = run.only_step.clone().map(|step| ("only step", step));
+    let parent = || Some(("a step of", run.parent?.to_string()));
+    let fork = || Some(("fork of", run.fork_of.clone()?));
+    only.or_else(parent).or_else(fork)
 }
 
 /// Returns the status of a run with what belongs to it.

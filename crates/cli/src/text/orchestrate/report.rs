@@ -13,7 +13,7 @@ use uwf_util::time::format_duration;
 use crate::hints;
 use crate::hints::run_name::RunName;
 
-use super::looking::{next_command, status_words, stream_name};
+use super::looking::{next_command, part_of, status_words, stream_name};
 
 /// How many rows the table of steps has. Visits of items that went well give way.
 const MOST_ROWS: usize = 200;
@@ -50,6 +50,7 @@ fn head(story: &RunStory, name: &RunName) -> String {
         ("thread", code(run.thread.as_str())),
         ("started", run.started_at.clone()),
     ];
+    rows.extend(part_of(run));
     if let Some(updated) = &run.updated_at {
         rows.push(("last change", updated.clone()));
     }

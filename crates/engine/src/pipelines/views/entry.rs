@@ -215,6 +215,7 @@ pub(super) fn masked_error(error: &StepError, masks: &Masks) -> StepError {
     }
 }
 
-fn masked(texts: &[String], masks: &Masks) -> Vec<String> {
+/// Returns texts without secrets.
+pub(super) fn masked(texts: &[String], masks: &Masks) -> Vec<String> {
     texts.iter().map(|text| masks.text(text)).collect()
 }

@@ -10,7 +10,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::LeaseRecord;
 use uwf_util::time::format_iso;
 
-use super::entry::masked_error;
+use super::entry::{masked, masked_error};
 use super::summary::{RunSummary, summary_of};
 use super::{Found, RunPhase, found};
 use crate::pipelines::chain::{self, RunChain};
@@ -45,6 +45,9 @@ pub struct RunStatusView {
     pub chain_steps: u64,
     /// Whether a person has paused it.
     pub paused: bool,
+    /// The programs of the run that still work although nobody works on the run: its engine was killed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_running: Vec<String>,
     /// The child thread that does the next step, if it cannot go on for now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<HeldChild>,
@@ -175,6 +178,7 @@ fn status_of(
     Ok(RunStatusView {
         paused: site.root.run(found.thread).pause.read()?.is_some(),
         child,
+        left_running: masked(&run.programs, masks),
         exit_code,
         error: error.map(|error| masked_error(&error, masks)),
         failed_steps,

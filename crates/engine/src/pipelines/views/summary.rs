@@ -6,6 +6,8 @@ use uwf_protocol::ids::ThreadId;
 use uwf_util::time::format_iso;
 
 use super::{Found, RunPhase, found};
+use crate::attempt::orphans;
+use crate::children::parent_of;
 use crate::pipelines::chain::{self, RunChain};
 use crate::{EngineError, Site};
 
@@ -20,6 +22,15 @@ pub struct RunSummary {
     pub workflow: String,
     /// The file of the pipeline.
     pub workflow_file: String,
+    /// The only step, if it is a run of one step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub only_step: Option<String>,
+    /// The run that it is a fork of, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<String>,
+    /// The thread whose step it does, if it does one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ThreadId>,
     /// How the run is.
     pub status: RunPhase,
     /// When it was made.
@@ -28,9 +39,23 @@ pub struct RunSummary {
     pub updated_at: Option<String>,
     /// The step that stopped it.
     pub failed_step: Option<String>,
+    /// Whether programs of it still work although nobody works on the run: its engine was killed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub programs_live: bool,
+    /// Those programs, one line for each. They may have secrets.
+    #[serde(skip)]
+    pub(super) programs: Vec<String>,
     /// The same as `updated_at`, for decisions.
     #[serde(skip)]
     pub changed_ms: Option<i64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Returns a run for a list. Its steps are read only if nothing else tells how it is.
@@ -58,16 +83,32 @@ pub(super) fn summary_of(
         (RunPhase::Failed, Route::Suspend(stop)) => Some(stop.key.to_string()),
         _ => None,
     };
+    let is_fork = chain.run.thread != found.thread.as_str();
+    // What a fork took over began with the other run.
+    let forked_ms = found.thread.time_ms(site.env.now_ms());
+    let started_at = match forked_ms.filter(|_| is_fork) {
+        Some(forked_ms) => format_iso(forked_ms),
+        None => timestamp_iso(&chain.run.timestamp_utc),
+    };
+    let programs = match status {
+        RunPhase::Interrupted => orphans(&site.root.run(found.thread)),
+        _ => Vec::new(),
+    };
     let changed_ms = found.changed_ms(&site.store)?;
     Ok(RunSummary {
         run_id: chain::id_of(&chain.run, found.thread),
         thread: found.thread,
         workflow: chain.pipeline.name.clone(),
         workflow_file: chain.run.workflow_file.clone(),
+        only_step: chain.run.only.as_ref().map(|only| only.step.clone()),
+        fork_of: is_fork.then(|| chain.run.run_id.clone()),
+        parent: parent_of(found.thread, &chain.start).map(|parent| parent.thread),
         status,
-        started_at: timestamp_iso(&chain.run.timestamp_utc),
+        started_at,
         updated_at: changed_ms.map(format_iso),
         failed_step,
+        programs_live: !programs.is_empty(),
+        programs,
         changed_ms,
     })
 }
