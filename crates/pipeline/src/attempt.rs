@@ -1,5 +1,7 @@
 //! How an attempt at a step ended, and what follows from that.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use uwf_util::text::counted;
 
@@ -46,7 +48,7 @@ impl Ended {
     }
 
     /// Returns why the step failed, if it did. `program` is what was to be started.
-    fn failure(self, program: &str) -> Option<Failure> {
+    fn failure(self, program: &str, limits: Limits) -> Option<Failure> {
         let (kind, message) = match self {
             Self::Exit(0) => return None,
             Self::Exit(code) => (
@@ -59,11 +61,14 @@ impl Ended {
             ),
             Self::TimedOut => (
                 ErrorKind::Timeout,
-                "the time of the step was over".to_owned(),
+                format!(
+                    "the time of the step was over{}",
+                    limits.said(LimitOf::Step)
+                ),
             ),
             Self::RunTimedOut => (
                 ErrorKind::RunTimeout,
-                "the time of the run was over".to_owned(),
+                format!("the time of the run was over{}", limits.said(LimitOf::Run)),
             ),
             Self::NotFound => (
                 ErrorKind::CommandNotFound,
@@ -84,12 +89,12 @@ impl Ended {
 /// Returns the result of an attempt at a program. Its name and the tails are without secrets.
 #[must_use]
 pub fn result_of(
-    (program, ended): (&str, Ended),
+    (program, ended, limits): (&str, Ended, Limits),
     end: CaptureEnd,
     stdout_tail: Vec<String>,
     stderr_tail: Vec<String>,
 ) -> StepResult {
-    let result = match ended.failure(program).or(end.failure) {
+    let result = match ended.failure(program, limits).or(end.failure) {
         None => StepResult::of(StepStatus::Completed, end.exit_code),
         Some(failure) => StepResult::failed(end.exit_code, failure),
     };
@@ -114,10 +119,35 @@ pub enum LimitOf {
     Run,
 }
 
+/// The limits of time that somebody gave, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// That of the step.
+    pub step_ms: Option<u64>,
+    /// That of the run, with what it has used up.
+    pub run_ms: Option<u64>,
+}
+
+impl Limits {
+    /// Says how long a limit is and where it was given, as the end of a sentence.
+    pub(crate) fn said(self, of: LimitOf) -> String {
+        let (limit, key) = match of {
+            LimitOf::Step => (self.step_ms, "the `timeout_sec` of the step"),
+            LimitOf::Run => (self.run_ms, "the `--timeout` of the run"),
+        };
+        let seconds = limit.map(|limit| Duration::from_millis(limit).as_secs_f64());
+        seconds.map_or_else(String::new, |seconds| format!(": {key} is {seconds}"))
+    }
+}
+
 /// Returns the result of a wait for so many files that match a pattern. `limit` tells whose time was over, if it was. The
 /// pattern is without secrets.
 #[must_use]
-pub fn waited(waited: Waited, (glob, min_count): (&str, u64), limit: LimitOf) -> StepResult {
+pub fn waited(
+    waited: Waited,
+    (glob, min_count): (&str, u64),
+    (limit, limits): (LimitOf, Limits),
+) -> StepResult {
     let result = if waited.timed_out {
         let kind = match limit {
             LimitOf::Step => ErrorKind::Timeout,
@@ -125,10 +155,11 @@ pub fn waited(waited: Waited, (glob, min_count): (&str, u64), limit: LimitOf) ->
         };
         let found = waited.files.len();
         let message = format!(
-            "{} {} `{glob}` after {} ms, and {min_count} must",
+            "{} {} `{glob}` after {} ms, and {min_count} must{}",
             counted(found, "file"),
             if found == 1 { "matches" } else { "match" },
             waited.wait_duration_ms,
+            limits.said(limit),
         );
         StepResult::failed(TIMED_OUT, Failure::new(kind, message))
     } else {

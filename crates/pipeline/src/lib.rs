@@ -35,7 +35,8 @@ mod value;
 
 pub use argv::{MAX_PROMPT_BYTES, Word, WordPart, compose, merged, prompt_text, too_long};
 pub use attempt::{
-    Ended, LimitOf, STDERR_TAIL_LINES, STDOUT_TAIL_LINES, TIMED_OUT, result_of, retry_after, waited,
+    Ended, LimitOf, Limits, STDERR_TAIL_LINES, STDOUT_TAIL_LINES, TIMED_OUT, result_of,
+    retry_after, waited,
 };
 pub use call::{Call, call};
 pub use capture::{CaptureDebug, CaptureEnd, Capturing, JsonProblem, JsonReason, Tail};

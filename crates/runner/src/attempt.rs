@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use uwf_pipeline::course::RunTask;
 use uwf_pipeline::{
-    CaptureDebug, Capturing, Ended, ErrorKind, Failure, InputMode, Masks, StepResult, result_of,
+    CaptureDebug, Capturing, Ended, ErrorKind, Failure, InputMode, Limits, Masks, StepResult,
+    result_of,
 };
 use uwf_process::{Signals, Stop, Tree};
 
@@ -37,6 +38,23 @@ pub struct Surroundings<'a> {
     pub grace: Duration,
 }
 
+/// The limited time of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunTime {
+    /// All of it.
+    pub whole: Duration,
+    /// What is left.
+    pub left: Duration,
+}
+
+impl RunTime {
+    /// Returns all of it in milliseconds.
+    #[must_use]
+    pub fn whole_ms(self) -> u64 {
+        u64::try_from(self.whole.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
 /// What one attempt needs beside its task.
 pub struct AttemptSpec<'a> {
     /// Variables that tell the program about its run. They win over those of the step.
@@ -49,8 +67,8 @@ pub struct AttemptSpec<'a> {
     pub stderr_log: PathBuf,
     /// What goes into the output file.
     pub output_text: OutputText,
-    /// What is left of the time of the run.
-    pub run_time: Option<Duration>,
+    /// The time of the run, if it has a limit.
+    pub run_time: Option<RunTime>,
     /// Sees the output at once.
     pub show: Show<'a>,
 }
@@ -227,7 +245,7 @@ impl One<'_> {
 
     /// Starts the program, unless the time of the run is over.
     fn start(&self, prepared: &Prepared, report: &mut Report) -> Result<Tree, Unstarted> {
-        if self.spec.run_time == Some(Duration::ZERO) {
+        if self.limits().run == Some(Duration::ZERO) {
             return Err(Unstarted::Ended(Ended::RunTimedOut));
         }
         let input = prepared.prompt.as_deref();
@@ -282,9 +300,18 @@ impl One<'_> {
     fn limits(&self) -> TimeLimits {
         TimeLimits {
             step: self.task.timeout_ms.map(Duration::from_millis),
-            run: self.spec.run_time,
+            run: self.spec.run_time.map(|time| time.left),
             grace: self.around.grace,
         }
+    }
+
+    /// Returns how a program ended with what a message says of it.
+    fn said<'r>(&self, ended: Ended, report: &'r Report) -> (&'r str, Ended, Limits) {
+        let limits = Limits {
+            step_ms: self.task.timeout_ms,
+            run_ms: self.spec.run_time.map(RunTime::whole_ms),
+        };
+        (report.program(), ended, limits)
     }
 
     /// Returns the attempt at a program that was not started.
@@ -301,7 +328,7 @@ impl One<'_> {
         let capturing = Capturing::new(self.task.capture, self.around.masks);
         let (end, _) = capturing.finish(ended.exit_code());
         report.ended = Some(ended);
-        let result = result_of((report.program(), ended), end, Vec::new(), Vec::new());
+        let result = result_of(self.said(ended, &report), end, Vec::new(), Vec::new());
         let end = AttemptEnd::Settled(Box::new(result));
         Ok(Attempt { end, report })
     }
@@ -337,7 +364,7 @@ impl One<'_> {
             Ending::GivenUp => return Err(RunError::NotWanted),
             Ending::Ended(ended) => {
                 report.ended = Some(ended);
-                let ended = (report.program(), ended);
+                let ended = self.said(ended, &report);
                 let result = result_of(ended, capture, stdout.tail, stderr.tail);
                 AttemptEnd::Settled(Box::new(result))
             }

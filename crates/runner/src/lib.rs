@@ -28,7 +28,7 @@ mod wait;
 mod workspace;
 
 pub use archive::ArchiveEnd;
-pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, Surroundings, attempt};
+pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, RunTime, Surroundings, attempt};
 pub use dependencies::needs;
 pub use environment::Variables;
 pub use error::{NotDone, NotWanted, RunError};

@@ -3,24 +3,24 @@
 use std::time::{Duration, Instant};
 
 use uwf_pipeline::course::WaitTask;
-use uwf_pipeline::{Failure, LimitOf, Waited};
+use uwf_pipeline::{Failure, LimitOf, Limits, Waited};
 use uwf_process::{Signals, Stop};
 
-use crate::attempt::{Attempt, AttemptEnd, Report, Surroundings, refused};
+use crate::attempt::{Attempt, AttemptEnd, Report, RunTime, Surroundings, refused};
 use crate::dependencies::needs;
 use crate::error::RunError;
 
 /// How often the caller is told that the wait goes on.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Waits for files. `run_time` is what is left of the time of the run, and `tick` is called while nothing happens. A signal to this process ends the wait at once.
+/// Waits for files. `tick` is called while nothing happens. A signal to this process ends the wait at once.
 ///
 /// # Errors
 /// When the signals cannot be watched.
 pub fn wait(
     around: &Surroundings<'_>,
     task: &WaitTask,
-    run_time: Option<Duration>,
+    run_time: Option<RunTime>,
     tick: &mut dyn FnMut(),
 ) -> Result<Attempt, RunError> {
     around.signals.watch().map_err(RunError::Signals)?;
@@ -43,11 +43,11 @@ pub fn wait(
 fn poll(
     around: &Surroundings<'_>,
     task: &WaitTask,
-    (run_time, started): (Option<Duration>, Instant),
+    (run_time, started): (Option<RunTime>, Instant),
     tick: &mut dyn FnMut(),
 ) -> Result<AttemptEnd, Failure> {
     let timeout = Duration::from_millis(task.timeout_ms);
-    let deadline = run_time.map_or(timeout, |run| run.min(timeout));
+    let deadline = run_time.map_or(timeout, |run| run.left.min(timeout));
     let mut polls = 0;
     loop {
         if let Some(stop) = around.signals.stop() {
@@ -77,7 +77,11 @@ fn poll(
                 };
                 let glob = around.masks.text(&task.glob);
                 let wanted = (glob.as_str(), task.min_count);
-                let result = uwf_pipeline::waited(waited, wanted, limit);
+                let limits = Limits {
+                    step_ms: Some(task.timeout_ms),
+                    run_ms: run_time.map(RunTime::whole_ms),
+                };
+                let result = uwf_pipeline::waited(waited, wanted, (limit, limits));
                 return Ok(AttemptEnd::Settled(Box::new(result)));
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Course;
 use super::frame::Frame;
 use super::task::{Agent, Dependencies, Task};
-use crate::attempt::TIMED_OUT;
+use crate::attempt::{LimitOf, Limits, TIMED_OUT};
 use crate::condition::check_path;
 use crate::fill::Filling;
 use crate::result::{Captured, ErrorKind, Failure, StepResult, StepStatus};
@@ -47,6 +47,8 @@ pub enum WorkflowEnd {
     RunTimedOut {
         /// The id of the thread.
         thread: String,
+        /// The limits of time.
+        limits: Limits,
     },
 }
 
@@ -82,9 +84,10 @@ impl WorkflowTask {
                     .fact("thread", thread);
                 StepResult::failed(FAILED, failure)
             }
-            WorkflowEnd::RunTimedOut { thread } => {
+            WorkflowEnd::RunTimedOut { thread, limits } => {
+                let limit = limits.said(LimitOf::Run);
                 let message =
-                    format!("the time of the run was over, so thread `{thread}` was ended");
+                    format!("the time of the run was over, so thread `{thread}` was ended{limit}");
                 let failure = Failure::new(ErrorKind::RunTimeout, message)
                     .fact("workflow", self.name.as_str())
                     .fact("thread", thread);

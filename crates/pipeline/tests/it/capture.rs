@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uwf_pipeline::{
     Capture, CaptureEnd, Captured, Capturing, Ended, ErrorKind, Failure, JsonReason, LimitOf,
-    Masks, Retries, StepResult, Tail, Waited, result_of, retry_after, waited,
+    Limits, Masks, Retries, StepResult, Tail, Waited, result_of, retry_after, waited,
 };
 
 const JSON: Capture = Capture::Json {
@@ -343,7 +343,16 @@ fn an_error_shows_the_last_lines() {
 fn ended(ended: Ended) -> StepResult {
     let none = Masks::of([]);
     let (end, _) = Capturing::new(Capture::Text, &none).finish(ended.exit_code());
-    result_of(("prog", ended), end, vec!["out".into()], vec!["err".into()])
+    let limits = Limits {
+        step_ms: Some(1500),
+        run_ms: None,
+    };
+    result_of(
+        ("prog", ended, limits),
+        end,
+        vec!["out".into()],
+        vec!["err".into()],
+    )
 }
 
 #[test]
@@ -378,16 +387,31 @@ fn a_wait_that_takes_too_long_has_failed() {
         timed_out,
     };
     let wanted = ("in/*", 2);
-    assert_eq!(waited(wait(false), wanted, LimitOf::Step).exit_code, 0);
-    for (limit, kind) in [
-        (LimitOf::Step, ErrorKind::Timeout),
-        (LimitOf::Run, ErrorKind::RunTimeout),
+    let limits = Limits {
+        step_ms: Some(2000),
+        run_ms: Some(1500),
+    };
+    assert_eq!(
+        waited(wait(false), wanted, (LimitOf::Step, limits)).exit_code,
+        0
+    );
+    for (limit, kind, said) in [
+        (
+            LimitOf::Step,
+            ErrorKind::Timeout,
+            "`timeout_sec` of the step is 2",
+        ),
+        (
+            LimitOf::Run,
+            ErrorKind::RunTimeout,
+            "`--timeout` of the run is 1.5",
+        ),
     ] {
-        let result = waited(wait(true), wanted, limit);
+        let result = waited(wait(true), wanted, (limit, limits));
         assert_eq!((result.exit_code, &result.waited), (124, &Some(wait(true))));
         let error = result.error.unwrap();
         assert_eq!(error.kind, kind);
-        let expected = "1 file matches `in/*` after 2000 ms, and 2 must";
+        let expected = format!("1 file matches `in/*` after 2000 ms, and 2 must: the {said}");
         assert_eq!(error.message, expected);
     }
 }

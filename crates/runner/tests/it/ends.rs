@@ -80,16 +80,20 @@ fn the_limit_of_the_run_is_told_from_that_of_the_step() {
     let mut steps = Steps::new();
     steps.run_time = Some(Duration::from_millis(100));
     for task in [sh("sleep 600"), limited(60_000, "sleep 600")] {
-        let (code, kind, _) = steps.failure(&task);
+        let (code, kind, message) = steps.failure(&task);
         assert_eq!((code, kind), (124, ErrorKind::RunTimeout));
+        let said = "the time of the run was over: the `--timeout` of the run is 0.1";
+        assert_eq!(message, said);
     }
     steps.run_time = Some(Duration::ZERO);
     let (code, kind, _) = steps.failure(&into_file("out", sh("touch started")));
     assert_eq!((code, kind), (124, ErrorKind::RunTimeout));
     assert_eq!(steps.world.names(""), ["closed"]);
     steps.run_time = Some(LONG);
-    let (code, kind, _) = steps.failure(&limited(100, "sleep 600"));
+    let (code, kind, message) = steps.failure(&limited(100, "sleep 600"));
     assert_eq!((code, kind), (124, ErrorKind::Timeout));
+    let said = "the time of the step was over: the `timeout_sec` of the step is 0.1";
+    assert_eq!(message, said);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use uwf_pipeline::course::{Dependencies, RunTask};
 use uwf_pipeline::{Capture, ErrorKind, InputMode, Masks, Retries, StepResult, Word, WordPart};
 use uwf_process::Signals;
 use uwf_runner::{
-    Attempt, AttemptEnd, AttemptSpec, NotWanted, OutputText, RunError, Surroundings, Watcher,
-    attempt,
+    Attempt, AttemptEnd, AttemptSpec, NotWanted, OutputText, RunError, RunTime, Surroundings,
+    Watcher, attempt,
 };
 
 use crate::world::World;
@@ -90,7 +90,7 @@ impl Steps {
             max_stdout_log: self.max_stdout_log,
             stderr_log: self.world.log("stderr"),
             output_text: self.output_text,
-            run_time: self.run_time,
+            run_time: self.time(),
             show: &|_, _| {},
         };
         let mut watcher = Watcher {
@@ -98,6 +98,11 @@ impl Steps {
             tick: &mut || Ok(()),
         };
         attempt(&around, task, &spec, &mut watcher)
+    }
+
+    /// Returns the time of the run, which has just begun.
+    pub(crate) fn time(&self) -> Option<RunTime> {
+        self.run_time.map(|whole| RunTime { whole, left: whole })
     }
 
     /// Reads a log; `None` if there is none.

@@ -29,7 +29,7 @@ fn attempt(steps: &Steps, task: &WaitTask) -> Attempt {
         signals: &steps.signals,
         grace: steps.grace,
     };
-    wait(&around, task, steps.run_time, &mut || {}).unwrap()
+    wait(&around, task, steps.time(), &mut || {}).unwrap()
 }
 
 #[track_caller]
@@ -112,7 +112,10 @@ fn a_wait_ends_with_the_time_of_the_run() {
     let mut steps = Steps::new();
     steps.run_time = Some(Duration::from_millis(50));
     let (found, waited) = result(&steps, &files("none/*", 1, 60_000, 60_000));
-    assert_eq!(found.error.unwrap().kind, ErrorKind::RunTimeout);
+    let error = found.error.unwrap();
+    assert_eq!(error.kind, ErrorKind::RunTimeout);
+    let said = "and 1 must: the `--timeout` of the run is 0.05";
+    assert!(error.message.ends_with(said), "{}", error.message);
     assert_eq!(found.exit_code, 124);
     assert!(waited.timed_out && waited.poll_count <= 2);
 }

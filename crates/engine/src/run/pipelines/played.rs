@@ -9,12 +9,12 @@ use uwf_config::project::looks_like_path;
 use uwf_moderator::end_status;
 use uwf_pipeline::course::{WorkflowEnd, WorkflowTask};
 use uwf_pipeline::nodes::{PlayedNode, PlayerNode};
-use uwf_pipeline::{ErrorKind, Failure, Route, StepResult};
+use uwf_pipeline::{ErrorKind, Failure, Limits, Route, StepResult};
 use uwf_process::Stop;
 use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StartNode;
-use uwf_runner::Surroundings;
+use uwf_runner::{RunTime, Surroundings};
 use uwf_storage::{HistoryRecord, Located, Reason, State};
 
 use super::RunEvent;
@@ -229,6 +229,10 @@ impl Playing<'_> {
         };
         let end = WorkflowEnd::RunTimedOut {
             thread: child.thread.to_string(),
+            limits: Limits {
+                step_ms: None,
+                run_ms: self.worker.run_time().map(RunTime::whole_ms),
+            },
         };
         Ok(settled(self.task.ended(end), played, reads))
     }

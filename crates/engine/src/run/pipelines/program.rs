@@ -123,7 +123,7 @@ impl Visiting<'_, '_, '_> {
             max_stdout_log: settings.max_log_bytes,
             stderr_log: worker.root.log(&format!("{name}.stderr")),
             output_text: settings.output_text,
-            run_time: worker.time_left(),
+            run_time: worker.run_time(),
             show: &settings.show,
         };
         let mut line = self.line(record);

@@ -12,7 +12,7 @@ use uwf_process::{keep_inherited_files, process_identity};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
-use uwf_runner::{GRACE, Surroundings};
+use uwf_runner::{GRACE, RunTime, Surroundings};
 use uwf_storage::RunRoot;
 
 use super::commit::{Added, Chain, Moved, NewStep, adopt};
@@ -97,10 +97,16 @@ pub(super) struct Session<'s, 'a> {
 }
 
 impl Worker<'_> {
-    /// Returns what is left of the time of this process.
+    /// Returns the time of this process, if it is limited.
+    pub(super) fn run_time(&self) -> Option<RunTime> {
+        let whole = self.settings.timeout?;
+        let left = whole.saturating_sub(self.began.elapsed());
+        Some(RunTime { whole, left })
+    }
+
+    /// Returns what is left of it.
     pub(super) fn time_left(&self) -> Option<Duration> {
-        let timeout = self.settings.timeout?;
-        Some(timeout.saturating_sub(self.began.elapsed()))
+        Some(self.run_time()?.left)
     }
 
     /// Tells the caller what happens, and writes it into the log of the run.

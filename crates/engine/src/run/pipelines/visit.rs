@@ -74,7 +74,7 @@ impl Visiting<'_, '_, '_> {
                 Task::Wait(task) => {
                     let record = self.starts(&progress)?;
                     self.settle_down()?;
-                    let left = self.worker.time_left();
+                    let left = self.worker.run_time();
                     let mut line = self.line(&record);
                     let doing = doing(self.course, &self.assignment.key);
                     let attempt =
