@@ -182,6 +182,22 @@ pub struct Lifecycle {
     pub error: Option<String>,
 }
 
+impl Lifecycle {
+    /// Says what came of the item and its file.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let Self { from, to, .. } = self;
+        let item = match self.result {
+            ItemResult::Success => "succeeded",
+            ItemResult::Failure => "failed",
+        };
+        match self.action_applied {
+            true => format!("the item {item}, and `{from}` was moved to `{to}`"),
+            false => format!("the item {item}, and `{from}` was not moved"),
+        }
+    }
+}
+
 /// What is done with the file of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

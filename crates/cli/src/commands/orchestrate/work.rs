@@ -108,11 +108,12 @@ fn tell(event: &RunEvent<'_>) {
             duration_ms,
         } => {
             let took = format_duration(*duration_ms);
-            let status = match (result.status, &result.error) {
-                (StepStatus::Failed, Some(error)) => {
+            let status = match (result.status, &result.error, &result.lifecycle) {
+                (StepStatus::Failed, Some(error), _) => {
                     format!("failed ({}): {}", result.exit_code, error.message)
                 }
-                (status, _) => status.as_str().to_owned(),
+                (_, _, Some(moved)) => moved.said(),
+                (status, _, None) => status.as_str().to_owned(),
             };
             note(&format!("{key}: {status}, {took}"));
         }

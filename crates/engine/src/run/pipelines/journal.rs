@@ -51,10 +51,11 @@ fn worded(event: &RunEvent<'_>, pid: u32) -> (&'static str, String) {
             let took = format_duration(*duration_ms);
             let (code, status) = (result.exit_code, result.status);
             let ending = format!("{key}: {}, exit code {code}, {took}", status.as_str());
-            match (&result.error, status) {
-                (Some(error), StepStatus::Failed) => {
+            match (&result.error, status, &result.lifecycle) {
+                (Some(error), StepStatus::Failed, _) => {
                     ("error", format!("{ending}: {}", error.message))
                 }
+                (_, _, Some(moved)) => ("info", format!("{key}: {}", moved.said())),
                 _ => ("info", ending),
             }
         }
