@@ -5,6 +5,7 @@ pub(crate) mod active;
 pub(crate) mod chain;
 pub(crate) mod error;
 pub(crate) mod folder;
+pub(crate) mod loop_times;
 pub(crate) mod origin;
 pub(crate) mod place;
 pub(crate) mod resume_error;

@@ -208,13 +208,11 @@ fn steps_table(status: &RunStatusView) -> String {
             0 => counted(items.count, "item"),
             failed => format!("{}, {failed} failed", counted(items.count, "item")),
         });
-        // The end of a loop takes no time; its steps do.
-        let took = step.duration_ms.filter(|_| step.items.is_none());
         vec![
             step.name.clone(),
             step.status.to_owned(),
             code.unwrap_or_default(),
-            took.map(format_duration).unwrap_or_default(),
+            step.duration_ms.map(format_duration).unwrap_or_default(),
             step.visits.to_string(),
             items.unwrap_or_default(),
         ]

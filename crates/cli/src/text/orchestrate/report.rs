@@ -114,11 +114,7 @@ fn row(entry: &RunEntry) -> String {
                 0 => String::new(),
                 count => count.to_string(),
             };
-            // The end of a loop takes no time; its steps do.
-            let took = match visit.items {
-                None => format_duration(visit.duration_ms),
-                Some(_) => String::new(),
-            };
+            let took = format_duration(visit.duration_ms);
             format!(
                 "{}{number} | {} | {} | {} | {attempts} | {}",
                 cell(&visit.key),

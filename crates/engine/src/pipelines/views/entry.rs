@@ -40,7 +40,7 @@ pub struct VisitView {
     pub exit_code: i64,
     /// When it was started.
     pub started_at: Option<String>,
-    /// How long it took, in milliseconds.
+    /// How long it took, in milliseconds; a loop, from its first item to its end.
     pub duration_ms: u64,
     /// The words of the program.
     pub argv: Vec<String>,

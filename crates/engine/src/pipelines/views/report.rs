@@ -10,6 +10,7 @@ use super::entry::{ArchiveView, ResumeView, RunEntry, VisitView};
 use super::found;
 use super::status::{RunStatusView, status_at};
 use crate::pipelines::chain::{self, Seen};
+use crate::pipelines::loop_times::LoopTimes;
 use crate::pipelines::secrets::masks;
 use crate::{EngineError, Site};
 
@@ -34,8 +35,10 @@ pub fn run_story(site: &Site, thread: ThreadId) -> Result<RunStory, EngineError>
     let opened = chain::open(&site.store, (thread, found.newest))?;
     let masks = masks(&opened, None, site.env.variables());
     let mut entries = Vec::new();
+    let mut loops = LoopTimes::default();
     let chain = opened.fold(&site.store, thread, &mut |seen| {
-        entries.push(entry(site, seen, &masks)?);
+        let took_ms = loops.seen(seen);
+        entries.push(entry(site, (seen, took_ms), &masks)?);
         Ok(())
     })?;
     let context = chain.run.context.iter();
@@ -47,13 +50,21 @@ pub fn run_story(site: &Site, thread: ThreadId) -> Result<RunStory, EngineError>
     })
 }
 
-fn entry(site: &Site, seen: &Seen<'_>, masks: &Masks) -> Result<RunEntry, EngineError> {
+fn entry(
+    site: &Site,
+    (seen, took_ms): (&Seen<'_>, u64),
+    masks: &Masks,
+) -> Result<RunEntry, EngineError> {
     let node = &seen.step.node;
     let store = &site.store;
     Ok(match seen.event {
         Event::Visit(visit) => {
             let detail: VisitNode = chain::payload(store, node.detail)?;
-            RunEntry::Visit(Box::new(VisitView::of(node, visit, detail, masks)))
+            let view = VisitView::of(node, visit, detail, masks);
+            RunEntry::Visit(Box::new(VisitView {
+                duration_ms: took_ms,
+                ..view
+            }))
         }
         Event::Resume(_) => {
             RunEntry::Resume(ResumeView::of(node, chain::payload(store, node.output)?))

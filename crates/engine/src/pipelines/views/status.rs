@@ -15,6 +15,7 @@ use super::summary::{RunSummary, summary_of};
 use super::{Found, RunPhase, found};
 use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::folder::root_of;
+use crate::pipelines::loop_times::LoopTimes;
 use crate::pipelines::route::in_general;
 use crate::pipelines::secrets::masks;
 use crate::read::child_view::child_of_run;
@@ -86,9 +87,9 @@ pub struct StepLine {
     pub status: &'static str,
     /// The exit code of its newest visit.
     pub exit_code: Option<i64>,
-    /// How long its newest visit took, in milliseconds.
+    /// How long its newest visit took, in milliseconds; of a loop, from its first item to its end.
     pub duration_ms: Option<u64>,
-    /// How often it was entered.
+    /// How many visits have settled. The newest one has this number in the report and the logs.
     pub visits: u64,
     /// What came of the items of its newest visit, if it is a loop.
     pub items: Option<Looped>,
@@ -112,6 +113,8 @@ struct Newest {
     status: StepStatus,
     exit_code: i64,
     duration_ms: u64,
+    /// How many visits there are with this one.
+    visits: u64,
     items: Option<Looped>,
 }
 
@@ -129,15 +132,16 @@ pub(super) fn status_at(site: &Site, found: &Found) -> Result<RunStatusView, Eng
     let opened = chain::open(&site.store, (thread, found.newest))?;
     let masks = masks(&opened, None, site.env.variables());
     let mut newest = HashMap::new();
+    let mut loops = LoopTimes::default();
     let chain = opened.fold(&site.store, thread, &mut |seen| {
-        note(seen.event, &mut newest);
+        note(seen.event, loops.seen(seen), &mut newest);
         Ok(())
     })?;
     status_of(site, found, &chain, &masks, &newest)
 }
 
-/// Keeps the result of a step of the pipeline.
-fn note(event: &Event, newest: &mut HashMap<String, Newest>) {
+/// Keeps the result of a step of the pipeline, and how long it took.
+fn note(event: &Event, took_ms: u64, newest: &mut HashMap<String, Newest>) {
     let Event::Visit(visit) = event else {
         return;
     };
@@ -148,7 +152,8 @@ fn note(event: &Event, newest: &mut HashMap<String, Newest>) {
     let of_visit = Newest {
         status: result.status,
         exit_code: result.exit_code,
-        duration_ms: visit.duration_ms,
+        duration_ms: took_ms,
+        visits: newest.get(name).map_or(0, |before| before.visits) + 1,
         items: result.looped,
     };
     newest.insert(name.to_owned(), of_visit);
@@ -254,7 +259,6 @@ fn steps_of(
         RunPhase::Failed => "failed",
         RunPhase::Interrupted | RunPhase::Completed | RunPhase::Cancelled => "interrupted",
     };
-    let visits: HashMap<&str, u64> = course.step_visits().into_iter().collect();
     let line = |name: &String| {
         let is_open = at.as_ref() == Some(name);
         let last = newest.get(name);
@@ -268,7 +272,7 @@ fn steps_of(
             },
             exit_code: settled.map(|last| last.exit_code),
             duration_ms: settled.map(|last| last.duration_ms),
-            visits: visits.get(name.as_str()).copied().unwrap_or(0),
+            visits: last.map_or(0, |last| last.visits),
             items: settled.and_then(|last| last.items),
         }
     };

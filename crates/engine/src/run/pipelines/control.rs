@@ -52,6 +52,7 @@ impl Session<'_, '_> {
         };
         let pipeline = decided.accepted.map(|file| Arc::new(file.pipeline.clone()));
         self.push(node.event(pipeline))?;
+        self.loops.resumed(&self.course);
         self.add_control(RESUME_KEY, (schemas::RESUME, json!(node)), Instant::now())?;
         Ok(self.worker.run.lease.clear_record()?)
     }

@@ -32,6 +32,7 @@ use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::error::PipelineError;
 use crate::pipelines::folder::run_root;
+use crate::pipelines::loop_times::LoopTimes;
 use crate::pipelines::route::role;
 use crate::pipelines::secrets::masks;
 use crate::read::report::StepReport;
@@ -92,6 +93,8 @@ pub(super) struct Session<'s, 'a> {
     pub(super) records: Records<'s>,
     /// The report of the newest step that this process did.
     pub(super) step: StepReport,
+    /// When the open loops began.
+    pub(super) loops: LoopTimes,
     /// The key of the attempt that was lost, and the attempts that had failed before it.
     failed: Option<(String, Vec<AttemptRecord>)>,
 }
@@ -175,7 +178,9 @@ pub(super) fn work(
     let of_run = (thread, worker.run_id.as_str(), &run_node);
     let checksum = opened.checksum();
     let mut picture = Picture::new(&site.env, &worker.root, &masks, of_run, &checksum, head);
+    let mut loops = LoopTimes::default();
     let chain = opened.fold(&site.store, thread, &mut |seen| {
+        loops.seen(seen);
         show(&site.store, &mut picture, seen)
     })?;
     let around = Surroundings {
@@ -187,6 +192,7 @@ pub(super) fn work(
     };
     let at = (head, checksum);
     let mut session = Session::begin(&worker, &around, picture, chain, &run_node, at)?;
+    session.loops = loops;
     session.work(entry, (lost, lost_picture))
 }
 
@@ -218,6 +224,7 @@ impl<'s, 'a> Session<'s, 'a> {
             records: Records::at(&worker.runner.site, &worker.run.ledger, head)?,
             step: StepReport::of_nothing((thread, workflow), head, idle),
             course: chain.course,
+            loops: LoopTimes::default(),
             failed: None,
         })
     }
@@ -384,12 +391,13 @@ impl Session<'_, '_> {
         };
         let added = self.chain.add(&step)?;
         self.records.add(&step, self.chain.newest());
-        self.tell_settled(&key, &result, (duration_ms, &warnings))?;
         let visit = Visit {
             key: assignment.key.clone(),
             result,
             duration_ms,
         };
+        let took_ms = self.loops.took(&visit, started_at_ms);
+        self.tell_settled(&key, &visit.result, (took_ms, &warnings))?;
         let end = self.settled(&visit, &detail, started_at_ms, &added)?;
         self.step = StepReport {
             step: Some(self.chain.newest()),
