@@ -236,6 +236,25 @@ fn a_worker_takes_what_another_one_left_behind() {
 }
 
 #[test]
+fn a_queue_that_is_not_there_is_told_from_one_that_is_empty() {
+    let world = World::new();
+    let claim = |dir: &[&str]| task(&world, &[&["claim", "--run-id", "r"], dir].concat());
+    claim(&["nothere/"])
+        .exits(1)
+        .says("there is no queue `nothere/`")
+        .says("`uwf orchestrate task put nothere/1.task` makes the queue");
+    task(&world, &["list", "nothere"])
+        .exits(0)
+        .says("there is no folder `nothere`");
+    fs::create_dir(world.project().join("empty")).unwrap();
+    for dir in [&["empty"][..], &[]] {
+        let run = claim(dir).exits(1);
+        assert_eq!(run.stderr, "", "{dir:?}");
+    }
+    assert_eq!(task(&world, &["list", "empty"]).exits(0).stderr, "");
+}
+
+#[test]
 fn a_reader_never_sees_a_part_of_a_task() {
     const BYTES: usize = 1 << 20;
     let world = World::new();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use uwf_pipeline::{self as pipeline, ErrorKind};
+use uwf_util::shell_words;
 
 use crate::failure::Failure;
 
@@ -23,6 +24,16 @@ pub(crate) fn refused(failure: pipeline::Failure, wanted: Wanted) -> Failure {
         hint,
         ..Failure::usage(failure.message)
     }
+}
+
+/// Returns the failure of a call that wants a task of a folder that is not there. It has the exit code of an empty one: the
+/// first task may yet come.
+pub(crate) fn no_queue(dir: &str) -> Failure {
+    let task = format!("{}/1.task", dir.trim_end_matches('/'));
+    Failure::request(format!("there is no queue `{dir}`")).hint(format!(
+        "`uwf orchestrate task list` shows the tasks that wait; `uwf orchestrate task put {}` makes the queue",
+        shell_words::quote(&task)
+    ))
 }
 
 fn hint(failure: &pipeline::Failure, wanted: Wanted) -> Option<String> {

@@ -13,8 +13,8 @@ use super::place::{STATE_DIR, no_workspace};
 use super::{invalid, read};
 use crate::args::{FinishArgs, QueueArgs, TaskCommand};
 use crate::commands::Context;
-use crate::failure::{Failure, warn};
-use crate::hints::queues::{Wanted, refused};
+use crate::failure::{Failure, note, warn};
+use crate::hints::queues::{Wanted, no_queue, refused};
 use crate::output::{Format, Show, print_paths};
 use crate::text::{MovedTask, PutTask, TaskList};
 
@@ -104,11 +104,15 @@ impl<'a> Desk<'a> {
         let dir = dir.unwrap_or_else(|| self.queues.inbox_dir.clone());
         let tasks = self.workspace.tasks(&dir, &self.queues.task_extension);
         let tasks = tasks.map_err(|failure| refused(failure, Wanted::Folder))?;
+        if tasks.is_empty() && self.is_missing(&dir) {
+            note(&format!("there is no folder `{dir}`"));
+        }
         self.print(&TaskList { dir, tasks })
     }
 
     /// Claims one task. Scripts repeat this until nothing is left, so only that exits with 1.
     fn claim(&self, dir: Option<String>, run_id: Option<&str>) -> Result<Exit, Failure> {
+        let is_named = dir.is_some();
         let dir = dir.unwrap_or_else(|| self.queues.inbox_dir.clone());
         let claimed = self.claimed_dir(run_id)?;
         let claim = self
@@ -119,6 +123,7 @@ impl<'a> Desk<'a> {
         let Some((from, path)) = claim.task else {
             return match left.next() {
                 Some(failure) => Err(refused(failure, Wanted::Task)),
+                None if is_named && self.is_missing(&dir) => Err(no_queue(&dir)),
                 None => Ok(Exit::Request),
             };
         };
@@ -130,6 +135,10 @@ impl<'a> Desk<'a> {
             exit: Exit::Usage,
             ..failure
         })
+    }
+
+    fn is_missing(&self, dir: &str) -> bool {
+        !self.workspace.path().join(dir).exists()
     }
 
     /// Returns the folder of what the run has claimed.
