@@ -15,7 +15,8 @@ use super::work::{finish, settings, unfinished};
 use super::{bytes_of, invalid, load_told, need_context, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, note, warn};
+use crate::hints::run_name::RunName;
 use crate::hints::runs::{failed, not_alone, others_at_work};
 use crate::hints::stopped_runs::Results;
 
@@ -60,6 +61,11 @@ fn make_and_do(
     }
     warn_all(&loaded);
     warn_of_secrets(context, &args.work, (&loaded.pipeline, &source), &values);
+    if matches!(args.on_error, Some(OnErrorArg::Stop)) && !loaded.pipeline.strict_flow {
+        warn(
+            "`--on-error stop` changes nothing: `strict_flow: false` of the file lets failures pass",
+        );
+    }
     let settings = settings(context, &args.work)?;
     let steering = steering(args);
     check_archive(&workspace, &loaded, &steering)?;
