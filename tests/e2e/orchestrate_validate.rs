@@ -313,3 +313,73 @@ fn every_pipeline_of_the_manual_is_valid() {
         assert_eq!(run.stderr, "", "{block}");
     }
 }
+
+/// Returns files with a key that is not ours, and what is said of each. The function makes a file with more keys of its step.
+fn cases(step: &dyn Fn(&str) -> String) -> Vec<(String, &'static str)> {
+    vec![
+        (
+            step("depends: [B]"),
+            "write `depends_on: {required: [FILE]}`",
+        ),
+        (
+            step("depends_on: [B]"),
+            "its keys are `required`, `optional`, `inject`",
+        ),
+        (
+            step("script: ls"),
+            "write `command: [\"bash\", \"-c\", \"…\"]`",
+        ),
+        (
+            step("run: ls"),
+            "write `command: [\"bash\", \"-c\", \"…\"]`",
+        ),
+        (step("stdout: f"), "write `output_file: FILE`"),
+        (step("capture: json"), "write `output_capture: text`"),
+        (
+            step("max_retries: 2"),
+            "write `retries: {max: 2, delay_ms: 1000}`",
+        ),
+        (step("timeout: 5"), "write `timeout_sec: SECONDS`"),
+        (step("when: always"), "a step without `when` is always done"),
+        (step("when: failure()"), "on: {failure: {goto: STEP}}"),
+        (step("when: a == b"), "write `equals: {left: …, right: …}`"),
+        (step("if: x"), "write `when: {equals: {left: …, right: …}}`"),
+        (
+            step("goto: B"),
+            "`goto` is a key of `on.success`, `on.failure` and `on.always`",
+        ),
+        (step("on: {failure: B}"), "its keys are `goto`"),
+        (
+            step("items: [1]"),
+            "`items` is a key of `for_each` of a step",
+        ),
+        (
+            step("strict_flow: false"),
+            "`strict_flow` is a key of the file, beside `steps`",
+        ),
+        (
+            format!("retries: 3\n{}", step("agent: a")),
+            "`retries` is a key of a step",
+        ),
+        (
+            format!("env: {{A: b}}\n{}", step("agent: a")),
+            "write `context`",
+        ),
+        (
+            "jobs: [a]\nsteps: [{name: A, command: [a]}]".to_owned(),
+            "write `steps`",
+        ),
+        (step("comand: [a]"), "did you mean `command`?"),
+    ]
+}
+
+#[test]
+fn keys_of_other_programs_and_of_other_places_lead_to_ours() {
+    let world = World::new();
+    let step = |rest: &str| format!("steps:\n- {{name: A, command: [a], {rest}}}\n");
+    for (flow, hint) in cases(&step) {
+        world.write("flow.yaml", &flow);
+        let run = orchestrate(&world, &["validate", "flow.yaml", "--format", "text"]).exits(2);
+        assert!(run.stderr.contains(hint), "{flow}{hint}\n{}", run.stderr);
+    }
+}

@@ -4,6 +4,7 @@
 //! need the whole file stand in `scope.rs`.
 
 mod document;
+mod elsewhere;
 mod fields;
 mod file;
 mod literals;

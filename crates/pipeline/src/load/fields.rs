@@ -3,8 +3,9 @@
 use uwf_util::suggest;
 use uwf_yaml::{At, Data, Key, Node};
 
+use super::elsewhere;
 use super::reader::Reader;
-use super::values::misfit;
+use super::values::{misfit, misfit_with};
 use crate::Code;
 use crate::problem::Finding;
 
@@ -26,7 +27,15 @@ impl<'t> Fields<'t> {
         known: &[&str],
         reader: &mut Reader,
     ) -> Option<Self> {
-        for (key, _) in entries(node, what, reader)? {
+        let Data::Map(entries) = &node.data else {
+            let hint = match is_condition(known) {
+                true => elsewhere::of_condition(node.as_written()).to_owned(),
+                false => format!("its keys are `{}`", known.join("`, `")),
+            };
+            misfit_with(node, (what, "a mapping"), Some(hint), reader);
+            return None;
+        };
+        for (key, _) in entries {
             if !known.contains(&key.text.as_str()) && !key.text.starts_with("x-") {
                 reader.report(unknown_key(key, what, known));
             }
@@ -67,10 +76,17 @@ pub(super) fn entries<'t>(
     None
 }
 
+/// Tells whether the keys are those of the condition of a step.
+fn is_condition(known: &[&str]) -> bool {
+    known.contains(&"not_exists")
+}
+
 fn unknown_key(key: &Key, what: &str, known: &[&str]) -> Finding {
-    let hint = match suggest::nearest(&key.text, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the keys are `{}`", known.join("`, `")),
+    let near = || suggest::nearest(&key.text, known.iter().copied());
+    let hint = match (elsewhere::hint(&key.text, known), near()) {
+        (Some(hint), _) => hint,
+        (None, Some(near)) => format!("did you mean `{near}`?"),
+        (None, None) => format!("the keys are `{}`", known.join("`, `")),
     };
     let message = format!("unknown key `{}` in {what}", key.text);
     Finding::new(key.at, Code::UnknownKey, message).hint(hint)

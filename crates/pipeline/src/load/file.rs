@@ -14,7 +14,7 @@ use crate::paths::segments;
 use crate::problem::Finding;
 use crate::{Code, OWN_FOLDER, Pipeline, Queues};
 
-const FILE_KEYS: [&str; 13] = [
+pub(super) const FILE_KEYS: [&str; 13] = [
     "version",
     "name",
     "description",

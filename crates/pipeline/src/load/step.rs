@@ -11,7 +11,7 @@ use super::work;
 use crate::problem::Finding;
 use crate::{Code, DependsOn, Equals, Goto, Handlers, Inject, Step, Template, When};
 
-const STEP_KEYS: [&str; 21] = [
+pub(super) const STEP_KEYS: [&str; 21] = [
     "name",
     "agent",
     "command",

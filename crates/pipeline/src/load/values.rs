@@ -16,6 +16,16 @@ const MAX_SECONDS: f64 = 31.0 * 24.0 * 3600.0;
 
 /// Reports a value of a wrong kind, unless it was reported already.
 pub(super) fn misfit(node: &Node, what: &str, wanted: &str, reader: &mut Reader) {
+    misfit_with(node, (what, wanted), None, reader);
+}
+
+/// Does the same with a hint for values that are not empty.
+pub(super) fn misfit_with(
+    node: &Node,
+    (what, wanted): (&str, &str),
+    hint: Option<String>,
+    reader: &mut Reader,
+) {
     let actual = match node.data {
         Data::Broken => return,
         Data::Null => "but is empty".to_owned(),
@@ -23,6 +33,7 @@ pub(super) fn misfit(node: &Node, what: &str, wanted: &str, reader: &mut Reader)
     };
     let message = format!("{what} must be {wanted}, {actual}");
     let mut finding = Finding::new(node.at, Code::WrongType, message);
+    finding.hint = hint;
     if node.is_null() {
         finding.hint = Some(match node.as_written() {
             Some(written) if !written.is_empty() => {
