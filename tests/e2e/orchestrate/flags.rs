@@ -424,5 +424,5 @@ fn what_is_not_all_that_it_seems_is_a_warning_also_in_a_quiet_run() {
     let run = run(&world, &["--quiet", "--context", "away=../out"]).exits(0);
     let said = run.says("warning: Lines: only the first 10000 lines are kept");
     let said = said.says("warning: Leaves: the program left processes");
-    said.says("warning: Each[0]: the file of the item stays where it is: ");
+    said.says("warning: Each[0]: the file of the item was not moved: ");
 }

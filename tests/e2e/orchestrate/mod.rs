@@ -28,6 +28,7 @@ mod queues;
 mod resume;
 mod run_step;
 mod runs;
+mod said;
 mod specification;
 mod threads;
 mod threads_seen;

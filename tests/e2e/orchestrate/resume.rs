@@ -113,10 +113,10 @@ fn a_run_that_another_process_works_on_is_left_to_it() {
     let mut engine = world.spawn(&["orchestrate", "run", "flow.yaml", "--run-id", "r"]);
     wait_until("the step runs", || world.project().join("at-work").exists());
     let refused = resume(&world, &["r"]).exits(75);
-    refused.says(&format!(
-        "another process works on run `r`: process {}",
-        engine.id()
-    ));
+    let pid = engine.id();
+    refused
+        .says(&format!("another process works on run `r`: process {pid}"))
+        .says(&format!("`kill {pid}` interrupts the run"));
     processes::signal("TERM", engine.id());
     assert_eq!(engine.wait().unwrap().code(), Some(143));
 }

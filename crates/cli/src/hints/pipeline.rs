@@ -95,7 +95,10 @@ pub(super) fn hint(error: &PipelineError) -> Option<String> {
             let more = if keys.len() > MOST_STEPS { ", …" } else { "" };
             format!("its steps are `{shown}`{more}")
         }
-        PipelineError::Task(_) | PipelineError::Resume(_) | PipelineError::Refused(_) => {
+        PipelineError::Task(_)
+        | PipelineError::Resume(_)
+        | PipelineError::IdTaken { .. }
+        | PipelineError::Refused(_) => {
             return None;
         }
     };

@@ -35,20 +35,18 @@ pub(crate) fn failed(error: EngineError, name: Option<&RunName>) -> Failure {
             PipelineError::Task(_) | PipelineError::Malformed { .. } => {
                 with_exit(error, Exit::Request)
             }
+            PipelineError::IdTaken { .. } => with_exit(error, Exit::Usage).hint(format!(
+                "`{}` shows it, and `{}` goes on with it; a new run needs another `--run-id`",
+                name.command("status"),
+                name.command("resume")
+            )),
             PipelineError::NoRun(_) => {
                 with_exit(error, Exit::Usage).hint("`uwf orchestrate list` shows the runs")
             }
             _ => with_exit(error, Exit::Usage),
         },
         EngineError::Busy { lease, .. } => {
-            let holder = lease.as_ref().map(|lease| lease.engine.pid);
-            let holder = holder.map_or_else(String::new, |pid| format!(": process {pid}"));
-            let what = format!("another process works on run `{run}`{holder}");
-            Failure {
-                exit: Exit::Run(LOCKED),
-                ..Failure::request(what)
-            }
-            .hint("wait until it ends; `kill <number>` interrupts the run, and it can be resumed")
+            locked(run, lease.as_ref().map(|lease| lease.engine.pid))
         }
         EngineError::Ended {
             reason: Reason::Cancelled,
@@ -66,6 +64,23 @@ pub(crate) fn failed(error: EngineError, name: Option<&RunName>) -> Failure {
             with_exit(error, exit)
         }
     }
+}
+
+/// Returns the failure of a call about a run that another process works on.
+fn locked(run: &str, holder: Option<u32>) -> Failure {
+    let what = format!("another process works on run `{run}`");
+    let (what, hint) = match holder {
+        Some(pid) => (
+            format!("{what}: process {pid}"),
+            format!("wait until it ends; `kill {pid}` interrupts the run, and it can be resumed"),
+        ),
+        None => (what, "wait until it ends".to_owned()),
+    };
+    Failure {
+        exit: Exit::Run(LOCKED),
+        ..Failure::request(what)
+    }
+    .hint(hint)
 }
 
 fn with_exit(error: EngineError, exit: Exit) -> Failure {

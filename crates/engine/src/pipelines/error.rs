@@ -75,6 +75,14 @@ pub enum PipelineError {
     /// A task could not be done, and the step is not the cause.
     #[error(transparent)]
     Task(RunError),
+    /// There is a run of this id already.
+    #[error("there is a run `{run_id}` already, in `{}`", folder.display())]
+    IdTaken {
+        /// The id.
+        run_id: String,
+        /// Its folder.
+        folder: PathBuf,
+    },
     /// The run cannot be made, or cannot go on, as it was asked.
     #[error("{}", .0.message)]
     Refused(Failure),
@@ -100,6 +108,7 @@ impl PipelineError {
             | Self::NoSuchStep { .. }
             | Self::Resume(_)
             | Self::Task(_)
+            | Self::IdTaken { .. }
             | Self::Refused(_) => Exit::Request,
         }
     }

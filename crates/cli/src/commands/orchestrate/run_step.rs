@@ -60,6 +60,8 @@ fn make_and_do(
         run_id: args.run_id.clone(),
         only: Some(only),
     };
+    let name = args.run_id.as_deref();
+    let name = name.map(|id| RunName::in_place(id, &args.place));
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
         *made = Some(run.clone());
     });
@@ -71,7 +73,7 @@ fn make_and_do(
         context,
         &args.work,
         (&args.place, results),
-        &report.map_err(|error| failed(error, None))?,
+        &report.map_err(|error| failed(error, name.as_ref()))?,
     )
 }
 

@@ -92,7 +92,8 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         false => Ok(true),
     };
     let Some(making) = root.create_new(&is_made)? else {
-        return Err(taken(&run_id, &root));
+        let folder = root.path().to_owned();
+        return Err(PipelineError::IdTaken { run_id, folder }.into());
     };
     let _hold = site.store.hold()?;
     let put = put_run(site, new, &root, (thread, cwd, node), now_ms);
@@ -222,13 +223,6 @@ fn checked_id(id: &str) -> Result<String, EngineError> {
             "`{id}` cannot be the id of a run: {problem}"
         ))),
     }
-}
-
-fn taken(run_id: &str, root: &RunRoot) -> EngineError {
-    refused(format!(
-        "there is a run `{run_id}` already, in `{}`",
-        root.path().display()
-    ))
 }
 
 /// Returns the error of a run that cannot be made as it was asked.

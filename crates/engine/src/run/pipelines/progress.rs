@@ -32,7 +32,7 @@ impl SettledTask {
         let moved = self.result.lifecycle.as_ref();
         if let Some(error) = moved.and_then(|moved| moved.error.as_ref()) {
             warnings.push(format!(
-                "{key}: the file of the item stays where it is: {error}"
+                "{key}: the file of the item was not moved: {error}"
             ));
         }
         let exited = self.detail.attempts.last().map(|attempt| attempt.ended);
