@@ -31,6 +31,7 @@ mod program;
 mod progress;
 mod record;
 mod recording;
+mod rpc;
 mod shorten;
 mod signs;
 mod stream;

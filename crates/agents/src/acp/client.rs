@@ -11,7 +11,7 @@ use uwf_util::mask::Masks;
 use super::error::AcpError;
 use super::permission::{self, Decision, Otherwise, Policy};
 use super::transcript::Transcript;
-use super::wire::{self, Incoming, RpcError};
+use crate::rpc::{self, Incoming, RpcError};
 
 /// The version of the protocol that we support.
 const VERSION: u64 = 1;
@@ -134,7 +134,7 @@ impl Client {
     /// # Errors
     /// When the exchange cannot go on, or ended without an answer.
     pub(crate) fn receive(&mut self, line: &str) -> Result<Vec<Action>, AcpError> {
-        match wire::read(line) {
+        match rpc::read(line) {
             Some(Incoming::Reply { id, result }) if id == self.awaited && !self.is_done() => {
                 self.replied(result)
             }
@@ -167,7 +167,7 @@ impl Client {
     pub(crate) fn cancel(&self) -> Option<String> {
         let session = self.session_id.as_ref()?;
         let params = json!({ "sessionId": session });
-        (self.phase == Phase::Prompt).then(|| wire::notification("session/cancel", &params))
+        (self.phase == Phase::Prompt).then(|| rpc::notification("session/cancel", &params))
     }
 
     /// Returns the result of the exchange.
@@ -349,7 +349,7 @@ impl Client {
 
     fn requested(&mut self, id: &Value, method: &str, params: &Value) -> Vec<Action> {
         if method != "session/request_permission" {
-            return vec![Action::Send(wire::not_found(id, method))];
+            return vec![Action::Send(rpc::not_found(id, method))];
         }
         let announced = params["toolCall"]["toolCallId"].as_str();
         let announced = announced.and_then(|id| self.transcript.announced(id));
@@ -357,7 +357,7 @@ impl Client {
         let decision = self.decide(&asked);
         self.transcript.decision(&decision.words);
         let mut actions = vec![
-            Action::Send(wire::reply(id, &decision.result)),
+            Action::Send(rpc::reply(id, &decision.result)),
             Action::Tell(decision.words),
         ];
         if self.has_asked() {
@@ -422,7 +422,7 @@ impl Client {
     fn ask(&mut self, phase: Phase, params: &Value) -> Action {
         self.phase = phase;
         self.awaited += 1;
-        Action::Send(wire::request(self.awaited, self.method(phase), params))
+        Action::Send(rpc::request(self.awaited, self.method(phase), params))
     }
 
     fn method(&self, phase: Phase) -> &'static str {

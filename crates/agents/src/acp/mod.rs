@@ -9,7 +9,6 @@ mod exchange;
 mod permission;
 mod question;
 mod transcript;
-mod wire;
 
 pub(crate) use agent::{AcpAgent, Decided, Rules};
 pub(crate) use exchange::Failed;

@@ -1,24 +1,17 @@
 //! A dialogue with a program: lines to its stdin and lines from its stdout, until the caller ends it.
 
-use std::collections::VecDeque;
-use std::io::{self, Read as _, Write as _};
-use std::process::{ChildStdin, ChildStdout, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
-use std::thread;
+use std::io;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use uwf_agent_kit::AdapterError;
 use uwf_process::{EndRequest, HeldSignals, Signals, Tree};
 
 use super::ending::ProgramEnding;
-use super::lines::{Line, Lines};
+use super::pipes::{OwnedLine, Pipes, Received};
 use super::stderr::Stderr;
 use super::{Launch, spawn};
 
-/// How much is read at once, in bytes.
-const CHUNK: usize = 64 * 1024;
-/// How many chunks are buffered. Then a program that writes faster than we read has to wait.
-const CHUNKS: usize = 16;
 /// How long to wait for output after the program has ended: a process that it started may keep the pipe open.
 const DRAIN: Duration = Duration::from_secs(2);
 /// How often to check the program, its stderr and our signals.
@@ -29,11 +22,7 @@ pub(crate) struct Dialogue<'a> {
     launch: &'a Launch<'a>,
     signals: HeldSignals,
     tree: Tree,
-    /// The lines for its stdin. A thread writes them, so that a program which does not read does not block us.
-    stdin: Sender<String>,
-    output: Receiver<Vec<u8>>,
-    lines: Lines,
-    heard: VecDeque<Heard>,
+    pipes: Pipes,
     /// When the program was seen to have ended.
     ended: Option<Instant>,
     stopped: Option<uwf_process::Stop>,
@@ -74,24 +63,19 @@ impl<'a> Dialogue<'a> {
             return Err(problem.expect("a stop is always a problem"));
         }
         let mut tree = spawn(launch, [Stdio::piped(), Stdio::piped(), errors])?;
-        let (stdin, said) = mpsc::channel();
-        let (sender, output) = mpsc::sync_channel(CHUNKS);
         let to = tree.take_stdin().expect("stdin is piped");
         let from = tree.take_stdout().expect("stdout is piped");
+        let (pipes, reads_and_writes) = Pipes::new(to, from);
         let mut dialogue = Self {
             launch,
             signals,
             tree,
-            stdin,
-            output,
-            lines: Lines::default(),
-            heard: VecDeque::new(),
+            pipes,
             ended: None,
             stopped: None,
             stderr,
         };
-        let threads = write_in_background(to, said).and_then(|()| read_in_background(from, sender));
-        match threads {
+        match reads_and_writes {
             Ok(()) => Ok(dialogue),
             Err(error) => {
                 dialogue.end_tree(EndRequest::NotSent);
@@ -101,30 +85,24 @@ impl<'a> Dialogue<'a> {
     }
 
     /// Sends a line to the program. An error is not reported: it shows in the missing answer.
-    pub(crate) fn say(&self, mut line: String) {
-        line.push('\n');
-        let _ = self.stdin.send(line);
+    pub(crate) fn say(&self, line: String) {
+        self.pipes.say(line);
     }
 
     /// Waits for the next line; without a time limit if `until` is `None`.
     pub(crate) fn hear(&mut self, until: Option<Instant>) -> Heard {
         loop {
-            if let Some(heard) = self.heard.pop_front() {
-                return heard;
+            if let Some(line) = self.pipes.next_line() {
+                return line.into();
             }
             self.check();
             if self.stopped.is_some() {
                 return Heard::Stopped;
             }
-            match self.output.recv_timeout(TICK) {
-                Ok(bytes) => {
-                    let heard = &mut self.heard;
-                    self.lines
-                        .push(&bytes, &mut |line| heard.push_back(line.into()));
-                    continue;
-                }
-                Err(RecvTimeoutError::Disconnected) => return Heard::Closed,
-                Err(RecvTimeoutError::Timeout) => {}
+            match self.pipes.receive(TICK) {
+                Received::Bytes(_) => continue,
+                Received::Closed => return Heard::Closed,
+                Received::Nothing => {}
             }
             // A process that outlives the program may keep its pipe open and never write.
             if self.ended.is_some_and(|ended| ended.elapsed() >= DRAIN) {
@@ -148,11 +126,11 @@ impl<'a> Dialogue<'a> {
     /// Ends the dialogue: closes the program's stdin, waits up to `patience` for its end, and then ends it. Returns how
     /// it ended, and the beginning and the end of its stderr.
     pub(crate) fn end(mut self, patience: Duration) -> (ProgramEnding, String) {
-        drop(std::mem::replace(&mut self.stdin, mpsc::channel().0));
+        self.pipes.close_stdin();
         let until = Instant::now() + patience;
         while self.ended.is_none() && self.stopped.is_none() && Instant::now() < until {
             // The pipe is read empty, so that a program that still writes can end.
-            let _ = self.output.recv_timeout(TICK);
+            self.pipes.discard(TICK);
             self.check();
         }
         let request = match self.stopped {
@@ -184,36 +162,11 @@ impl<'a> Dialogue<'a> {
     }
 }
 
-impl From<Line<'_>> for Heard {
-    fn from(line: Line<'_>) -> Self {
+impl From<OwnedLine> for Heard {
+    fn from(line: OwnedLine) -> Self {
         match line {
-            Line::Whole(text) => Self::Line(text.to_owned()),
-            Line::TooLong { bytes } => Self::TooLong { bytes },
+            OwnedLine::Whole(text) => Self::Line(text),
+            OwnedLine::TooLong { bytes } => Self::TooLong { bytes },
         }
     }
-}
-
-/// Writes the lines until the sender is dropped. Then the pipe is closed.
-fn write_in_background(mut stdin: ChildStdin, said: Receiver<String>) -> io::Result<()> {
-    thread::Builder::new().spawn(move || {
-        for line in said {
-            if stdin.write_all(line.as_bytes()).is_err() {
-                break;
-            }
-        }
-    })?;
-    Ok(())
-}
-
-/// Reads until the end of the output, or until the receiver is dropped.
-fn read_in_background(mut stdout: ChildStdout, output: SyncSender<Vec<u8>>) -> io::Result<()> {
-    thread::Builder::new().spawn(move || {
-        let mut buffer = vec![0; CHUNK];
-        while let Ok(count @ 1..) = stdout.read(&mut buffer) {
-            if output.send(buffer[..count].to_vec()).is_err() {
-                break;
-            }
-        }
-    })?;
-    Ok(())
 }

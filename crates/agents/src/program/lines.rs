@@ -17,14 +17,14 @@ pub(crate) enum Line<'a> {
 
 /// The assembler, with the line that is not complete yet.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(crate) struct Lines {
     line: Vec<u8>,
     /// How many bytes of the line were dropped because it is too long.
     dropped: usize,
 }
 
 impl Lines {
-    pub(super) fn push(&mut self, bytes: &[u8], on_line: &mut dyn FnMut(Line<'_>)) {
+    pub(crate) fn push(&mut self, bytes: &[u8], on_line: &mut dyn FnMut(Line<'_>)) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             match piece.strip_suffix(b"\n") {
                 Some(end) => {
@@ -37,7 +37,7 @@ impl Lines {
     }
 
     /// Passes on the last line, if it has no line end.
-    pub(super) fn finish(mut self, on_line: &mut dyn FnMut(Line<'_>)) {
+    pub(crate) fn finish(mut self, on_line: &mut dyn FnMut(Line<'_>)) {
         if !self.line.is_empty() || self.dropped > 0 {
             self.complete(on_line);
         }

@@ -7,6 +7,7 @@ mod dialogue;
 mod drive;
 mod ending;
 mod lines;
+mod pipes;
 mod stderr;
 
 use std::io::{self, ErrorKind};

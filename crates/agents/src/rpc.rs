@@ -1,38 +1,39 @@
-//! The messages of the protocol: JSON-RPC 2.0, one a line. The client interprets them.
+//! Messages of JSON-RPC 2.0, one a line. The clients of the Agent Client Protocol and of the Model Context Protocol interpret
+//! them.
 
 use serde_json::{Value, json};
 
 /// The error code for a method that we do not have.
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
-/// A message from the agent.
+/// A message from the other side.
 #[derive(Debug, PartialEq)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     /// The answer to a request of ours.
     Reply {
         id: u64,
         result: Result<Value, RpcError>,
     },
-    /// A request of the agent. Our answer returns its id unchanged.
+    /// A request of the other side. Our answer returns its id unchanged.
     Request {
         id: Value,
         method: String,
         params: Value,
     },
-    /// A notification of the agent.
+    /// A notification of the other side.
     Notification { method: String, params: Value },
 }
 
 /// Why a request of ours was refused.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct RpcError {
-    pub(super) code: i64,
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
     /// The message, with its details if there are any.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 /// Reads a line; `None` if it is not a message, such as output of a library.
-pub(super) fn read(line: &str) -> Option<Incoming> {
+pub(crate) fn read(line: &str) -> Option<Incoming> {
     let mut message: Value = serde_json::from_str(line).ok()?;
     let fields = message.as_object_mut()?;
     let id = fields.remove("id").filter(|id| !id.is_null());
@@ -73,22 +74,22 @@ fn rpc_error(error: &Value) -> RpcError {
 }
 
 /// Writes a request of ours, without the end of the line.
-pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
+pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
 /// Writes a notification, which has no answer.
-pub(super) fn notification(method: &str, params: &Value) -> String {
+pub(crate) fn notification(method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
 }
 
-/// Writes the answer to a request of the agent.
-pub(super) fn reply(id: &Value, result: &Value) -> String {
+/// Writes the answer to a request of the other side.
+pub(crate) fn reply(id: &Value, result: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
 }
 
 /// Writes the answer to a request for a method that we do not have.
-pub(super) fn not_found(id: &Value, method: &str) -> String {
+pub(crate) fn not_found(id: &Value, method: &str) -> String {
     let message = format!("this client has no `{method}`");
     let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
     json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()
