@@ -78,6 +78,7 @@ mod lost_lines;
 mod lost_names;
 mod lost_state;
 mod many_steps;
+mod mcp;
 mod migrations;
 mod model_apis;
 #[path = "../support/model_server.rs"]

@@ -46,6 +46,7 @@ use uwf_util::printable::labelled;
 
 use options::{Known, listed as listed_options};
 
+pub use builtin::mcp_servers;
 pub use launch_target::{LaunchTarget, launch_target};
 pub use permissions::{
     CannotKeep, Keeping, keeping, leaves_open, said, with_permissions, without_permissions,

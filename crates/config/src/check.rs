@@ -2,6 +2,7 @@
 //! fields. This module reads and writes no file.
 
 use serde::Serialize;
+use uwf_protocol::config::McpServer;
 use uwf_protocol::endpoint;
 use uwf_protocol::limits::Limits;
 use uwf_protocol::prices::{ModelPattern, PriceEntry};
@@ -291,6 +292,13 @@ impl<'a> Check<'a> {
         }
         for (Key { at, text: name }, provider) in below(root, "providers") {
             self.needs(&format!("providers.{name}"), *at, provider, &["baseUrl"]);
+        }
+        for (Key { at, text: name }, server) in below(root, "mcpServers") {
+            let key = format!("mcpServers.{name}");
+            if let Some(problem) = McpServer::name_problem(name) {
+                self.unusable(*at, &key, problem);
+            }
+            self.needs(&key, *at, server, &["command"]);
         }
         for (Key { at, text: model }, price) in below(root, "prices") {
             let key = format!("prices.{model}");

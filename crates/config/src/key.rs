@@ -73,6 +73,14 @@ const RETRY: Fields = &[
     ("backoff", Kind::Duration),
     ("on", Kind::Words(Retry::CLASSES)),
 ];
+const MCP_SERVER: Fields = &[
+    ("command", Kind::Text),
+    ("args", Kind::TextList),
+    ("env", Kind::Variables),
+    ("keepEnv", Kind::VariableList),
+    ("permissions", PERMISSIONS),
+    ("timeout", Kind::Duration),
+];
 const HOOK: Fields = &[("command", Kind::Text), ("timeout", Kind::Duration)];
 const SUPERVISOR: Fields = &[
     ("every", Kind::Count),
@@ -105,6 +113,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("models", Shape::Entries(MODEL)),
     ("prices", Shape::Prices),
     ("agents", Shape::Entries(AGENT)),
+    ("mcpServers", Shape::Entries(MCP_SERVER)),
     ("agentOverrides", Shape::MapOfMaps(Kind::Text)),
     ("permissionOverrides", Shape::MapOfMaps(PERMISSIONS)),
     ("modelOverrides", Shape::Purposes(Config::PURPOSES)),

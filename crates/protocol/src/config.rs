@@ -1,9 +1,11 @@
 //! The shape of `config.yaml`. Whether aliases exist and entries are complete is checked when they are used, not when the
 //! file is read.
 
+mod mcp;
 mod retry;
 mod workspace;
 
+pub use mcp::McpServer;
 pub use retry::Retry;
 
 use std::num::NonZeroU32;
@@ -42,6 +44,12 @@ pub struct Config {
     /// Agents, by alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agents: IndexMap<String, AgentConfig>,
+    /// Servers of the Model Context Protocol, by name. Agents get the tools of those that they name.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub mcp_servers: IndexMap<String, McpServer>,
     /// The alias of the agent for every role without an override.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<String>,

@@ -5,6 +5,7 @@
 
 mod compaction;
 mod instructions;
+mod mcp;
 mod options;
 mod result_schema;
 mod supervisor;
@@ -25,10 +26,13 @@ use uwf_storage::{Env, Root};
 use crate::call;
 use crate::chat::{self, Session};
 use compaction::Compaction;
+use mcp::Servers;
 use options::Options;
 use result_schema::ResultSchema;
+use supervisor::Supervised;
 
 pub(crate) use options::OPTIONS;
+pub use options::mcp_servers;
 use task_loop::TaskLoop;
 use tools::environment::Variables;
 use tools::workspace::Workspace;
@@ -37,19 +41,17 @@ use tools::{Commands, DiffOf, Tools};
 const LABEL: &str = "uwf-builtin";
 
 pub(crate) const USAGE: &str = "uwf-builtin [--model <alias>] [--tools <name>,…] [--allow-shell] \
-    [--allow-outside] [--keep-env <name>]… [--max-turns <number>] [--max-context <tokens>] [--timeout <duration>] <thread> <role>";
+    [--allow-outside] [--mcp <server>]… [--keep-env <name>]… [--max-turns <number>] [--max-context <tokens>] [--timeout <duration>] <thread> <role>";
 
 /// How often tools may be called in one step.
 const MAX_CALLS: u32 = 500;
 
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
-    if let [argument, command] = args
-        && argument == supervisor::ARGUMENT
-    {
+    if let Some(supervised) = Supervised::of(args) {
         let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
         let grace = grace.map_or(uwf_process::GRACE, Duration::from_millis);
-        return Ok(supervisor::supervise(command, grace));
+        return Ok(supervised.supervise(grace));
     }
     let (own, call) = call::split(args)?;
     let root = Root::resolve(None, env)?;
@@ -59,7 +61,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
         root,
         env,
         started: Instant::now(),
-        client: None,
+        ready: None,
         calls: MAX_CALLS,
     };
     Ok(uwf_agent_kit::serve(&mut builtin, &call, env))
@@ -72,9 +74,17 @@ struct Builtin<'a> {
     env: &'a Env,
     /// When the step started. Corrections count from there, too.
     started: Instant,
-    client: Option<(Client, Config)>,
+    /// What the answers of an attempt share, once there is one.
+    ready: Option<Ready>,
     /// How often tools may still be called.
     calls: u32,
+}
+
+/// What the answers of an attempt share.
+struct Ready {
+    client: Client,
+    config: Config,
+    servers: Servers,
 }
 
 impl Adapter for Builtin<'_> {
@@ -91,7 +101,9 @@ impl Adapter for Builtin<'_> {
             return self.resume(task, session, &task.prompt);
         }
         let result_schema = result_schema(task)?;
-        let system = instructions::system(&task.cwd, &self.options, &result_schema);
+        self.make_ready(task)?;
+        let ready = self.ready.as_ref().expect("it was made ready above");
+        let system = instructions::system(&task.cwd, &self.options, &ready.servers, &result_schema);
         let session = Session::start(task, self.env, Some(system));
         self.ask(task, &result_schema, session, &task.prompt)
     }
@@ -119,16 +131,17 @@ impl Builtin<'_> {
         mut session: Session,
         message: &str,
     ) -> Result<Reply, AdapterError> {
+        self.make_ready(task)?;
         session.ask(message);
         session.save()?;
         let options = &self.options;
-        let (client, config) = match &mut self.client {
-            Some(made) => made,
-            None => self.client.insert(connect(&self.root, self.env, options)?),
-        };
-        let deadline = options.timeout.map(|timeout| self.started + timeout);
-        let workspace = Workspace::open(&task.cwd, options.reach, &self.root)
-            .map_err(AdapterError::not_started)?;
+        let deadline = self.deadline();
+        let workspace = self.workspace(task)?;
+        let Ready {
+            client,
+            config,
+            servers,
+        } = self.ready.as_mut().expect("it was made ready above");
         let variables = Variables {
             secret: secrets(&self.root, config),
             keep: options.keep_env.clone(),
@@ -143,6 +156,7 @@ impl Builtin<'_> {
                 snapshots: &config.snapshots,
                 hidden: self.root.path(),
             },
+            servers,
             calls_left: self.calls,
             refused: Vec::new(),
             turns_left: options.max_turns,
@@ -160,6 +174,39 @@ impl Builtin<'_> {
         .run(&mut session);
         self.calls = tools.calls_left;
         result
+    }
+
+    /// Makes the client and starts the servers, unless an earlier answer of the attempt needed them.
+    fn make_ready(&mut self, task: &Task) -> Result<(), AdapterError> {
+        if self.ready.is_some() {
+            return Ok(());
+        }
+        let (client, config) = connect(&self.root, self.env, &self.options)?;
+        let start = mcp::Start {
+            task,
+            env: self.env,
+            config: &config,
+            workspace: &self.workspace(task)?,
+            secret: &secrets(&self.root, &config),
+            deadline: self.deadline(),
+        };
+        let servers = Servers::start(&self.options.servers, &start)?;
+        self.ready = Some(Ready {
+            client,
+            config,
+            servers,
+        });
+        Ok(())
+    }
+
+    fn workspace(&self, task: &Task) -> Result<Workspace, AdapterError> {
+        Workspace::open(&task.cwd, self.options.reach, &self.root)
+            .map_err(AdapterError::not_started)
+    }
+
+    /// Returns when the time of the step is over.
+    fn deadline(&self) -> Option<Instant> {
+        self.options.timeout.map(|timeout| self.started + timeout)
     }
 }
 

@@ -11,7 +11,7 @@ const MAX_TURNS: u32 = 30;
 /// The smallest window that a model may have, in tokens.
 const LEAST_WINDOW: u64 = 1_000;
 
-pub(crate) const OPTIONS: [Known; 8] = [
+pub(crate) const OPTIONS: [Known; 9] = [
     Known::Valued(
         "--model",
         "The alias of a model of the config; unset: that of agents",
@@ -27,6 +27,10 @@ pub(crate) const OPTIONS: [Known; 8] = [
     Known::Flag(
         "--allow-outside",
         "Lets tools name files outside the working directory",
+    ),
+    Known::Valued(
+        "--mcp",
+        "Offers the tools of this MCP server of the config; may be repeated",
     ),
     Known::Valued(
         "--keep-env",
@@ -49,6 +53,8 @@ pub(super) struct Options {
     pub(super) tools: Vec<Tool>,
     /// Which paths tools may name.
     pub(super) reach: Reach,
+    /// The MCP servers whose tools are offered.
+    pub(super) servers: Vec<String>,
     /// Variables that commands get although they look like secrets.
     pub(super) keep_env: Vec<String>,
     /// How often the model may answer.
@@ -70,6 +76,7 @@ impl Options {
             model: None,
             tools: Vec::new(),
             reach: Reach::Inside,
+            servers: Vec::new(),
             keep_env: Vec::new(),
             max_turns: MAX_TURNS,
             max_context: None,
@@ -83,6 +90,8 @@ impl Options {
                 "--tools" => chosen = Some(tools(&value)?),
                 "--allow-shell" => shell = true,
                 "--allow-outside" => options.reach = Reach::Everywhere,
+                "--mcp" if options.servers.contains(&value) => {}
+                "--mcp" => options.servers.push(value),
                 "--keep-env" => options.keep_env.push(value),
                 "--max-turns" => {
                     let number = value.parse().ok().filter(|number| *number > 0);
@@ -108,6 +117,16 @@ impl Options {
         };
         Ok(options)
     }
+}
+
+/// Returns the MCP servers that the arguments of a built-in adapter name.
+#[must_use]
+pub fn mcp_servers(adapter: &str, args: &[String]) -> Vec<String> {
+    let options = match adapter {
+        "builtin" => Options::parse(args).ok(),
+        _ => None,
+    };
+    options.map(|options| options.servers).unwrap_or_default()
 }
 
 fn window(value: &str) -> Result<u64, String> {
@@ -155,12 +174,17 @@ mod tests {
             "--keep-env",
             "A",
             "--keep-env=B",
+            "--mcp=fs",
+            "--mcp",
+            "git",
+            "--mcp=fs",
         ])
         .unwrap();
         assert_eq!(options.reach, Reach::Everywhere);
         assert_eq!(options.max_turns, 3);
         assert_eq!(options.timeout, Some(Duration::from_secs(120)));
         assert_eq!(options.keep_env, ["A", "B"]);
+        assert_eq!(options.servers, ["fs", "git"]);
         assert!(parse(&["--max-turns", "0"]).unwrap_err().contains("turns"));
         assert!(parse(&["--tools", "ls"]).unwrap_err().contains("read_file"));
         assert!(parse(&["--", "x"]).is_err());

@@ -27,10 +27,9 @@ use uwf_util::size;
 pub(crate) use dialogue::{Dialogue, Heard};
 pub(crate) use drive::{Ended, Timing, pass_through};
 pub(crate) use ending::ProgramEnding;
-pub(crate) use lines::Line;
+pub(crate) use lines::{Line, Lines};
+pub(crate) use pipes::{OwnedLine, Pipes, Received};
 pub(crate) use stderr::tail;
-
-use lines::Lines;
 
 /// The default limit of an answer, in bytes.
 pub(crate) const MAX_OUTPUT: u64 = 256 << 20;

@@ -18,6 +18,16 @@ fn shown(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Asserts how the findings in a text begin.
+#[track_caller]
+fn assert_finds(text: &str, begins: &[&str]) {
+    let found = shown(text);
+    assert_eq!(found.len(), begins.len(), "{found:#?}");
+    for (found, begin) in found.iter().zip(begins) {
+        assert!(found.starts_with(begin), "{found}");
+    }
+}
+
 #[test]
 fn a_sound_file_has_no_findings() {
     for text in [
@@ -35,6 +45,24 @@ fn a_sound_file_has_no_findings() {
 }
 
 #[test]
+fn servers_have_a_command_and_a_name_that_tools_can_have() {
+    let text = "\
+mcpServers:
+  a.b: { command: c, args: [x], env: { N: 1 }, keepEnv: [T], permissions: read, timeout: 30s }
+  d: { args: x, keepEnv: [UWF_ROLE], permissions: write }
+  good: { command: c }
+";
+    let begins = [
+        "2:3 mcpServers.a.b: the name of a server has 1 to 32 letters, digits, `-` or `_`",
+        "3:3 mcpServers.d: `command` is missing",
+        "3:14 mcpServers.d.args: a list of texts is needed",
+        "3:26 mcpServers.d.keepEnv: `UWF_ROLE` cannot be set",
+        "3:51 mcpServers.d.permissions: `write` is not one of `read` or `edit` or `run` or `all`",
+    ];
+    assert_finds(text, &begins);
+}
+
+#[test]
 fn fallbacks_must_exist_and_lead_to_an_end() {
     let text = "\
 agents:
@@ -43,7 +71,6 @@ agents:
   c: { command: c, fallback: [d, b], retry: { backof: 1s } }
   d: { command: c, retry: 3 }
 ";
-    let found = shown(text);
     let begins = [
         "2:34 agents.a.fallback: `nobody` is not in `agents`",
         "2:64 agents.a.retry.on: `cancelled` is not one of `not-installed` or `auth`",
@@ -52,10 +79,7 @@ agents:
         "4:47 agents.c.retry.backof: `backof` is not known, did you mean `backoff`?",
         "5:27 agents.d.retry: a mapping is needed here",
     ];
-    assert_eq!(found.len(), begins.len(), "{found:#?}");
-    for (found, begin) in found.iter().zip(begins) {
-        assert!(found.starts_with(begin), "{found}");
-    }
+    assert_finds(text, &begins);
 }
 
 #[test]

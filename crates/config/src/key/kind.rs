@@ -18,7 +18,8 @@ const MAX_COUNT: u32 = 1_000;
 const MAX_CHARS: u32 = 10_000_000;
 
 /// The error for a value in the place of variables.
-const NO_VARIABLES: &str = "a mapping of variables is needed here; `uwf config set agents.<name>.env.<variable> <value>` sets one";
+const NO_VARIABLES: &str =
+    "a mapping of variables is needed here; `uwf config set <key>.<variable> <value>` sets one";
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]

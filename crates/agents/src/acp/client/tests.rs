@@ -196,7 +196,9 @@ fn a_call_that_is_left_to_a_person_cancels_the_prompt_and_is_the_outcome() {
 fn a_call_with_a_secret_is_known_again_without_it() {
     let secrets = Masks::of([&b"hunter2-hunter2"[..]]);
     let call = json!({ "title": "Run", "kind": "execute", "rawInput": { "command": "login hunter2-hunter2" } });
-    let asked = permission::asked(&json!({ "toolCall": call }), None).masked(&secrets);
+    let once = json!([{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }]);
+    let asked = permission::asked(&json!({ "toolCall": call, "options": once }), None);
+    let asked = asked.masked(&secrets);
     assert!(!asked.input.contains("hunter2"), "{asked:?}");
     let mut talk = Talk::prompted(PromptRequest {
         decided: Some(DecidedPermission {
@@ -212,7 +214,10 @@ fn a_call_with_a_secret_is_known_again_without_it() {
 #[test]
 fn a_call_that_a_person_has_permitted_is_permitted_once() {
     let asked = permission::asked(
-        &json!({ "toolCall": { "title": "Run", "kind": "execute", "rawInput": { "command": "rm a" } } }),
+        &json!({
+            "toolCall": { "title": "Run", "kind": "execute", "rawInput": { "command": "rm a" } },
+            "options": [{ "optionId": "yes", "name": "Yes", "kind": "allow_once" }],
+        }),
         None,
     );
     let mut talk = Talk::prompted(PromptRequest {

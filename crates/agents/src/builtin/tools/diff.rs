@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uwf_agent_kit::changes;
 use uwf_protocol::config::Snapshots;
 
-use super::files::MAX_SHOWN;
+use super::MAX_SHOWN;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

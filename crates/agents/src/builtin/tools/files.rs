@@ -9,14 +9,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uwf_util::size;
 
+use super::MAX_SHOWN;
 use super::workspace::Workspace;
 
 /// The largest file that is read without `offset` and `limit`, in bytes.
 const MAX_READ: u64 = 512 << 10;
 /// The largest content to write, and the largest file to patch, in bytes.
 const MAX_WRITE: u64 = 4 << 20;
-/// How many characters a tool result shows at most.
-pub(super) const MAX_SHOWN: usize = 32_000;
 /// How many places a message lists.
 const MAX_PLACES: usize = 5;
 

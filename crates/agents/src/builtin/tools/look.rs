@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uwf_util::text::{counted, cut};
 
-use super::files::MAX_SHOWN;
+use super::MAX_SHOWN;
 use super::patterns::{Ignore, Pattern};
 use super::workspace::Workspace;
 

@@ -13,7 +13,7 @@ pub(super) mod workspace;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uwf_agent_kit::cas_tool::{CAS_GET, CasTool};
 use uwf_agent_kit::llm::{ToolRequest, ToolSpec};
 use uwf_agent_kit::tool_loop::Toolbox;
@@ -29,7 +29,13 @@ use look::{ListFiles, Search};
 use shell::{Shell, ShellExec};
 use workspace::Workspace;
 
+use super::mcp::Servers;
+
 pub(super) use diff::DiffOf;
+pub(super) use shell::wait_for;
+
+/// How many characters a tool result shows at most.
+pub(super) const MAX_SHOWN: usize = 32_000;
 
 /// A tool that can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +105,8 @@ pub(super) struct Tools<'a> {
     pub(super) commands: Commands,
     pub(super) cas: CasTool<'a>,
     pub(super) diff: DiffOf<'a>,
+    /// The tools of other programs.
+    pub(super) servers: &'a mut Servers,
     /// How often a tool may still be called.
     pub(super) calls_left: u32,
     /// The tools that were called although they are not offered, one entry for each call.
@@ -113,7 +121,7 @@ pub(super) struct Tools<'a> {
 const FEW_TURNS: u32 = 3;
 
 /// The environment of commands.
-pub(super) struct Commands(Shell);
+pub(super) struct Commands(pub(super) Shell);
 
 /// The variables by which the supervisor of a command knows the supervisors above it.
 const SUPERVISION: [&str; 3] = [SUPERVISORS, ATTEMPT, GRACE_MS];
@@ -139,8 +147,9 @@ impl Commands {
 
 impl Toolbox for Tools<'_> {
     fn specs(&self) -> Vec<ToolSpec> {
-        let offered = self.offered.iter();
-        offered.flat_map(|tool| tool.specs(&self.cas)).collect()
+        let own = self.offered.iter();
+        let own = own.flat_map(|tool| tool.specs(&self.cas));
+        own.chain(self.servers.specs().cloned()).collect()
     }
 
     fn call(&mut self, request: &ToolRequest) -> String {
@@ -161,14 +170,17 @@ impl Toolbox for Tools<'_> {
 
 impl Tools<'_> {
     fn try_call(&mut self, request: &ToolRequest) -> Result<String, String> {
-        let tool = match Tool::named(&request.name) {
-            Some(tool) if self.offered.contains(&tool) => tool,
-            Some(tool) => {
-                self.refused.push(tool.name().to_owned());
-                return Err(self.unknown(&request.name));
-            }
-            None => return Err(self.unknown(&request.name)),
+        let tool = Tool::named(&request.name);
+        let is_offered = match tool {
+            Some(tool) => self.offered.contains(&tool),
+            None => self.servers.offers(&request.name),
         };
+        if !is_offered {
+            if tool.is_some() || self.servers.withholds(&request.name) {
+                self.refused.push(request.name.clone());
+            }
+            return Err(self.unknown(&request.name));
+        }
         if self
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
@@ -179,6 +191,11 @@ impl Tools<'_> {
             .calls_left
             .checked_sub(1)
             .ok_or("no more tool calls are allowed in this step; call `finish` now")?;
+        let Some(tool) = tool else {
+            let left = self.time_left();
+            let arguments = arguments::<Map<String, Value>>(request)?;
+            return self.servers.call(&request.name, &arguments, left);
+        };
         match tool {
             Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace),
             Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),
@@ -202,7 +219,9 @@ impl Tools<'_> {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let names: Vec<&str> = self.offered.iter().map(|tool| tool.name()).collect();
+        let own = self.offered.iter().map(|tool| tool.name());
+        let of_servers = self.servers.specs().map(|spec| spec.name.as_str());
+        let names: Vec<&str> = own.chain(of_servers).collect();
         let meant = suggest::question(name, names.iter().copied());
         format!(
             "there is no tool `{name}`{meant}; the tools are `{}` and `finish`",

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -11,10 +11,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::files::MAX_SHOWN;
+use super::MAX_SHOWN;
 use super::workspace::Workspace;
 use crate::bounded::BoundedBuffer;
 use crate::builtin::supervisor;
@@ -38,13 +39,39 @@ pub(super) struct ShellExec {
 }
 
 /// The environment of commands.
-pub(super) struct Shell {
+pub(in crate::builtin) struct Shell {
     /// This program, which is also the supervisor.
     pub(super) program: PathBuf,
     /// The additional variables of the supervisor.
     pub(super) supervision: Vec<(OsString, OsString)>,
     /// The variables of the commands.
     pub(super) variables: Vec<(OsString, OsString)>,
+}
+
+impl Shell {
+    /// Starts a supervisor in a folder. Its program gets the variables, and these in addition.
+    pub(in crate::builtin) fn start(
+        &self,
+        args: &[&str],
+        additional: &IndexMap<String, String>,
+        folder: &OwnedFd,
+    ) -> io::Result<Child> {
+        Command::new(&self.program)
+            .arg0("uwf-builtin")
+            .args(args)
+            .env_clear()
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .envs(additional)
+            .envs(self.supervision.iter().map(|(name, value)| (name, value)))
+            // The open folder stays the same, even if it is renamed before the program starts.
+            .current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // The supervisor must outlive a signal to our group, to end processes that have left the group.
+            .process_group(0)
+            .spawn()
+    }
 }
 
 impl ShellExec {
@@ -79,21 +106,10 @@ impl ShellExec {
         let limit = asked
             .clamp(Duration::from_secs(1), MAX_TIMEOUT)
             .min(left.unwrap_or(MAX_TIMEOUT));
-        // The open folder stays the same, even if it is renamed before the command starts.
         let folder = workspace.folder(self.cwd.as_deref().unwrap_or("."))?;
-        let mut process = Command::new(&shell.program)
-            .arg0("uwf-builtin")
-            .args([supervisor::ARGUMENT, &self.command])
-            .env_clear()
-            .envs(shell.variables.iter().map(|(name, value)| (name, value)))
-            .envs(shell.supervision.iter().map(|(name, value)| (name, value)))
-            .current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // The supervisor must outlive a signal to our group, to end processes that have left the group.
-            .process_group(0)
-            .spawn()
+        let args = [supervisor::COMMAND, &self.command];
+        let mut process = shell
+            .start(&args, &IndexMap::new(), &folder)
             .map_err(|error| format!("the command could not be started: {error}"))?;
         let lifeline = process.stdin.take().expect("stdin is piped");
         let streams = collect(process.stdout.take().expect("stdout is piped")).and_then(|out| {
@@ -126,7 +142,7 @@ fn wait(mut process: Child, lifeline: ChildStdin, limit: Duration) -> Option<Exi
 }
 
 /// Waits for a process, for `most` at the longest.
-fn wait_for(process: &mut Child, most: Duration) -> Option<ExitStatus> {
+pub(in crate::builtin) fn wait_for(process: &mut Child, most: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + most;
     let mut pause = Duration::from_millis(1);
     loop {

@@ -108,7 +108,7 @@ impl Workspace {
     }
 
     /// Opens a folder. The descriptor refers to the same folder even if it is renamed.
-    pub(super) fn folder(&self, path: &str) -> Result<OwnedFd, String> {
+    pub(in crate::builtin) fn folder(&self, path: &str) -> Result<OwnedFd, String> {
         let relative = self.relative(path)?;
         let folder = self
             .resolve(&relative, OFlags::PATH | OFlags::DIRECTORY)

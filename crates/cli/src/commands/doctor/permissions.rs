@@ -15,7 +15,7 @@ pub(super) fn look(config: &Config) -> Vec<Check> {
 }
 
 /// Returns the built-in adapter that an agent is, if it is one.
-fn adapter(agent: &AgentConfig) -> Option<&str> {
+pub(super) fn adapter(agent: &AgentConfig) -> Option<&str> {
     let file = agent.command.as_deref()?.rsplit('/').next()?;
     let name = file.strip_prefix("uwf-")?;
     uwf_agents::BUILT_IN.contains(&name).then_some(name)
