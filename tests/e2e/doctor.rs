@@ -354,3 +354,27 @@ fn a_model_that_is_not_served_and_a_key_that_is_not_there_are_told() {
     );
     assert_eq!(found(&run, "provider").len(), 2);
 }
+
+#[test]
+fn an_override_for_a_role_that_nothing_has_is_named() {
+    let world = sound();
+    for (key, value) in [
+        ("permissionOverrides.one.writer", "read"),
+        ("permissionOverrides.one.writr", "read"),
+        ("agentOverrides.two.writer", "default"),
+    ] {
+        world.configure(key, value);
+    }
+    let found = found(&doctor(&world, &[]), "overrides");
+    let subjects: Vec<&str> = found.iter().map(|one| one[0].as_str()).collect();
+    assert_eq!(
+        subjects,
+        ["agentOverrides.two.writer", "permissionOverrides.one.writr"]
+    );
+    assert!(found.iter().all(|one| one[1] == "warning"), "{found:?}");
+    assert_eq!(found[1][2], "nothing is called `writr`; is `writer` meant?");
+    assert_eq!(
+        found[1][3],
+        "`uwf config unset permissionOverrides.one.writr` removes it"
+    );
+}

@@ -120,6 +120,7 @@ pub use read::graph::{
 pub use read::list::{ThreadList, list};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::outline::Outline;
+pub use read::overrides::{IdleOverride, idle_overrides};
 pub use read::parent_view::ParentView;
 pub use read::report::{ChildReport, StepReport};
 pub use read::selection::{Children, ListFilter, WorkflowChoice, choose_workflow};

@@ -21,6 +21,7 @@ mod history;
 pub(crate) mod list;
 pub(crate) mod meaning;
 pub(crate) mod outline;
+pub(crate) mod overrides;
 pub(crate) mod parent_view;
 pub(crate) mod removed_cost;
 pub(crate) mod report;

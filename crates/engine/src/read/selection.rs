@@ -101,7 +101,7 @@ pub fn choose_workflow(site: &Site, text: &str) -> Result<WorkflowChoice, Engine
 }
 
 /// Returns the workflows of the store that can be read, with their names.
-fn stored_workflows(site: &Site) -> Result<Vec<(CasRef, String)>, EngineError> {
+pub(crate) fn stored_workflows(site: &Site) -> Result<Vec<(CasRef, String)>, EngineError> {
     let mut stored = Vec::new();
     for type_hash in schemas::WORKFLOWS {
         for hash in site.store.of_type(type_hash)? {

@@ -5,6 +5,7 @@ mod agents;
 mod hooks;
 mod machine;
 mod mcp;
+mod overrides;
 mod permissions;
 mod project;
 pub(crate) mod providers;
@@ -54,6 +55,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
 fn entries_of_config(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
     let mut checks = agents::look(context.site(), config);
     checks.extend(permissions::look(config));
+    checks.extend(overrides::look(context.site(), config));
     checks.extend(mcp::look(context.site(), config));
     checks.extend(hooks::look(context.site(), config));
     if !args.offline {
