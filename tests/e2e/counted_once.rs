@@ -1,7 +1,10 @@
 //! What was spent once counts once, also when the answer of an attempt that was ended is used by a later one.
 
-use serde_json::json;
+use std::fs;
 
+use serde_json::{Value, json};
+
+use crate::checks::checked;
 use crate::crash::tracer::{Verdict, trace};
 use crate::processes::{kill, signal};
 use crate::trees::LOOP;
@@ -47,7 +50,7 @@ fn ends_early(world: &World, thread: &str) {
 }
 
 fn calls(world: &World) -> usize {
-    let files = std::fs::read_dir(world.project()).unwrap();
+    let files = fs::read_dir(world.project()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with("asked-")).count()
 }
@@ -117,4 +120,99 @@ fn an_answer_that_is_used_counts_once_also_if_the_engine_dies_when_the_head_has_
         (calls(&world), world.show(&thread)["steps"].clone()),
         (2, json!(2))
     );
+}
+
+/// A check that waits for the file `go-<run>`, which has its exit code.
+const GATED: &str = "n=$(ls ran-* 2>/dev/null | wc -l); touch ran-$n; while [ ! -s go-$n ]; do sleep 0.02; done; exit $(cat go-$n)";
+
+/// A thread whose role has a check that waits, and an agent whose every answer costs 0.25.
+fn checked_world(attempts: u32) -> (World, String) {
+    let world = World::new();
+    let checks = format!("{{ run: [./gated.sh], attempts: {attempts} }}");
+    world.put(&checked(&checks, ""));
+    world.script("gated.sh", GATED);
+    let tool = TOOL
+        .replace("$status: again", "note: n")
+        .replace("$(cat slow)", "none");
+    let tool = world.script("tool", &tool);
+    world.agent("uwf-claude-code", &["--program", tool.to_str().unwrap()]);
+    let thread = world.start("checked");
+    (world, thread)
+}
+
+/// Steps the thread, and kills its agent while the check runs for the time with this number.
+fn dies_in_check(world: &World, thread: &str, run: usize) {
+    let engine = world.spawn(&["thread", "step", thread]);
+    let ran = world.project().join(format!("ran-{run}"));
+    wait_until("the check runs", || ran.exists());
+    signal("KILL", world.agent_at_work(thread));
+    let ended = engine.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+    fs::write(world.project().join(format!("go-{run}")), "0").unwrap();
+    world.wait_until_free(thread);
+}
+
+/// Returns what the thread has cost, and whether all of that is known.
+fn cost(world: &World, thread: &str) -> (f64, Value) {
+    let cost = world.uwf(&["thread", "cost", thread]).exits(0).json();
+    let row = &cost["rows"][0];
+    (row["costUsd"].as_f64().unwrap(), row["costUnknown"].clone())
+}
+
+#[test]
+fn an_answer_that_was_kept_counts_once_if_its_checks_fail_at_last() {
+    let (world, thread) = checked_world(0);
+    dies_in_check(&world, &thread, 0);
+    assert_eq!(cost(&world, &thread).0, 0.25);
+    world.write("go-1", "1");
+    let failed = world.step(&thread).exits(3).json();
+    assert_eq!(failed["class"], json!("checks-failed"), "{failed}");
+    assert_eq!(calls(&world), 1);
+    assert_eq!(cost(&world, &thread).0, 0.25);
+}
+
+#[test]
+fn a_correction_that_was_kept_counts_once_with_the_answer_before_it() {
+    let (world, thread) = checked_world(1);
+    dies_in_check(&world, &thread, 0);
+    world.write("go-1", "1");
+    dies_in_check(&world, &thread, 2);
+    assert_eq!(cost(&world, &thread).0, 0.5);
+    world.write("go-3", "0");
+    let step = world.step(&thread).exits(0).json()["step"].clone();
+    assert_eq!(calls(&world), 2);
+    assert_eq!(cost(&world, &thread).0, 0.5);
+    let shown = world.uwf(&["step", "show", step.as_str().unwrap()]);
+    assert_eq!(shown.exits(0).json()["usage"]["costUsd"], json!(0.5));
+    let listed = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    for attempt in listed["attempts"].as_array().unwrap() {
+        assert_eq!(attempt["countedIn"], step, "{listed}");
+    }
+}
+
+#[test]
+fn an_attempt_that_only_runs_checks_again_has_used_nothing() {
+    let (world, thread) = checked_world(0);
+    for run in 0..3 {
+        dies_in_check(&world, &thread, run);
+    }
+    world.write("go-3", "0");
+    world.step(&thread).exits(0);
+    assert_eq!(calls(&world), 1);
+    assert_eq!(cost(&world, &thread), (0.25, json!(0)));
+}
+
+#[test]
+fn an_answer_of_a_program_whose_adapter_died_counts_once_if_its_checks_fail() {
+    let (world, thread) = checked_world(0);
+    let tool = TOOL
+        .replace("$status: again", "note: n")
+        .replace("$(cat slow)", "0");
+    world.script("tool", &tool);
+    ends_early(&world, &thread);
+    world.write("go-0", "1");
+    let failed = world.step(&thread).exits(3).json();
+    assert_eq!(failed["class"], json!("checks-failed"), "{failed}");
+    assert_eq!(calls(&world), 1);
+    assert_eq!(cost(&world, &thread), (0.25, json!(0)));
 }

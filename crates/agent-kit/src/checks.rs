@@ -131,15 +131,20 @@ impl Checking<'_> {
         task: &Task,
         (extracted, extraction): &(Extracted, Extraction),
     ) {
+        let before = conversation.restored();
+        let now_ms = self.env.now_ms();
+        let mut attempts = conversation.earlier_attempts.clone();
+        attempts.push(self.attempt);
         let answered = Answered {
             head: task.head,
             replaces: task.replaces,
             role: task.role.clone(),
             agent: task.agent.clone(),
             prompt: task.masks.text(&task.prompt),
-            attempt: self.attempt,
-            started_at_ms: self.started_at_ms,
-            answered_at_ms: self.env.now_ms(),
+            attempts,
+            started_at_ms: before.map_or(self.started_at_ms, |before| before.started_at_ms),
+            worked_ms: before.map_or(0, |before| before.worked_ms)
+                + (now_ms - self.started_at_ms).max(0),
             exchanges: conversation.said(),
             session_id: conversation.session_id.clone(),
             model: conversation.model.clone(),
@@ -152,9 +157,7 @@ impl Checking<'_> {
         };
         let _ = self.scratch.write_answered(&answered);
         // If this process is killed now, its engine learns from here what the answer has cost.
-        if let Some(usage) = &conversation.usage {
-            let _ = self.scratch.write_usage(usage);
-        }
+        conversation.record_usage();
     }
 
     /// Runs every check once, in order.

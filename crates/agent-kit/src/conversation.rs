@@ -9,7 +9,7 @@ use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, Turn
 use uwf_protocol::permissions::AskedPermission;
 use uwf_protocol::prices::Prices;
 use uwf_protocol::run::Phase;
-use uwf_storage::Scratch;
+use uwf_storage::{RunDir, Scratch};
 use uwf_util::mask::Masks;
 use uwf_util::text::counted;
 
@@ -62,8 +62,10 @@ pub struct Conversation {
     pub model: Option<String>,
     /// The usage of all answers; `None` if none reports it.
     pub usage: Option<Usage>,
-    /// The number of the failed attempt whose answer was accepted. Its usage is included in `usage`.
-    pub answer_of: Option<u64>,
+    /// The numbers of the failed attempts that worked on the answer. Their usage is included in `usage`.
+    pub earlier_attempts: Vec<u64>,
+    /// The part of `usage` that the records of these attempts have.
+    used_earlier: Option<Usage>,
     /// The tools whose calls were refused, one entry for each call.
     refused: Vec<String>,
     /// The record that the conversation goes on from, if it does.
@@ -174,10 +176,15 @@ impl Conversation {
         });
         let asked = message.as_deref().unwrap_or(&task.prompt);
         let extracted = extract(&reply.text, asked, schema).ok()?;
+        let own = self.usage.take();
         self.count(used);
-        self.answer_of = attempt;
         self.take(message, Ok(reply), &task.prices).ok()?;
         self.known = self.exchanges.len();
+        if let Some(attempt) = attempt {
+            self.settle_usage_of(attempt, &RunDir::at(task.run_dir.clone()));
+        }
+        self.count(own);
+        self.record_usage();
         Some((extracted, self.extraction()))
     }
 
@@ -209,6 +216,7 @@ impl Conversation {
     ) -> Result<(Extracted, Extraction), Unfinished> {
         let task = asking.task;
         let session = self.session_id.clone().unwrap_or_default();
+        self.record_asking();
         let reply = asking.adapter.resume(task, &session, &message);
         self.take(Some(message), reply, &task.prices)?;
         self.settle(asking.adapter, task, asking.schema, asking.read)
@@ -232,9 +240,7 @@ impl Conversation {
             let Some(session) = self.session_id.clone().filter(|_| may_ask) else {
                 return self.read(rejected, read);
             };
-            if let (Some(scratch), Some(usage)) = (&self.scratch, &self.usage) {
-                let _ = scratch.write_usage(usage);
-            }
+            self.record_usage();
             let message = prompt::correction(&rejected.to_string(), schema.schema());
             let reply = adapter.resume(task, &session, &message);
             self.take(Some(message), reply, &task.prices)?;

@@ -110,7 +110,7 @@ pub fn write(
         head: context.head,
         replaces: context.replaces,
         at_ms: now_ms,
-        answer_of: work.conversation.answer_of,
+        answer_of: work.conversation.earlier_attempts.clone(),
         agent: process_identity(std::process::id()),
     };
     // From the pending record on the step cannot be lost: the next call finds it.

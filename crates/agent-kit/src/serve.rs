@@ -219,13 +219,12 @@ impl Service<'_> {
     fn times(&self, conversation: &Conversation, started_at_ms: i64, now_ms: i64) -> (i64, i64) {
         if let Some(restored) = conversation.restored() {
             // The time in which nobody worked does not count, and the clock may have been set back.
-            let before = restored.answered_at_ms - restored.started_at_ms;
-            let took = before.max(0) + (now_ms - started_at_ms).max(0);
+            let took = restored.worked_ms.max(0) + (now_ms - started_at_ms).max(0);
             let started = restored.started_at_ms.min(now_ms);
             return (started, (started + took).min(now_ms));
         }
-        let earlier = conversation.answer_of;
-        let earlier = earlier.and_then(|it| self.times_of(it, now_ms));
+        let earlier = conversation.earlier_attempts.first();
+        let earlier = earlier.and_then(|it| self.times_of(*it, now_ms));
         earlier.unwrap_or((started_at_ms, now_ms))
     }
 
@@ -409,7 +408,7 @@ impl Service<'_> {
             feedback,
             session_id: conversation.session_id.clone(),
             retry_after_ms: source.try_again().map(|when| when.from_now_ms(now_ms)),
-            usage: conversation.usage.clone(),
+            usage: conversation.own_usage(),
             raw,
             turns,
         };

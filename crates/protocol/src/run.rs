@@ -56,9 +56,9 @@ pub struct Pending {
     pub replaces: Option<CasRef>,
     /// When it was written, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The number of the failed attempt whose program gave the answer, if one did: the step counts its usage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer_of: Option<u64>,
+    /// The numbers of the failed attempts that worked on the answer, the first one first: the step counts their usage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answer_of: Vec<u64>,
     /// The agent that finished the step. The lease record may not name it: its engine may have died before it could write
     /// that.
     #[serde(default, skip_serializing_if = "Option::is_none")]

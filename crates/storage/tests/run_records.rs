@@ -22,7 +22,7 @@ const PENDING: Pending = Pending {
     head: HEAD,
     replaces: None,
     at_ms: 7,
-    answer_of: None,
+    answer_of: Vec::new(),
     agent: None,
 };
 const STEP: CasRef = CasRef::from_digits(b"0123456789012");
@@ -199,7 +199,7 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
         head: HEAD,
         replaces: Some(STEP),
         at_ms: 77,
-        answer_of: Some(3),
+        answer_of: vec![3],
         ..PENDING
     };
     run.outbox.write_pending(&pending).unwrap();

@@ -1,19 +1,20 @@
 //! The record of a conversation whose answer was accepted and whose checks run: another attempt goes on from it.
 
-use uwf_protocol::nodes::Extraction;
+use uwf_protocol::nodes::{Extraction, Usage};
 use uwf_protocol::run::{Answered, Said};
+use uwf_storage::RunDir;
 
-use super::{Conversation, Exchange};
+use super::{Conversation, Exchange, sum};
 use crate::adapter::Task;
 use crate::extract::Extracted;
 
-/// What an earlier attempt had reached whose agent died while the checks ran.
+/// The times of an earlier attempt whose agent died while the checks ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restored {
-    /// When that attempt began, in milliseconds since 1970.
+    /// When the work on the answer began, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// When its answer was accepted.
-    pub answered_at_ms: i64,
+    /// How long was worked until the answer was accepted, in milliseconds.
+    pub worked_ms: i64,
 }
 
 impl From<Said> for Exchange {
@@ -29,7 +30,7 @@ impl From<Said> for Exchange {
 }
 
 impl Conversation {
-    /// Goes on from the record of an answer that was accepted, if it is one to the same task. The usage of its attempt is
+    /// Goes on from the record of an answer that was accepted, if it is one to the same task. The usage of its attempts is
     /// included.
     pub(crate) fn restore(
         &mut self,
@@ -47,22 +48,28 @@ impl Conversation {
         if !is_here || !is_same || answered.exchanges.is_empty() {
             return None;
         }
+        // The attempts of an agent that was started by hand are not on record.
+        let next = RunDir::at(task.run_dir.clone()).ledger.next_attempt();
+        let is_on_record = answered.attempts.iter().all(|attempt| *attempt < next);
+        let usage = sum(self.usage.take(), answered.usage.clone());
         *self = Self {
             scratch: self.scratch.take(),
             masks: std::mem::take(&mut self.masks),
             restored: Some(Restored {
                 started_at_ms: answered.started_at_ms,
-                answered_at_ms: answered.answered_at_ms,
+                worked_ms: answered.worked_ms,
             }),
             known: answered.exchanges.len(),
             exchanges: answered.exchanges.into_iter().map(Exchange::from).collect(),
             session_id: answered.session_id,
             model: answered.model,
-            usage: answered.usage,
-            answer_of: Some(answered.attempt),
+            usage,
+            earlier_attempts: answered.attempts,
+            used_earlier: answered.usage.filter(|_| is_on_record),
             refused: answered.refused,
             ..Self::default()
         };
+        self.record_usage();
         let extracted = Extracted {
             type_hash: answered.type_hash,
             output: answered.output,
@@ -75,6 +82,49 @@ impl Conversation {
     #[must_use]
     pub fn restored(&self) -> Option<Restored> {
         self.restored
+    }
+
+    /// Returns what this attempt used up itself, without what earlier attempts have on record. If nothing was said since then, it
+    /// used no model, also if nobody knows what the earlier ones used up.
+    pub(crate) fn own_usage(&self) -> Option<Usage> {
+        match (&self.usage, &self.used_earlier) {
+            (Some(usage), Some(earlier)) => Some(usage.beyond(earlier)),
+            (None, _) if self.is_taken_over() => Some(Usage::nothing()),
+            (usage, _) => usage.clone(),
+        }
+    }
+
+    /// Tells whether all that was said is from earlier attempts.
+    fn is_taken_over(&self) -> bool {
+        !self.earlier_attempts.is_empty() && !self.has_news()
+    }
+
+    /// Tells the answer of an earlier attempt what it used up: the attempt could not tell it itself. An attempt without a record
+    /// leaves its usage to this one.
+    pub(super) fn settle_usage_of(&mut self, attempt: u64, run: &RunDir) {
+        self.earlier_attempts = vec![attempt];
+        if let Some(usage) = &self.usage
+            && let Ok(true) = run.ledger.record_usage(attempt, usage)
+        {
+            self.used_earlier = Some(usage.clone());
+        }
+    }
+
+    /// Records that the agent is asked again. What that uses up is unknown until it answers.
+    pub(super) fn record_asking(&self) {
+        if let Some(scratch) = &self.scratch
+            && self.is_taken_over()
+            && self.usage == self.used_earlier
+        {
+            let _ = scratch.clear_usage();
+        }
+    }
+
+    /// Records what this attempt used up itself: it may be ended before it can tell.
+    pub(crate) fn record_usage(&self) {
+        if let (Some(scratch), Some(usage)) = (&self.scratch, self.own_usage()) {
+            let _ = scratch.write_usage(&usage);
+        }
     }
 
     /// Tells whether something was said that no record has.

@@ -158,7 +158,7 @@ fn refused_step(run: &RunDir, thread: &Thread) -> Option<Pending> {
         head: refused.head,
         replaces: refused.replaces,
         at_ms: refused.at_ms,
-        answer_of: None,
+        answer_of: Vec::new(),
         agent: None,
     })
 }

@@ -142,7 +142,7 @@ pub(crate) fn printed_step(
         head,
         replaces: earlier.replaces,
         at_ms: runner.site.env.now_ms(),
-        answer_of: None,
+        answer_of: Vec::new(),
         agent: None,
     })
 }

@@ -118,12 +118,7 @@ impl Used {
     pub fn of_attempt(attempt: &Attempt) -> Self {
         let mut used = Self::default();
         let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
-        let nothing = Usage {
-            input_tokens: Some(0),
-            output_tokens: Some(0),
-            cost_usd: Some(0.0),
-            ..Usage::default()
-        };
+        let nothing = Usage::nothing();
         let usage = match (&attempt.usage, attempt.phase) {
             _ if attempt.counted_in.is_some() => Some(&nothing),
             (None, Phase::Spawn) => Some(&nothing),

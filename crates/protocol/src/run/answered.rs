@@ -22,12 +22,12 @@ pub struct Answered {
     pub agent: String,
     /// The whole prompt. The answer is one to this prompt only.
     pub prompt: String,
-    /// The number that its attempt gets if it fails.
-    pub attempt: u64,
-    /// When the attempt began, in milliseconds since 1970.
+    /// The numbers of the attempts that worked on it, the first one first. The last one gets its number if it fails.
+    pub attempts: Vec<u64>,
+    /// When the first of them began, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// When the answer was accepted.
-    pub answered_at_ms: i64,
+    /// How long all of them worked until the answer was accepted, in milliseconds.
+    pub worked_ms: i64,
     /// What was said, oldest first.
     pub exchanges: Vec<Said>,
     /// The agent's own session, if it has sessions.
@@ -36,7 +36,7 @@ pub struct Answered {
     /// The model that answered, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What the answers used up, if known.
+    /// What all of them used up, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// The tools whose calls were refused, one entry for each call.

@@ -11,6 +11,7 @@ use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
 use uwf_protocol::child::{Misfit, UsedByEnded};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Setting, Used};
+use uwf_protocol::nodes::Usage;
 use uwf_protocol::review::{Reviews, Summaries};
 use uwf_protocol::run::{Attempt, Pending, RunStanding, ThreadRecord};
 
@@ -156,31 +157,39 @@ impl Ledger {
         Ok(None)
     }
 
+    /// Records, durably, what a failed attempt used up, which was not fully known before. Returns whether there is such an attempt.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn record_usage(&self, number: u64, usage: &Usage) -> Result<bool, StorageError> {
+        let mut records = self.attempt_records();
+        let mut kept = records.kept.iter_mut();
+        let Some(attempt) = kept.find(|attempt| attempt.number == number) else {
+            return Ok(false);
+        };
+        attempt.usage = Some(usage.clone());
+        self.write_attempts(&records)?;
+        Ok(true)
+    }
+
     /// Returns the number that the next failed attempt gets.
     #[must_use]
     pub fn next_attempt(&self) -> u64 {
         self.attempt_records().next_number()
     }
 
-    /// Records, durably, that the usage of an attempt is counted in a step, because the attempt's program gave the step's
-    /// answer. The same holds for later attempts of the same agent at the step: they failed while they read that answer.
+    /// Records, durably, that the usage of the attempts that worked on the step's answer is counted in the step.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn count_in_step(&self, pending: &Pending) -> Result<(), StorageError> {
-        let mut records = self.attempt_records();
-        let is_at_step =
-            |one: &Attempt| (one.head, one.replaces) == (pending.head, pending.replaces);
-        let is_answerer = |one: &Attempt| Some(one.number) == pending.answer_of && is_at_step(one);
-        let Some(first) = records.kept.iter().position(is_answerer) else {
+        if pending.answer_of.is_empty() {
             return Ok(());
-        };
-        let (role, agent) = (
-            records.kept[first].role.clone(),
-            records.kept[first].agent.clone(),
-        );
-        for attempt in &mut records.kept[first..] {
-            if is_at_step(attempt) && attempt.role == role && attempt.agent == agent {
+        }
+        let mut records = self.attempt_records();
+        for attempt in &mut records.kept {
+            let is_at_step = (attempt.head, attempt.replaces) == (pending.head, pending.replaces);
+            if is_at_step && pending.answer_of.contains(&attempt.number) {
                 attempt.counted_in = Some(pending.step);
             }
         }

@@ -169,7 +169,7 @@ impl<'a> Chain<'a> {
             head: self.head,
             replaces: None,
             at_ms: now_ms,
-            answer_of: None,
+            answer_of: Vec::new(),
             agent: None,
         })?;
         let texts = prompt.into_iter().chain(texts_of(&step.detail));
