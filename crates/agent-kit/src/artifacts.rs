@@ -3,7 +3,7 @@
 //! The answer is accepted by then, so nothing here fails a step: a file that cannot be kept is left out, and the step says why.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -15,10 +15,11 @@ use uwf_protocol::artifact::{Artifact, MAX_BYTES, MAX_FILE_BYTES, MAX_FILES};
 use uwf_protocol::ids::CasRef;
 use uwf_storage::Env;
 use uwf_util::mask::{MaskStream, Masks};
-use uwf_util::printable::{labelled, printable};
+use uwf_util::printable::printable;
 use uwf_util::size;
 
 use crate::context;
+use crate::notes::warning;
 
 /// Stores the files that the agent left in the folder of its attempt, and tells people which are left out. An agent that was
 /// started by hand has no such folder.
@@ -33,9 +34,8 @@ pub(crate) fn of_attempt(
         return Vec::new();
     };
     let artifacts = collect(store, Path::new(folder), masks, now_ms);
-    if let Some(note) = note(&artifacts) {
-        // A closed stderr is no error: this note is for people.
-        let _ = writeln!(io::stderr(), "{}", labelled("warning", &note));
+    if let Some(left_out) = left_out(&artifacts) {
+        warning(&left_out);
     }
     artifacts
 }
@@ -203,8 +203,8 @@ impl Read for Source {
     }
 }
 
-/// Returns the note for people about files that were left out; `None` if there are none.
-fn note(artifacts: &[Artifact]) -> Option<String> {
+/// Returns what people read about files that were left out; `None` if there are none.
+fn left_out(artifacts: &[Artifact]) -> Option<String> {
     let left_out = artifacts.iter().filter_map(|one| {
         let problem = one.problem.as_ref()?;
         Some(format!("`{}` ({problem})", one.path))

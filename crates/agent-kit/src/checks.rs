@@ -5,8 +5,6 @@
 
 mod command;
 
-use std::io::{self, Write as _};
-
 use uwf_config::secret;
 use uwf_process::Stop;
 use uwf_protocol::answer::is_suspension;
@@ -15,7 +13,6 @@ use uwf_protocol::nodes::Extraction;
 use uwf_protocol::run::{Answered, RunningCheck};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, Scratch, StorageError};
-use uwf_util::printable::labelled;
 use uwf_util::secret_name::is_secret_name;
 use uwf_util::text::counted;
 
@@ -24,6 +21,7 @@ use crate::adapter::{Adapter, Task};
 use crate::conversation::{Conversation, Unfinished};
 use crate::extract::{Extracted, RoleSchema};
 use crate::extractor::Reading;
+use crate::notes::note;
 use crate::prompt;
 use command::Place;
 
@@ -279,12 +277,6 @@ fn end_of(text: &str, limit: usize) -> &str {
         Some((_, lines)) if !lines.is_empty() => lines,
         Some(_) | None => end,
     }
-}
-
-/// Tells people what happened.
-fn note(text: &str) {
-    // A closed stderr is no error.
-    let _ = writeln!(io::stderr(), "{}", labelled("note", text));
 }
 
 /// Returns how the attempt failed, in words for people.

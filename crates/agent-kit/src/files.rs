@@ -2,7 +2,6 @@
 //!
 //! All of it is best effort: no step fails because its files could not be recorded. Then a note says why.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::config::Snapshots;
@@ -10,10 +9,10 @@ use uwf_protocol::step_files::{StepFiles, reference_of};
 use uwf_snapshot::{Part, Place, Repository, SnapshotError};
 use uwf_storage::{BeforeStep, RunDir, StorageError};
 use uwf_util::causes::with_causes;
-use uwf_util::printable::labelled;
 use uwf_util::text::counted;
 
 use crate::adapter::Task;
+use crate::notes::note;
 
 /// Why the files were not recorded.
 #[derive(Debug, thiserror::Error)]
@@ -169,8 +168,8 @@ impl Notes<'_> {
     }
 
     fn add(&self, text: &str) {
-        // Best effort, as all of this: a closed stderr is no error.
+        // Best effort, as all of this.
         let _ = self.run.snapshots.note(self.task.head, text);
-        let _ = writeln!(io::stderr(), "{}", labelled("note", text));
+        note(text);
     }
 }

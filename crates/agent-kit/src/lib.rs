@@ -24,6 +24,7 @@ mod checks;
 mod error;
 mod files;
 mod masked;
+mod notes;
 mod past;
 mod recap;
 mod session;

@@ -3,7 +3,6 @@
 //!
 //! [`crate::past`] decides what a recap is about. The process that has the thread's lock writes it, so no two are made at once.
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use uwf_cas_fs::Store;
@@ -18,13 +17,13 @@ use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir};
 use uwf_util::causes::with_causes;
 use uwf_util::mask::Masks;
-use uwf_util::printable::labelled;
 use uwf_util::text::cut;
 use uwf_util::time;
 
 use crate::KitError;
 use crate::context::{self, Context, Past, Showing};
 use crate::llm::{CallLimits, ChatRequest, Client, Message, Purpose, resolve};
+use crate::notes::note;
 use crate::past::Overflow;
 
 /// How much of the task the model sees, in characters.
@@ -153,11 +152,6 @@ impl Recapper<'_> {
         let kept = self.run.recaps.add(recap);
         kept.map_err(|error| with_causes(&error))
     }
-}
-
-/// Tells people something. A closed stderr is no error.
-pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", labelled("note", text));
 }
 
 fn messages(task: &str, overflow: &Overflow) -> Vec<Message> {

@@ -30,7 +30,8 @@ use crate::extractor::Extractor;
 use crate::files::Files;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt;
-use crate::recap::{Recapper, note};
+use crate::notes::note;
+use crate::recap::Recapper;
 use crate::session;
 use failure::{Report, hint_of, write_kit_failure};
 
