@@ -118,6 +118,25 @@ fn a_summary_outlives_the_agent_that_needed_it_and_is_paid_once() {
 }
 
 #[test]
+fn a_summary_that_cannot_be_used_is_counted_and_not_bought_again_at_each_prompt() {
+    let server = ModelServer::start(vec![Scripted::says(" "), Scripted::says("All of it.")]);
+    let (world, thread) = world(&server);
+    steps(&world, &thread, 4);
+    world.mock(&json!({ "roles": { "writer": [{ "exit": 3 }] } }).to_string());
+    world.step(&thread).exits(3);
+    assert_eq!(world.show(&thread)["usage"]["costUsd"], 0.25);
+    world.step(&thread).exits(3);
+    let answer = json!({ "output": { "$status": "again" }, "body": "word ".repeat(180) });
+    world.mock(&json!({ "roles": { "writer": [answer] } }).to_string());
+    steps(&world, &thread, 2);
+    assert_eq!(server.requests().len(), 1);
+    assert_eq!(world.show(&thread)["usage"]["costUsd"], 0.25);
+    steps(&world, &thread, 1);
+    assert_eq!(server.requests().len(), 2, "the next one is due");
+    assert!(prompt(&world, &thread).contains("All of it."));
+}
+
+#[test]
 fn a_model_that_fails_costs_no_step() {
     for script in [
         Scripted::body(401, "{}"),

@@ -1,7 +1,7 @@
 //! The steps of a thread as a prompt shows them: the newest ones that fit, and a recap of the older ones if there is one.
 //!
 //! A recap is about all steps up to one of them. It stays the same while the steps after it fit; then the next one is due,
-//! which is made of the last one and the steps since.
+//! which is made of the last one and the steps since. The same holds for one that was paid for and could not be used.
 
 use uwf_cas_fs::Store;
 use uwf_protocol::chain::ChainSummary;
@@ -81,6 +81,9 @@ impl Chain<'_> {
         let mut last_shown = self.summary.steps;
         for (number, step) in self.numbered() {
             let step = step?;
+            if recaps.iter().any(|recap| recap.failed_at(step.hash)) {
+                return Ok((history, None));
+            }
             if let Some(text) = self.text_of(recaps, step.hash) {
                 let history = History {
                     steps: shown.into_texts(),
@@ -175,7 +178,7 @@ impl Chain<'_> {
     /// no thread depends on it.
     fn text_of(&self, recaps: &[Recap], step: CasRef) -> Option<String> {
         let recap = recaps.iter().rfind(|recap| recap.step == step)?;
-        let node = self.store.get(recap.node).ok()?;
+        let node = self.store.get(recap.node?).ok()?;
         node.payload["text"].as_str().map(str::to_owned)
     }
 }

@@ -12,7 +12,7 @@ use uwf_protocol::config::{Config, Summary};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::prices::Prices;
 use uwf_protocol::review::{Recap, SummaryNode};
-use uwf_protocol::run::Launched;
+use uwf_protocol::run::{Answered, Launched};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir};
 use uwf_util::causes::with_causes;
@@ -47,6 +47,13 @@ pub(crate) struct Recapper<'a> {
     pub(crate) masks: &'a Masks,
 }
 
+/// What a model wrote, and what that used up.
+struct Written {
+    text: String,
+    model: String,
+    usage: Usage,
+}
+
 impl Recapper<'_> {
     /// Reads the context of the call, as far as recaps are there.
     pub(crate) fn read(&self, past: Past) -> Result<Context, KitError> {
@@ -70,28 +77,55 @@ impl Recapper<'_> {
             let place = (launched.head, launched.replaces) == (context.head, context.replaces);
             place && launched.role == self.call.role
         };
+        let is_answered = |answered: &Answered| {
+            let place = (answered.head, answered.replaces) == (context.head, context.replaces);
+            place && answered.role == self.call.role
+        };
         // An answer that may wait is one to the prompt without this recap.
-        let is_asked = self.run.scratch.launched().is_some_and(|it| is_asked(&it));
+        let is_asked = self.run.scratch.launched().is_some_and(|it| is_asked(&it))
+            || self
+                .run
+                .scratch
+                .answered()
+                .is_some_and(|it| is_answered(&it));
         let Some(overflow) = context.overflow.as_ref().filter(|_| !is_asked) else {
             return Ok((context, None));
         };
-        match self.recap(&context.start.prompt, overflow) {
-            Ok(usage) => Ok((self.read(past)?, Some(usage))),
+        let written = match self.ask(&context.start.prompt, overflow) {
+            Ok(written) => written,
             Err(problem) => {
-                let problem = self.masks.text(&problem);
-                note(&format!(
-                    "the older steps could not be summarized, and are left out: {problem}"
-                ));
-                Ok((context, None))
+                self.note_failed(&problem);
+                return Ok((context, None));
+            }
+        };
+        let usage = Some(written.usage.clone());
+        match self.keep(written, overflow) {
+            Ok(()) => Ok((self.read(past)?, usage)),
+            Err(problem) => {
+                self.note_failed(&problem);
+                let failed = Recap {
+                    step: overflow.step,
+                    node: None,
+                };
+                // Best effort: without the record, the next prompt asks again.
+                let _ = self.run.recaps.add(failed);
+                Ok((context, usage))
             }
         }
     }
 
-    /// Lets a model write a recap and puts it on record. Returns what that used up.
+    fn note_failed(&self, problem: &str) {
+        let problem = self.masks.text(problem);
+        note(&format!(
+            "the older steps could not be summarized, and are left out: {problem}"
+        ));
+    }
+
+    /// Asks a model for a recap. From then on it is paid for.
     ///
     /// # Errors
-    /// Why there is no recap.
-    fn recap(&self, task: &str, overflow: &Overflow) -> Result<Usage, String> {
+    /// Why the model did not answer.
+    fn ask(&self, task: &str, overflow: &Overflow) -> Result<Written, String> {
         let mut client = self.client()?;
         let messages = messages(task, overflow);
         let asked = client.chat(&ChatRequest::plain(&messages), &mut |_| ());
@@ -103,18 +137,11 @@ impl Recapper<'_> {
         // The usage counts from now on, even if this process is ended before its agent answers.
         let before = self.run.scratch.usage().unwrap_or_default();
         let _ = self.run.scratch.write_usage(&before.plus(&usage));
-        let text = reply.text.trim();
-        if text.is_empty() {
-            return Err(format!("the model `{model}` wrote nothing"));
-        }
-        let node = SummaryNode {
-            head: overflow.step,
-            text: self.masks.text(&cut(text, overflow.longest)),
+        Ok(Written {
+            text: reply.text,
             model,
-            usage: usage.clone(),
-        };
-        self.keep(&node)?;
-        Ok(usage)
+            usage,
+        })
     }
 
     fn client(&self) -> Result<Client, String> {
@@ -134,10 +161,24 @@ impl Recapper<'_> {
     }
 
     /// Stores the recap, durably, and then puts it on record.
-    fn keep(&self, node: &SummaryNode) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    fn keep(&self, written: Written, overflow: &Overflow) -> Result<(), String> {
+        let Written { text, model, usage } = written;
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(format!("the model `{model}` wrote nothing"));
+        }
+        let node = SummaryNode {
+            head: overflow.step,
+            text: self.masks.text(&cut(text, overflow.longest)),
+            model,
+            usage,
+        };
         let now_ms = self.env.now_ms();
         let (type_hash, schema) = node.usage.cost_kind().summary();
-        let payload = serde_json::to_value(node).expect("a node is plain data");
+        let payload = serde_json::to_value(&node).expect("a node is plain data");
         let put = || {
             let mut batch = self.store.batch();
             batch.put(schemas::META, &schema, now_ms)?;
@@ -147,7 +188,7 @@ impl Recapper<'_> {
         };
         let recap = Recap {
             step: node.head,
-            node: put().map_err(|error| with_causes(&error))?,
+            node: Some(put().map_err(|error| with_causes(&error))?),
         };
         let kept = self.run.recaps.add(recap);
         kept.map_err(|error| with_causes(&error))

@@ -162,8 +162,18 @@ pub struct SummaryNode {
 pub struct Recap {
     /// The newest step that it is about.
     pub step: CasRef,
-    /// The node with the text, a [`SummaryNode`].
-    pub node: CasRef,
+    /// The node with the text, a [`SummaryNode`]; `None` if what the model wrote could not be used. The next one is due as if it
+    /// had been written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<CasRef>,
+}
+
+impl Recap {
+    /// Tells whether it is about the steps up to this one, and could not be used.
+    #[must_use]
+    pub fn failed_at(&self, step: CasRef) -> bool {
+        self.step == step && self.node.is_none()
+    }
 }
 
 /// A verdict in the record of a thread.
