@@ -280,12 +280,8 @@ fn secrets_in_the_output_of_checks_are_masked() {
     let (world, thread) = world(r#"[[sh, -c, "echo key=$MY_SETTING; exit 1"]]"#, EDGE);
     fs::write(world.root().join(".env"), "MY_SETTING=s3cr3t-s3cr3t\n").unwrap();
     let run = world.step(&thread).exits(0);
-    assert!(run.stdout.contains("key=***MASKED***"), "{}", run.stdout);
-    assert!(
-        output(&world, &thread)
-            .to_string()
-            .contains("key=***MASKED***")
-    );
+    assert!(run.stdout.contains("key=***\\n"), "{}", run.stdout);
+    assert!(output(&world, &thread).to_string().contains("key=***"));
     assert!(!run.stdout.contains("s3cr3t"), "{}", run.stdout);
     assert!(asked(&world).iter().all(|asked| !asked.contains("s3cr3t")));
 }

@@ -349,7 +349,7 @@ fn the_log_says_what_failed_and_why() {
         assert!(failed.contains(part), "{part}: {failed}");
     }
     assert!(
-        failed.contains("MASKED") && !failed.contains(SECRET),
+        failed.contains("***") && !failed.contains(SECRET),
         "{failed}"
     );
     // An interrupted run is told, too, and a call that could do nothing.

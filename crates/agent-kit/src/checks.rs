@@ -5,15 +5,14 @@
 
 mod command;
 
-use uwf_config::secret;
 use uwf_process::Stop;
 use uwf_protocol::answer::is_suspension;
 use uwf_protocol::checks::{self, Check, CheckResult, Checks, PinnedFile};
 use uwf_protocol::nodes::Extraction;
 use uwf_protocol::run::{Answered, RunningCheck};
 use uwf_protocol::schemas;
-use uwf_storage::{Env, Root, Scratch, StorageError};
-use uwf_util::secret_name::is_secret_name;
+use uwf_storage::{Env, Scratch, StorageError};
+use uwf_util::mask::Masks;
 use uwf_util::text::counted;
 
 use crate::KitError;
@@ -61,7 +60,7 @@ pub(crate) struct Checking<'a> {
     /// The files of the checks as they were when the thread started.
     pub(crate) pinned: &'a [PinnedFile],
     /// What must not be seen in their output.
-    pub(crate) secrets: Vec<String>,
+    pub(crate) masks: Masks,
     /// Whether the graph has an edge for checks that failed.
     pub(crate) has_edge: bool,
     /// When the attempt began, in milliseconds since 1970.
@@ -201,8 +200,7 @@ impl Checking<'_> {
         };
         let ended = command::run(check, &place).map_err(KitError::Checks)?;
         Ok(ended.map(|ended| {
-            let whole = secret::without(&ended.output, &self.secrets);
-            let whole = task.masks.text(&whole);
+            let whole = self.masks.text(&ended.output);
             let output = end_of(&whole, SHOWN).to_owned();
             Checked {
                 more: (output.len() < whole.len()).then_some(whole),
@@ -286,18 +284,6 @@ pub(crate) fn failure(failed: &[CheckResult], sent_back: u32) -> String {
         0 => what,
         times => format!("{what}, after {}", counted(u64::from(times), "correction")),
     }
-}
-
-/// Returns what must not be seen in the output of checks: the known secrets, and the values of variables that are called like
-/// one.
-pub(crate) fn secrets(root: &Root, env: &Env) -> Vec<String> {
-    let named = env.variables().filter_map(|(name, value)| {
-        let value = value.to_str().map(str::to_owned);
-        value.filter(|_| name.to_str().is_some_and(is_secret_name))
-    });
-    let mut secrets = uwf_config::secrets(root, env);
-    secrets.extend(named);
-    secrets
 }
 
 /// Clears the record of the answer and of the running check.

@@ -133,8 +133,7 @@ pub fn read(
         has_checks_edge: program
             .as_graph()
             .is_some_and(|workflow| checks::has_edge(workflow, &call.role)),
-        schema: RoleSchema::new(role.schema, store.need(role.schema)?.payload)?
-            .masking(uwf_config::own_secret_masks(environment)),
+        schema: RoleSchema::new(role.schema, store.need(role.schema)?.payload)?,
         role,
         step,
         visit: visits + 1,

@@ -66,7 +66,11 @@ impl Recapper<'_> {
             ..
         } = self;
         let usual = self.config.context;
-        context::read(call, env, root, store, run, Showing { past, usual })
+        let context = context::read(call, env, root, store, run, Showing { past, usual })?;
+        Ok(Context {
+            schema: context.schema.masking(self.masks.clone()),
+            ..context
+        })
     }
 
     /// Reads the context of the call, with a new recap if one is due, and returns what that used up. A recap that cannot be

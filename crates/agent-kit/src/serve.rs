@@ -39,14 +39,15 @@ pub use failure::Failure;
 
 /// Serves one call: does the step, prints its hash or the error, and returns the exit code.
 pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
-    match perform(adapter, call, env) {
+    let masks = own_secret_masks(env);
+    match perform(adapter, call, env, &masks) {
         Ok(finished) => {
             // The caller may be gone. The next call finds the step by its pending record.
             let _ = writeln!(io::stdout(), "{}", finished.line(call.form));
             0
         }
         Err(failure) => {
-            let report = own_secret_masks(env).text(&Report(&failure).to_string());
+            let report = masks.text(&Report(&failure).to_string());
             let _ = io::stderr().write_all(report.as_bytes());
             failure.exit_code()
         }
@@ -64,6 +65,7 @@ pub fn perform(
     adapter: &mut dyn Adapter,
     call: &AgentCall,
     env: &Env,
+    masks: &Masks,
 ) -> Result<Finished, Failure> {
     let root = Root::resolve(None, env).map_err(KitError::from)?;
     let config = uwf_config::load(&root).map_err(KitError::from)?;
@@ -74,7 +76,7 @@ pub fn perform(
         run: root.run(call.thread),
         store: Store::open(root.cas_dir(env)),
         prices: Prices::of(&config.prices),
-        masks: own_secret_masks(env),
+        masks: masks.clone(),
         config,
         root,
     };
@@ -316,7 +318,7 @@ impl Service<'_> {
             scratch: &self.run.scratch,
             checks,
             pinned: &context.start.check_files,
-            secrets: checks::secrets(&self.root, self.env),
+            masks: uwf_config::secrets_in_output(&self.root, self.env),
             has_edge: context.has_checks_edge,
             started_at_ms: begun.started_at_ms,
             attempt: self.run.ledger.next_attempt(),

@@ -124,8 +124,13 @@ pub fn secret_masks(config: &Config, root: &Root, ours: &Env) -> Result<Masks, C
 /// Returns the masks for the secrets of the agent that we are: their names and their values are in our environment.
 #[must_use]
 pub fn own_secret_masks(ours: &Env) -> Masks {
+    Masks::of(own_secrets(ours))
+}
+
+/// Returns the secrets of the agent that we are.
+pub(crate) fn own_secrets(ours: &Env) -> impl Iterator<Item = &[u8]> {
     let values = names_in(ours).filter_map(|name| ours.var_os(name));
-    Masks::of(values.map(OsStr::as_bytes))
+    values.map(OsStr::as_bytes)
 }
 
 fn names_in(ours: &Env) -> impl Iterator<Item = &str> {

@@ -265,19 +265,3 @@ fn path_of(data: &Value, key: &str) -> Option<Vec<String>> {
         Some(path)
     })
 }
-
-/// Returns the known secrets: the values of `.env`, and the keys of the config. What cannot be read has none: who needs it says
-/// so.
-#[must_use]
-pub fn secrets(root: &Root, env: &Env) -> Vec<String> {
-    let of_file = dotenv::load_dotenv(root).into_iter().flatten();
-    let mut secrets: Vec<String> = of_file.map(|(_, value)| value).collect();
-    let config = load(root).ok().flatten().unwrap_or_default();
-    for provider in config.providers.into_values() {
-        let variable = provider.api_key_env.as_deref();
-        let of_env = variable.and_then(|name| env.var(name));
-        secrets.extend(of_env.map(str::to_owned));
-        secrets.extend(provider.api_key);
-    }
-    secrets
-}

@@ -8,18 +8,6 @@ use uwf_util::secret_name::is_secret_name;
 /// What is shown in place of a secret.
 pub const MASK: &str = "***MASKED***";
 
-/// The shortest secret that is looked for in other texts. Shorter ones would be found everywhere.
-const SHORTEST: usize = 6;
-
-/// Returns the text without the secrets in it.
-#[must_use]
-pub fn without(text: &str, secrets: &[String]) -> String {
-    let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST);
-    secrets.fold(text.to_owned(), |text, secret| {
-        text.replace(secret.as_str(), MASK)
-    })
-}
-
 /// The sections whose values are names of other entries, and never secrets.
 const NAMES_ONLY: &[&str] = &["agentOverrides", "permissionOverrides", "modelOverrides"];
 

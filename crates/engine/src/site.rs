@@ -1,9 +1,9 @@
 //! A storage root with its store, and what every operation needs of it: creating it, drawing an id, logging.
 
 use uwf_cas_fs::Store;
-use uwf_config::secret;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, LastUsed, Root, Tag, shared_roots};
+use uwf_util::mask::Masks;
 
 use crate::thread::Thread;
 use crate::{EngineError, tags};
@@ -66,12 +66,12 @@ impl Site {
 
     /// Returns a problem as the log may show it: one line, without the known secrets, which the text of an agent may have.
     pub(crate) fn loggable(&self, problem: &impl ToString) -> String {
-        let text = secret::without(&problem.to_string(), &self.secrets());
+        let text = self.secrets().text(&problem.to_string());
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the known secrets: the values of `.env`, and the keys of the config.
-    pub(crate) fn secrets(&self) -> Vec<String> {
+    /// Returns the masks for the known secrets: the values of `.env`, and the keys of the config.
+    pub(crate) fn secrets(&self) -> Masks {
         uwf_config::secrets(&self.root, &self.env)
     }
 

@@ -160,9 +160,7 @@ fn plan_agent(
         head: thread.head,
         agent: agent.label,
         permissions: agent.permissions,
-        command: command
-            .map(|word| secret::without(&word, &secrets))
-            .collect(),
+        command: command.map(|word| secrets.text(&word)).collect(),
         cwd: cwd.display().to_string(),
         role: assignment.role,
         instruction: assignment.prompt,

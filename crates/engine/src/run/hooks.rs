@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use uwf_config::{load_dotenv, secret};
+use uwf_config::load_dotenv;
 use uwf_process::{ShortEnd, ShortLimits, run_short};
 use uwf_protocol::agent::env;
 use uwf_protocol::failure::FailureClass;
@@ -118,10 +118,13 @@ fn tell(
     let naming = naming.of(thread);
     about.insert("name".to_owned(), json!(naming.name));
     about.insert("labels".to_owned(), json!(naming.labels));
+    let masks = site.secrets();
+    for value in about.values_mut() {
+        *value = masks.json(value);
+    }
     for (event, hook) in wanted {
         about.insert("event".to_owned(), json!(event));
-        let input = Value::Object(about.clone()).to_string();
-        let input = secret::without(&input, &site.secrets()) + "\n";
+        let input = Value::Object(about.clone()).to_string() + "\n";
         if let Err(problem) = run(runner, thread, (event, hook), &surroundings.cwd, &input) {
             let message = site.loggable(&format!("event={event} {problem}"));
             site.log_line(tags::HOOK_FAILED, &message, Some(thread), None);
