@@ -182,6 +182,34 @@ fn a_step_keeps_a_thousand_files_and_none_with_a_secret() {
 }
 
 #[test]
+fn a_secret_at_the_end_of_a_file_or_in_a_path_keeps_the_file_out() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let script = "cd \"$UWF_ARTIFACTS\"; mkdir \"in-$SHORT\"; touch \"in-$SHORT/file\"
+        printf \"the key is $SHORT\" > ends; printf 'YWJjMTIz' > base64; printf 'abc12' > none\n";
+    world.script("leaves.sh", &format!("{script}{ANSWER}"));
+    world.agent("uwf-command", &["--", "./leaves.sh"]);
+    world.configure("agents.default.secrets", r#"["SHORT", "LONG"]"#);
+    let env = "SHORT=abc123\nLONG=abc123-dev\n";
+    std::fs::write(world.root().join(".env"), env).unwrap();
+    let thread = world.start("one");
+    let step = world.step(&thread).exits(0).json()["step"].clone();
+    let has_secret = |path: &str, what: &str| {
+        let problem = Some(format!("{what} has a secret of the agent"));
+        (path.to_owned(), 0, problem)
+    };
+    let mut files = listed(&world, step.as_str().unwrap());
+    files.sort();
+    let expected = [
+        has_secret("base64", "it"),
+        has_secret("ends", "it"),
+        has_secret("in-***/file", "its name"),
+        ("none".to_owned(), 5, None),
+    ];
+    assert_eq!(files, expected);
+}
+
+#[test]
 fn a_failed_attempt_leaves_nothing_for_the_next_one() {
     let world = World::new();
     world.put(ONE_STEP);

@@ -84,7 +84,9 @@ impl Collection<'_> {
                 break;
             }
             // A replacement character stands for bytes that are no text.
-            if shown(&path) != path || path.contains(char::REPLACEMENT_CHARACTER) {
+            if self.masks.text(&path) != path {
+                self.leave_out(&path, "its name has a secret of the agent");
+            } else if shown(&path) != path || path.contains(char::REPLACEMENT_CHARACTER) {
                 self.leave_out(&path, "its name cannot be shown as it is");
             } else if found.is_regular() {
                 self.keep(&walk, &path);
@@ -124,7 +126,7 @@ impl Collection<'_> {
             file,
             most,
             read: 0,
-            masking: self.masks.stream(),
+            masking: Some(self.masks.stream()),
             refused: (size > most).then_some(Refused::TooLarge),
         };
         let stored = match source.refused {
@@ -155,7 +157,7 @@ impl Collection<'_> {
 
     fn leave_out(&mut self, path: &str, problem: &str) {
         self.artifacts.push(Artifact {
-            path: shown(path),
+            path: shown(&self.masks.text(path)),
             bytes: 0,
             node: None,
             problem: Some(self.masks.text(problem)),
@@ -181,7 +183,8 @@ struct Source {
     file: File,
     most: u64,
     read: u64,
-    masking: MaskStream,
+    /// `None` after the end of the file.
+    masking: Option<MaskStream>,
     refused: Option<Refused>,
 }
 
@@ -189,17 +192,33 @@ impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.read += count as u64;
-        self.masking.push(&buffer[..count], &mut Vec::new());
         // An agent that goes on writing may make it larger than it was.
         if self.read > self.most {
             self.refused = Some(Refused::TooLarge);
-        } else if self.masking.has_found() {
+        } else if self.finds_secret(&buffer[..count]) {
             self.refused = Some(Refused::HasSecret);
         }
         match self.refused {
             Some(_) => Err(io::Error::other("the file is left out")),
             None => Ok(count),
         }
+    }
+}
+
+impl Source {
+    /// Tells whether a secret was found so far. Nothing more was read at the end of the file: then a secret is found, too, that
+    /// could have been the beginning of a longer one.
+    fn finds_secret(&mut self, read: &[u8]) -> bool {
+        let Some(mut masking) = self.masking.take() else {
+            return false;
+        };
+        if read.is_empty() {
+            return masking.finish(&mut Vec::new());
+        }
+        masking.push(read, &mut Vec::new());
+        let has_found = masking.has_found();
+        self.masking = Some(masking);
+        has_found
     }
 }
 

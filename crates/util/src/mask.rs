@@ -243,19 +243,21 @@ impl MaskStream {
         self.held = bytes;
     }
 
-    /// Tells whether a secret was found so far. One that is as long as what is kept back is found with its last byte.
+    /// Tells whether a secret was found so far. A secret at the end that could be the beginning of a longer one is found only when
+    /// the stream is finished.
     #[must_use]
     pub fn has_found(&self) -> bool {
         self.has_found
     }
 
-    /// Ends the stream, and appends what was kept back.
-    pub fn finish(mut self, masked: &mut Vec<u8>) {
+    /// Ends the stream, and appends what was kept back. Returns whether a secret was found in the whole stream.
+    pub fn finish(mut self, masked: &mut Vec<u8>) -> bool {
         let held = std::mem::take(&mut self.held);
         let forms = Arc::clone(&self.forms);
         if let Some(beginnings) = &forms.beginnings {
             self.show(beginnings, &held, Rest::Ended, masked);
         }
+        self.has_found
     }
 
     /// Appends the bytes without secrets; those that overlap have their stars once. Returns how many of the bytes were used.

@@ -314,7 +314,9 @@ fn mask(file: &Path, masks: &Masks) -> Result<(), StorageError> {
         Piece::End => stream
             .take()
             .into_iter()
-            .for_each(|stream| stream.finish(new)),
+            .for_each(|stream| {
+                stream.finish(new);
+            }),
     });
     if masked.is_err() {
         uwf_durable::remove(file)?;
