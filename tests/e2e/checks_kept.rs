@@ -60,8 +60,36 @@ fn an_agent_that_is_no_program_dies_during_a_check_and_is_paid_once() {
     let data = output(&world, &thread);
     assert_eq!(data["note"], json!("n"), "the first answer counts");
     let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
-    assert!(cost.to_string().contains("0.2"), "{cost}");
-    assert!(!cost.to_string().contains("0.4"), "{cost}");
+    assert_eq!(cost["total"]["costUsd"], json!(0.2), "{cost}");
+}
+
+#[test]
+fn what_a_check_printed_does_not_stay_behind_when_it_is_interrupted() {
+    for who in ["engine", "agent", "both"] {
+        let (world, thread) = world(r#"["./loud.sh"]"#, "");
+        world.script("loud.sh", &format!("echo s3cr3t-s3cr3t; {GATED}"));
+        let mut engine = world.spawn(&["thread", "step", &thread]);
+        let check = wait_for_the_check(&world);
+        let agent = world.agent_at_work(&thread);
+        let left = |name: &str| world.root().join(format!("runs/{thread}/{name}")).exists();
+        assert!(left("check-output") && left("check.json"));
+        match who {
+            "engine" => signal("INT", engine.id()),
+            "agent" => signal("KILL", agent),
+            _ => {
+                engine.kill().unwrap();
+                signal("KILL", agent);
+            }
+        }
+        engine.wait().unwrap();
+        if who == "both" {
+            // The check lives on until the next call ends it.
+            world.write("go", "");
+            world.step(&thread).exits(0);
+        }
+        assert!(!is_running(&check));
+        assert!(!left("check-output") && !left("check.json"), "{who}");
+    }
 }
 
 #[test]

@@ -78,8 +78,9 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Checking<'_> {
-    /// Runs the checks until they pass. Failed ones go back to the agent, if it has a session. If they fail to the end, that
-    /// is the output of the step, or the attempt fails. The outer error is the kit's, the inner one the agent's.
+    /// Runs the checks until they pass. Failed ones go back to the agent, if it has a session. If checks still fail after the
+    /// last correction, the step says so in its output (if the graph has an edge for that), or the attempt fails. The outer error
+    /// is the kit's, the inner one the agent's.
     pub(crate) fn until_passed(
         &self,
         conversation: &mut Conversation,
@@ -168,6 +169,7 @@ impl Checking<'_> {
             // Best effort: it is for people who watch, and for a limit of silence.
             let _ = self.scratch.write_running_check(&running);
             let one = self.run(check, task);
+            // On every way out: what the check printed may have secrets.
             let _ = self.scratch.clear_running_check();
             match one? {
                 Ok(one) => {
@@ -277,7 +279,7 @@ fn end_of(text: &str, limit: usize) -> &str {
     }
 }
 
-/// Returns how the attempt failed, in words for people.
+/// Returns how the attempt failed, as people read it.
 pub(crate) fn failure(failed: &[CheckResult], sent_back: u32) -> String {
     let what = CheckResult::note(failed).unwrap_or_default();
     match sent_back {
@@ -286,7 +288,7 @@ pub(crate) fn failure(failed: &[CheckResult], sent_back: u32) -> String {
     }
 }
 
-/// Clears the record of the answer and of the running check.
+/// Clears the record of the answer, and what is left of a check.
 ///
 /// # Errors
 /// When a record cannot be removed.

@@ -88,8 +88,6 @@ pub(super) fn run(check: &Check, place: &Place<'_>) -> io::Result<Result<Ended, 
     output.look();
     let kept = uwf_durable::read_end(&place.output, KEPT).map_err(io::Error::other)?;
     let is_cut = output.length() > KEPT;
-    // It may have secrets, and nobody needs it any more.
-    uwf_durable::remove(&place.output).map_err(io::Error::other)?;
     Ok(Ok(Ended {
         problem: problem(end, status),
         exit_code: status

@@ -31,7 +31,7 @@ pub enum Failure {
         source: Box<Unfinished>,
         /// The text node with the last answer, if there was one.
         raw: Option<CasRef>,
-        /// What the agent was not allowed to do, in words.
+        /// What the agent was not allowed to do, as people read it.
         refused: Option<String>,
     },
 }

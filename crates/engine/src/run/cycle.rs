@@ -392,6 +392,7 @@ fn clear_scratch(
     run.scratch.clear_failure()?;
     run.scratch.clear_usage()?;
     run.scratch.clear_output()?;
+    run.scratch.clear_running_check()?;
     if session == Session::New {
         run.sessions.forget(role, None)?;
         // A person who wants a new session wants no answer of an earlier one.

@@ -169,11 +169,13 @@ impl Scratch {
         }
     }
 
-    /// Takes secrets out of what the agent and its program wrote themselves. Only call this when they have ended.
+    /// Takes secrets out of what the agent and its program wrote themselves, and removes what is left of a check. Only call this
+    /// when they have ended.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create). A file that cannot be masked is removed.
     pub fn mask(&self, masks: &Masks) -> Result<(), StorageError> {
+        self.clear_running_check()?;
         self.mask_program_files(masks)?;
         mask(&self.stdout_file(), masks)?;
         mask(&self.stderr_file(), masks)
@@ -311,12 +313,9 @@ fn mask(file: &Path, masks: &Masks) -> Result<(), StorageError> {
     let cut = masks.longest_form() as u64;
     let masked = uwf_durable::rewrite(file, cut, |piece, new| match piece {
         Piece::Bytes(bytes) => stream.iter_mut().for_each(|stream| stream.push(bytes, new)),
-        Piece::End => stream
-            .take()
-            .into_iter()
-            .for_each(|stream| {
-                stream.finish(new);
-            }),
+        Piece::End => stream.take().into_iter().for_each(|stream| {
+            stream.finish(new);
+        }),
     });
     if masked.is_err() {
         uwf_durable::remove(file)?;
@@ -369,12 +368,13 @@ impl Scratch {
         self.records.replace(CHECK, check, Durability::Volatile)
     }
 
-    /// Records that no check runs any more.
+    /// Records that no check runs any more, and removes what it printed: that may have secrets, and nobody needs it any more.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn clear_running_check(&self) -> Result<(), StorageError> {
-        self.records.remove(CHECK)
+        self.records.remove(CHECK)?;
+        Ok(uwf_durable::remove(&self.check_output_file())?)
     }
 
     /// Returns the file that gets what a check prints. Its path leaves this crate since the check itself writes there.
