@@ -5,7 +5,7 @@
 //! This module decides what stays, and is pure. [`super::task_loop`] asks the model and saves the session.
 
 use uwf_agent_kit::llm::Message;
-use uwf_agent_kit::tool_loop::Transcript;
+use uwf_protocol::nodes::Usage;
 use uwf_util::text::cut;
 
 /// How often a conversation is compacted in one step at most.
@@ -18,6 +18,8 @@ const RESULT: usize = 500;
 const RECENT_RESULT: usize = 2_000;
 /// How much of a message the summarizing model sees, in characters.
 const MESSAGE: usize = 4_000;
+/// How much of a message it sees at least, in characters, when there is room for less.
+const LEAST_MESSAGE: usize = 100;
 
 pub(super) const PROMPT: &str = "The user's message is the older part of a conversation between an agent and its tools. It became too long for the model, and your summary takes its place.
 
@@ -31,7 +33,7 @@ pub(super) struct Compaction {
     window: Option<u64>,
     /// How often it was done.
     done: u32,
-    /// How many messages the model has answered last, with its answer, and how many tokens they were.
+    /// The last measurement: how many messages there were, with the model's answer, and how many tokens they had.
     measured: Option<(usize, u64)>,
     /// How often it was done since the model answered last.
     in_vain: u32,
@@ -50,8 +52,8 @@ pub(super) enum Compacted {
 #[derive(Debug, PartialEq)]
 pub(super) struct Parts {
     system: Option<Message>,
-    /// The older messages, as a text for the model.
-    pub(super) older: Vec<String>,
+    /// The older messages, which a summary replaces.
+    older: Vec<Message>,
     /// What stays.
     recent: Vec<Message>,
 }
@@ -66,12 +68,10 @@ impl Compaction {
         }
     }
 
-    /// Notes that the model has answered: its usage grew from the one before to that of the transcript.
-    pub(super) fn answered(&mut self, before: &Transcript, now: &Transcript, messages: &[Message]) {
-        let tokens = |transcript: &Transcript| {
-            let usage = &transcript.usage;
-            Some(usage.input_tokens? + usage.output_tokens.unwrap_or_default())
-        };
+    /// Notes that the model has answered. `before` and `now` are the usage before and after the answer.
+    pub(super) fn answered(&mut self, before: &Usage, now: &Usage, messages: &[Message]) {
+        let tokens =
+            |usage: &Usage| Some(usage.input_tokens? + usage.output_tokens.unwrap_or_default());
         let last_answer = messages.iter().rposition(is_answer);
         self.in_vain = 0;
         self.measured = last_answer.zip(tokens(now)).map(|(last, now)| {
@@ -143,29 +143,43 @@ impl Parts {
         let begin = candidates.find(fits).unwrap_or(last);
         Some(Self {
             system: messages[..first].first().cloned(),
-            older: messages[first..begin].iter().map(described).collect(),
+            older: messages[first..begin].to_vec(),
             recent: messages[begin..].to_vec(),
         })
     }
 
-    /// Returns as many of the older messages as fit into so many characters, the newest ones, as one text.
-    pub(super) fn material(&self, most: usize) -> String {
+    /// Returns the older messages as one text of so many characters: the newest ones that fit. If none fits, they are cut shorter.
+    /// `None` if there is no room for anything.
+    pub(super) fn material(&self, most: usize) -> Option<String> {
+        let halves = std::iter::successors(Some(MESSAGE), |length| Some(length / 2));
+        let mut lengths = halves.take_while(|length| *length >= LEAST_MESSAGE);
+        lengths.find_map(|length| self.fitting(most, length))
+    }
+
+    /// Returns those of the older messages that fit when each is cut to a length; `None` if none fits.
+    fn fitting(&self, most: usize, length: usize) -> Option<String> {
         let mut left = most;
-        let newest = self.older.iter().rev();
-        let fitting = newest.take_while(|text| {
+        let texts = self.older.iter().map(|message| described(message, length));
+        let texts: Vec<String> = texts.collect();
+        let fits = |text: &&String| {
             let length = text.chars().count();
             let fits = length <= left;
-            left = left.saturating_sub(length);
+            left -= if fits { length } else { 0 };
             fits
-        });
-        let mut texts: Vec<&str> = fitting.map(String::as_str).collect();
-        texts.reverse();
-        let left_out = self.older.len() - texts.len();
+        };
+        let mut shown: Vec<&str> = texts
+            .iter()
+            .rev()
+            .filter(fits)
+            .map(String::as_str)
+            .collect();
+        shown.reverse();
+        let left_out = texts.len() - shown.len();
         let note = match left_out {
             0 => String::new(),
-            left_out => format!("({left_out} messages before these are left out)\n\n"),
+            left_out => format!("({left_out} older or longer messages are left out)\n\n"),
         };
-        note + &texts.join("\n")
+        (!shown.is_empty()).then(|| note + &shown.join("\n"))
     }
 
     /// Returns the conversation with the task and a summary in place of its older part.
@@ -241,18 +255,24 @@ pub(super) fn size(messages: &[Message]) -> usize {
     messages.iter().map(characters).sum()
 }
 
-/// Returns a message as the summarizing model sees it.
-fn described(message: &Message) -> String {
-    let said = |who: &str, text: &str| format!("[{who}]\n{}\n", cut(text, MESSAGE));
+/// Returns a message as the summarizing model sees it, with at most so many characters of what was said.
+fn described(message: &Message, most: usize) -> String {
+    let said = |who: &str, text: &str| format!("[{who}]\n{}\n", cut(text, most));
     match message {
         Message::System(text) => said("system", text),
         Message::User(text) => said("told to the agent", text),
         Message::Tool { text, .. } => said("result of a tool", text),
         Message::Assistant { text, tool_calls } => {
-            let calls = tool_calls
-                .iter()
-                .map(|call| format!("(calls `{}` with {})\n", call.name, call.arguments));
-            said("agent", &(text.clone() + "\n" + &calls.collect::<String>()))
+            // Long arguments, such as a whole file, must not hide the other calls.
+            let calls = tool_calls.iter().map(|call| {
+                let arguments = cut(&call.arguments, most / 4);
+                format!("(calls `{}` with {arguments})\n", call.name)
+            });
+            let text = cut(text, most / 2);
+            said(
+                "agent",
+                &(text.to_string() + "\n" + &calls.collect::<String>()),
+            )
         }
     }
 }

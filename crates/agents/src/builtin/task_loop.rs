@@ -157,13 +157,14 @@ impl Room<'_, '_, '_> {
             self.make(session, transcript)?;
         }
         loop {
-            let before = transcript.clone();
+            let before = transcript.usage.clone();
             let round = self.tool_loop.round(&mut session.messages, transcript);
             session.save()?;
             let error = match round {
                 Ok(round) => {
                     let messages = &session.messages;
-                    self.compaction.answered(&before, transcript, messages);
+                    self.compaction
+                        .answered(&before, &transcript.usage, messages);
                     return Ok(round);
                 }
                 Err(error) => error,
@@ -204,7 +205,7 @@ impl Room<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Lets the model summarize the older part. If that is too long, too, less of it must do.
+    /// Lets the model summarize the older part. If the older part is too long for one request, only its newest half is summarized.
     fn summary(
         &mut self,
         parts: &Parts,
@@ -213,10 +214,10 @@ impl Room<'_, '_, '_> {
     ) -> Result<String, AdapterError> {
         let mut most = most;
         for _ in 0..SUMMARIES {
-            let messages = [
-                Message::System(PROMPT.to_owned()),
-                Message::User(parts.material(most)),
-            ];
+            let Some(material) = parts.material(most) else {
+                break;
+            };
+            let messages = [Message::System(PROMPT.to_owned()), Message::User(material)];
             match self.tool_loop.ask_aside(&messages, transcript) {
                 Ok(text) if text.trim().is_empty() => {}
                 Ok(text) => return Ok(text),

@@ -1,7 +1,6 @@
 //! What gives way in a long conversation, and what stays.
 
 use uwf_agent_kit::llm::ToolRequest;
-use uwf_protocol::nodes::Usage;
 
 use super::*;
 
@@ -31,13 +30,10 @@ fn system() -> Message {
     Message::System("be brief".to_owned())
 }
 
-fn transcript(tokens: u64) -> Transcript {
-    Transcript {
-        usage: Usage {
-            input_tokens: Some(tokens),
-            ..Usage::default()
-        },
-        ..Transcript::default()
+fn used(tokens: u64) -> Usage {
+    Usage {
+        input_tokens: Some(tokens),
+        ..Usage::default()
     }
 }
 
@@ -46,7 +42,7 @@ fn it_is_due_at_four_fifths_of_the_window_by_what_the_server_counted() {
     let mut compaction = Compaction::new(Some(1000));
     let mut messages = vec![system(), told("the task"), calls("1")];
     assert!(!compaction.is_due(&messages));
-    compaction.answered(&transcript(50), &transcript(800), &messages);
+    compaction.answered(&used(50), &used(800), &messages);
     assert!(!compaction.is_due(&messages), "750 tokens");
     messages.push(result("1", 400));
     assert!(compaction.is_due(&messages), "and a hundred more");
@@ -89,12 +85,14 @@ fn a_summary_takes_the_place_of_what_is_older_and_calls_keep_their_results() {
     let Some(Compacted::Summarize(parts)) = Compaction::new(None).compact(&messages) else {
         panic!("no result is long");
     };
+    let all = parts.material(100_000).unwrap();
+    assert!(all.starts_with("[told to the agent]\nthe task\n"), "{all}");
+    let some = parts.material(1_000).unwrap();
+    assert!(some.contains("messages are left out)\n\n["), "{some}");
     assert!(
-        parts
-            .material(100_000)
-            .starts_with("[told to the agent]\nthe task\n")
+        some.chars().count() < 1_100 && some.contains("xxx"),
+        "{some}"
     );
-    assert!(parts.material(1_000).starts_with("("), "not all fits");
     let compacted = parts.with_summary("the task", "I read.");
     assert_eq!(compacted[0], system());
     let Message::User(told) = &compacted[1] else {
@@ -140,8 +138,55 @@ fn it_is_done_a_bounded_number_of_times() {
     let mut times = 0;
     while compaction.may_go_on() {
         compaction.compact(&messages);
-        compaction.answered(&transcript(0), &transcript(1), &messages);
+        compaction.answered(&used(0), &used(1), &messages);
         times += 1;
     }
     assert_eq!(times, 8);
+}
+
+/// The parts of a conversation with these older messages.
+fn parts(older: Vec<Message>) -> Parts {
+    Parts {
+        system: None,
+        older,
+        recent: Vec::new(),
+    }
+}
+
+#[test]
+fn a_message_that_does_not_fit_hides_no_older_one() {
+    let parts = parts(vec![told("the task"), result("1", 5_000), told("go on")]);
+    let material = parts.material(200).unwrap();
+    assert!(
+        material.contains("the task") && material.contains("go on"),
+        "{material}"
+    );
+    assert!(!material.contains("xxx"), "{material}");
+}
+
+#[test]
+fn messages_are_cut_shorter_before_nothing_is_summarized() {
+    let parts = parts(vec![told(&"y".repeat(9_000)), result("1", 9_000)]);
+    let material = parts.material(700).unwrap();
+    assert!(material.contains("xxx"), "{material}");
+    assert_eq!(parts.material(20), None);
+}
+
+#[test]
+fn long_arguments_of_a_call_hide_no_other_call() {
+    let call = |name: &str, length: usize| ToolRequest {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        arguments: "z".repeat(length),
+    };
+    let wrote = Message::Assistant {
+        text: "I write.".to_owned(),
+        tool_calls: vec![call("write_file", 90_000), call("shell_exec", 10)],
+    };
+    let material = parts(vec![wrote]).material(100_000).unwrap();
+    assert!(
+        material.contains("I write.") && material.contains("`shell_exec`"),
+        "{material}"
+    );
+    assert!(material.chars().count() < 5_000);
 }
