@@ -1,22 +1,18 @@
-//! The tools that look for files: `list_files` and `search`. Both walk the workspace below a folder, without following links.
-//! `.git`, and what a `.gitignore` on the way ignores, is left out.
+//! The tools that look for files: `list_files` and `search`. Both look at the files that [`super::walk`] finds.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 use std::time::{Duration, Instant};
 
 use regex::RegexBuilder;
-use rustix::fs::FileType;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uwf_util::text::{counted, cut};
 
 use super::MAX_SHOWN;
-use super::patterns::{Ignore, Pattern};
+use super::walk::{Found, files};
 use super::workspace::Workspace;
 
-/// How many files a tool looks at.
-const MOST_FILES: usize = 20_000;
 /// How many files one answer lists, and how many lines one answer shows.
 const MOST_SHOWN: usize = 500;
 /// The largest file that is searched, in bytes.
@@ -25,10 +21,8 @@ const MAX_SEARCHED: u64 = 4 << 20;
 const LINE: usize = 300;
 /// How large a compiled expression may be, in bytes.
 const MAX_EXPRESSION: usize = 1 << 20;
-/// How long a search may take.
+/// How long a tool may look.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// The largest `.gitignore` that is read, in bytes.
-const MAX_IGNORE: u64 = 256 << 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,8 +55,14 @@ impl ListFiles {
         })
     }
 
-    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
-        let found = files(workspace, self.path.as_deref(), self.pattern.as_deref())?;
+    /// Lists the files. `left` is the time that is left for the step.
+    pub(super) fn run(
+        &self,
+        workspace: &Workspace,
+        left: Option<Duration>,
+    ) -> Result<String, String> {
+        let (path, pattern) = (self.path.as_deref(), self.pattern.as_deref());
+        let found = files(workspace, path, pattern, over(left))?;
         let mut text = String::new();
         let mut shown = 0;
         for path in &found.files {
@@ -114,14 +114,14 @@ impl Search {
             .size_limit(MAX_EXPRESSION)
             .build()
             .map_err(|error| format!("`pattern` is no regular expression: {error}"))?;
-        let over = Instant::now() + left.unwrap_or(TIMEOUT).min(TIMEOUT);
+        let over = over(left);
         let is_file = self
             .path
             .as_deref()
             .filter(|path| workspace.read(path).is_ok());
         let found = match is_file {
             Some(file) => Found::file(file),
-            None => files(workspace, self.path.as_deref(), self.files.as_deref())?,
+            None => files(workspace, self.path.as_deref(), self.files.as_deref(), over)?,
         };
         let mut hits = Hits::default();
         for path in &found.files {
@@ -136,6 +136,11 @@ impl Search {
         }
         Ok(hits.shown(found.note()))
     }
+}
+
+/// Returns when a tool must stop to look.
+fn over(left: Option<Duration>) -> Instant {
+    Instant::now() + left.unwrap_or(TIMEOUT).min(TIMEOUT)
 }
 
 /// The lines that were found.
@@ -198,130 +203,6 @@ fn search_file(
     Some(())
 }
 
-/// The files below a folder.
-#[derive(Default)]
-struct Found {
-    files: Vec<String>,
-    looked_at: usize,
-}
-
-impl Found {
-    fn file(path: &str) -> Self {
-        Self {
-            files: vec![path.to_owned()],
-            looked_at: 1,
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.looked_at >= MOST_FILES
-    }
-
-    fn note(&self) -> &'static str {
-        match self.is_full() {
-            true => "[there are too many files; name a folder]\n",
-            false => "",
-        }
-    }
-}
-
-/// Returns the files below a folder that fit a pattern, in the order of their paths.
-fn files(
-    workspace: &Workspace,
-    path: Option<&str>,
-    pattern: Option<&str>,
-) -> Result<Found, String> {
-    let top = path.unwrap_or(".").trim_end_matches('/');
-    let top = if top.is_empty() { "." } else { top };
-    let pattern = pattern.map(Pattern::parse).transpose()?;
-    let mut walk = Walk {
-        workspace,
-        pattern,
-        top: top.to_owned(),
-        found: Found::default(),
-    };
-    // The folder that was named must be there. Those below it may be gone by now.
-    let entries = workspace.entries(top)?;
-    walk.folder(top, entries, &mut Vec::new());
-    Ok(walk.found)
-}
-
-struct Walk<'a> {
-    workspace: &'a Workspace,
-    pattern: Option<Pattern>,
-    top: String,
-    found: Found,
-}
-
-impl Walk<'_> {
-    /// Adds the files of a folder and of those in it. `ignores` has the rules of the folders above, outermost first.
-    fn folder(
-        &mut self,
-        path: &str,
-        entries: Vec<(String, FileType)>,
-        ignores: &mut Vec<(String, Ignore)>,
-    ) {
-        ignores.push((path.to_owned(), self.rules(path)));
-        for (name, kind) in entries {
-            if self.found.is_full() {
-                break;
-            }
-            let inside = below(path, &name);
-            let is_folder = kind == FileType::Directory;
-            if name == ".git" || is_ignored(ignores, &inside, is_folder) {
-                continue;
-            }
-            self.found.looked_at += 1;
-            if is_folder {
-                if let Ok(entries) = self.workspace.entries(&inside) {
-                    self.folder(&inside, entries, ignores);
-                }
-            } else if kind == FileType::RegularFile && self.fits(&inside) {
-                self.found.files.push(inside);
-            }
-        }
-        ignores.pop();
-    }
-
-    fn fits(&self, path: &str) -> bool {
-        let inside = relative(&self.top, path);
-        let pattern = self.pattern.as_ref();
-        pattern.is_none_or(|pattern| pattern.fits(inside) || pattern.fits(path))
-    }
-
-    fn rules(&self, folder: &str) -> Ignore {
-        let file = self.workspace.read(&below(folder, ".gitignore"));
-        let mut text = Vec::new();
-        let read = file.map(|file| file.take(MAX_IGNORE).read_to_end(&mut text));
-        match read {
-            Ok(Ok(_)) => Ignore::parse(&String::from_utf8_lossy(&text)),
-            Ok(Err(_)) | Err(_) => Ignore::default(),
-        }
-    }
-}
-
-/// Tells whether a path is ignored: the innermost rules that are about it count.
-fn is_ignored(ignores: &[(String, Ignore)], path: &str, is_folder: bool) -> bool {
-    let rules = ignores.iter().rev();
-    let mut about =
-        rules.filter_map(|(folder, rules)| rules.ignores(relative(folder, path), is_folder));
-    about.next().unwrap_or(false)
-}
-
-fn below(folder: &str, name: &str) -> String {
-    match folder {
-        "." => name.to_owned(),
-        folder => format!("{folder}/{name}"),
-    }
-}
-
-fn relative<'a>(folder: &str, path: &'a str) -> &'a str {
-    let inside = path.strip_prefix(folder);
-    inside
-        .and_then(|path| path.strip_prefix('/'))
-        .unwrap_or(path)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -370,7 +251,7 @@ mod tests {
             path: owned(path),
             pattern: owned(pattern),
         }
-        .run(&workspace)
+        .run(&workspace, None)
     }
 
     fn search(pattern: &str, path: Option<&str>, ignore_case: bool) -> Result<String, String> {
@@ -395,6 +276,38 @@ mod tests {
             "src/deep/c.txt\n"
         );
         assert_eq!(list(Some("src"), Some("*.md")).unwrap(), "(no files)\n");
+    }
+
+    #[test]
+    fn what_a_folder_above_ignores_is_left_out_below_it_too() {
+        let (dir, workspace) = world();
+        fs::write(dir.path().join("src/deep/x.log"), "fn log\n").unwrap();
+        fs::create_dir(dir.path().join("src/deep/built")).unwrap();
+        fs::write(dir.path().join("src/deep/built/x"), "fn x\n").unwrap();
+        for path in ["src/deep", "./src/deep/", "src/./deep"] {
+            let below = ListFiles {
+                path: Some(path.to_owned()),
+                pattern: None,
+            };
+            let listed = below.run(&workspace, None).unwrap();
+            assert!(
+                listed.ends_with("c.txt\n") && listed.lines().count() == 1,
+                "{listed}"
+            );
+        }
+        // A folder that is named is looked at, whoever ignores it.
+        assert_eq!(list(Some("built"), None).unwrap(), "built/d.rs\n");
+    }
+
+    #[test]
+    fn a_tool_that_has_no_time_says_that_it_stopped() {
+        let (_dir, workspace) = world();
+        let all = ListFiles {
+            path: None,
+            pattern: None,
+        };
+        let listed = all.run(&workspace, Some(Duration::ZERO)).unwrap();
+        assert!(listed.contains("took too long"), "{listed}");
     }
 
     #[test]
@@ -444,7 +357,7 @@ mod tests {
             path: None,
             pattern: None,
         };
-        let listed = listed.run(&workspace).unwrap();
+        let listed = listed.run(&workspace, None).unwrap();
         assert!(
             listed.ends_with("name a folder or a pattern to see them]\n"),
             "{listed}"

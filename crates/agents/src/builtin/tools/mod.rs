@@ -8,6 +8,7 @@ mod files;
 mod look;
 mod patterns;
 mod shell;
+mod walk;
 pub(super) mod workspace;
 
 use std::time::{Duration, Instant};
@@ -200,7 +201,9 @@ impl Tools<'_> {
             Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace),
             Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),
             Tool::PatchFile => arguments::<PatchFile>(request)?.run(&self.workspace),
-            Tool::ListFiles => arguments::<ListFiles>(request)?.run(&self.workspace),
+            Tool::ListFiles => {
+                arguments::<ListFiles>(request)?.run(&self.workspace, self.time_left())
+            }
             Tool::Search => arguments::<Search>(request)?.run(&self.workspace, self.time_left()),
             Tool::Diff => arguments::<Diff>(request).and_then(|Diff {}| Diff::run(&self.diff)),
             Tool::ShellExec => self.shell_exec(request),
