@@ -117,12 +117,17 @@ impl Files {
     }
 }
 
-/// Returns what has changed in the working directory of a task since its step began, as a patch, without what lies in a hidden
-/// folder; `None` if the files before the step are not recorded.
+/// Returns what has changed in the working directory of a task since its step began, without what lies in a hidden folder: the
+/// beginning of the patch and its whole length, both in bytes. `None` if the files before the step are not recorded.
 ///
 /// # Errors
 /// Why that cannot be told.
-pub fn changes(task: &Task, config: &Snapshots, hidden: &Path) -> Result<Option<Vec<u8>>, String> {
+pub fn changes(
+    task: &Task,
+    config: &Snapshots,
+    hidden: &Path,
+    most: u64,
+) -> Result<Option<(Vec<u8>, u64)>, String> {
     let run = RunDir::at(task.run_dir.clone());
     let is_of_step =
         |before: &BeforeStep| (before.head, before.replaces) == (task.head, task.replaces);
@@ -142,7 +147,7 @@ pub fn changes(task: &Task, config: &Snapshots, hidden: &Path) -> Result<Option<
             folder: &task.cwd,
             hidden,
         };
-        Ok::<_, NotRecorded>(repository.patch_of(&before.commit, &now, part)?)
+        Ok::<_, NotRecorded>(repository.patch_of(&before.commit, &now, part, most)?)
     };
     read().map(Some).map_err(|error| with_causes(&error))
 }

@@ -77,7 +77,8 @@ impl Repository {
         self.git().bytes(&args, b"")
     }
 
-    /// Returns the difference between two commits or trees in a part of the working tree, as a patch.
+    /// Returns the beginning of the difference between two commits or trees in a part of the working tree, as a patch, and the
+    /// length of the whole patch, both in bytes.
     ///
     /// # Errors
     /// See [`changed`](Self::changed).
@@ -86,7 +87,8 @@ impl Repository {
         before: &str,
         after: &str,
         part: Part<'_>,
-    ) -> Result<Vec<u8>, SnapshotError> {
+        most: u64,
+    ) -> Result<(Vec<u8>, u64), SnapshotError> {
         let inside = |path: &Path| {
             let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let path = path.strip_prefix(self.root()).ok()?.to_str()?.to_owned();
@@ -99,7 +101,7 @@ impl Repository {
             .flatten()
             .collect();
         let args = [&PATCH[..], &[before, after, "--"], &parts].concat();
-        self.git().bytes(&args, b"")
+        self.git().beginning(&args, most)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -82,30 +82,53 @@ impl<'a> Git<'a> {
         let output = self
             .command(args, input)
             .and_then(|mut command| command.output())
-            .map_err(|error| match self.directory.is_dir() {
-                true => SnapshotError::NoGit(error),
-                false => SnapshotError::Gone(self.directory.to_owned()),
-            })?;
-        if output.status.success() {
-            return Ok(output.stdout);
+            .map_err(|error| self.not_started(error))?;
+        match output.status.success() {
+            true => Ok(output.stdout),
+            false => Err(failed(args, output.status, &output.stderr)),
         }
-        let command = args.first().map_or_else(String::new, name_of);
-        if output.status.code().is_none() {
-            // It has refused nothing, so nothing follows from it.
-            let status = output.status;
-            return Err(SnapshotError::Ended { command, status });
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim();
-        let from = said.ceil_char_boundary(said.len().saturating_sub(MESSAGE_END));
-        let message = match &said[from..] {
-            "" => output.status.to_string(),
-            said => said.to_owned(),
-        };
-        Err(SnapshotError::Refused { command, message })
     }
 
-    fn command<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> std::io::Result<Command> {
+    /// Returns the first bytes that git prints, at most so many, and how many it prints in all.
+    pub(crate) fn beginning<S: AsRef<OsStr>>(
+        &self,
+        args: &[S],
+        most: u64,
+    ) -> Result<(Vec<u8>, u64), SnapshotError> {
+        let read = || {
+            // A pipe could fill up while the answer is read.
+            let mut said = file_of(b"")?;
+            let mut command = self.command(args, b"")?;
+            command.stdout(Stdio::piped()).stderr(said.try_clone()?);
+            let mut child = command.spawn()?;
+            let mut printed = child.stdout.take().expect("its stdout is a pipe");
+            let mut beginning = Vec::new();
+            let shown = (&mut printed).take(most).read_to_end(&mut beginning);
+            let rest = shown.and_then(|_| io::copy(&mut printed, &mut io::sink()));
+            drop(printed);
+            let status = child.wait()?;
+            let length = beginning.len() as u64 + rest?;
+            said.rewind()?;
+            let mut message = Vec::new();
+            said.read_to_end(&mut message)?;
+            Ok((beginning, length, status, message))
+        };
+        let read: io::Result<_> = read();
+        let (beginning, length, status, said) = read.map_err(|error| self.not_started(error))?;
+        match status.success() {
+            true => Ok((beginning, length)),
+            false => Err(failed(args, status, &said)),
+        }
+    }
+
+    fn not_started(&self, error: io::Error) -> SnapshotError {
+        match self.directory.is_dir() {
+            true => SnapshotError::NoGit(error),
+            false => SnapshotError::Gone(self.directory.to_owned()),
+        }
+    }
+
+    fn command<S: AsRef<OsStr>>(&self, args: &[S], input: &[u8]) -> io::Result<Command> {
         let mut command = Command::new("git");
         for setting in SETTINGS {
             command.args(["-c", setting]);
@@ -136,12 +159,29 @@ impl<'a> Git<'a> {
     }
 }
 
+/// Returns why a call of git failed.
+fn failed<S: AsRef<OsStr>>(args: &[S], status: ExitStatus, said: &[u8]) -> SnapshotError {
+    let command = args.first().map_or_else(String::new, name_of);
+    if status.code().is_none() {
+        // It has refused nothing, so nothing follows from it.
+        return SnapshotError::Ended { command, status };
+    }
+    let said = String::from_utf8_lossy(said);
+    let said = said.trim();
+    let from = said.ceil_char_boundary(said.len().saturating_sub(MESSAGE_END));
+    let message = match &said[from..] {
+        "" => status.to_string(),
+        said => said.to_owned(),
+    };
+    SnapshotError::Refused { command, message }
+}
+
 fn name_of<S: AsRef<OsStr>>(word: &S) -> String {
     word.as_ref().to_string_lossy().into_owned()
 }
 
 /// Returns a file in memory with this content. A pipe could fill up while git writes its answer.
-fn file_of(input: &[u8]) -> std::io::Result<File> {
+fn file_of(input: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
     file.write_all(input)?;
     file.rewind()?;

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uwf_agent_kit::changes;
 use uwf_protocol::config::Snapshots;
+use uwf_util::text::counted;
 
 use super::MAX_SHOWN;
 
@@ -28,22 +29,19 @@ impl Diff {
     }
 
     pub(super) fn run(of: &DiffOf<'_>) -> Result<String, String> {
-        let patch = changes(of.task, of.snapshots, of.hidden)?;
-        let patch = patch.ok_or(
+        // A character has four bytes at most.
+        let most = 4 * MAX_SHOWN as u64;
+        let patch = changes(of.task, of.snapshots, of.hidden, most)?;
+        let (patch, length) = patch.ok_or(
             "the files are not recorded: the working directory is in no git repository, or snapshots are off",
         )?;
         let text = String::from_utf8_lossy(&patch);
-        let length = text.chars().count();
-        Ok(match length {
-            0 => "(nothing has changed)".to_owned(),
-            _ if length > MAX_SHOWN => {
-                let shown: String = text.chars().take(MAX_SHOWN).collect();
-                format!(
-                    "{shown}\n[cut here; {} more characters]",
-                    length - MAX_SHOWN
-                )
-            }
-            _ => text.into_owned(),
+        let shown: String = text.chars().take(MAX_SHOWN).collect();
+        let more = length.saturating_sub(shown.len() as u64);
+        Ok(match (length, more) {
+            (0, _) => "(nothing has changed)".to_owned(),
+            (_, 0) => shown,
+            (_, more) => format!("{shown}\n[cut here; {} more]", counted(more, "byte")),
         })
     }
 }
