@@ -87,7 +87,7 @@ fn options_for(adapter: &str, permissions: Permissions) -> Option<&'static [&'st
     })
 }
 
-/// Returns the options of an adapter's tool that permissions replace: those that take a value, and those that take none.
+/// Returns the options that permissions replace, of an adapter or of its tool: those that take a value, and those that take none.
 fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match adapter {
         "claude-code" => (
@@ -113,7 +113,7 @@ fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) 
             &["--no-yolo"],
         ),
         "acp" => (&["--permissions"], &[]),
-        "builtin" => (&["--tools"], &["--allow-shell"]),
+        "builtin" => (&["--tools"], &["--allow-shell", "--allow-outside"]),
         _ => (&[], &[]),
     }
 }
@@ -197,13 +197,25 @@ pub fn with_permissions(
         Some(Keeping::Options(options)) => options,
     };
     // The program of `uwf-acp` has options of its own, which mean what they mean there.
-    let (_, rest) = split(args);
-    let rest = if adapter == "acp" { &[] } else { rest };
-    if let Some(option) = said(adapter, rest).into_iter().next() {
-        return Err(cannot(Why::Argument(option)));
+    let (own, rest) = split(args);
+    let of_tool = if adapter == "acp" { &[] } else { rest };
+    let is_against =
+        |option: &[String]| decides(adapter, option) || widens(adapter, option, permissions);
+    if let Some(option) = with_values(adapter, of_tool).find(|option| is_against(option)) {
+        return Err(cannot(Why::Argument(option.join(" "))));
     }
     let ours = options.iter().map(ToString::to_string);
-    Ok(ours.chain(without_permissions(adapter, args)).collect())
+    let others = with_values(adapter, own)
+        .filter(|option| !is_replaced(adapter, option) && !widens(adapter, option, permissions));
+    Ok(ours.chain(others.flatten().chain(rest).cloned()).collect())
+}
+
+/// Tells whether an option lets commands of the tool do more than these permissions. Codex edits files by commands, so its
+/// `edit` needs them: its sandbox must keep them from everything else.
+fn widens(adapter: &str, option: &[String], permissions: Permissions) -> bool {
+    let is_of_sandbox = |arg: &String| arg.contains("sandbox_workspace_write");
+    let runs_no_commands = matches!(permissions, Permissions::Read | Permissions::Edit);
+    adapter == "codex" && runs_no_commands && option.iter().any(is_of_sandbox)
 }
 
 /// Says why an adapter cannot keep to permissions.
@@ -310,6 +322,26 @@ mod tests {
             replaced(&["--config=sandbox_mode=x", "-c"]),
             ["--sandbox", "workspace-write", "-c"]
         );
+    }
+
+    #[test]
+    fn nothing_widens_what_an_agent_may_do_that_may_only_look_or_edit() {
+        for permissions in [Permissions::Read, Permissions::Edit, Permissions::Run] {
+            let args = with("builtin", &["--allow-outside", "--model", "m"], permissions);
+            assert!(!args.contains(&"--allow-outside".to_owned()), "{args:?}");
+        }
+        assert_eq!(
+            said("builtin", &owned(&["--allow-outside"])),
+            ["--allow-outside"]
+        );
+        let network = ["-c", "sandbox_workspace_write.network_access=true"];
+        let edit = with("codex", &network, Permissions::Edit);
+        assert_eq!(edit, ["--sandbox", "workspace-write"]);
+        let run = with("codex", &network, Permissions::Run);
+        assert_eq!(run[2..], network);
+        let after = owned(&["--", network[0], network[1]]);
+        assert!(with_permissions("codex", &after, Permissions::Edit).is_err());
+        assert!(with_permissions("codex", &after, Permissions::Run).is_ok());
     }
 
     #[test]

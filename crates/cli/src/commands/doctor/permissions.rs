@@ -75,7 +75,7 @@ fn with(alias: &str, adapter: &str, args: &[String], permissions: Permissions) -
         checks.push(Check::warning(
             NAME,
             format!(
-                "its `args` say something, too, which counts for nothing: `{}`",
+                "its `args` say something about permissions, too; `permissions` replaces that: `{}`",
                 own.join(" ")
             ),
             format!("`uwf setup --agent {alias} --permissions {permissions}` takes it out of them"),
