@@ -278,8 +278,6 @@ pub struct ToolCall {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -187,7 +187,7 @@ impl Client {
 
     fn replied(&mut self, result: Result<Value, RpcError>) -> Result<Vec<Action>, AcpError> {
         if self.phase == Phase::Prompt && self.has_asked() {
-            // We have cancelled the prompt ourselves, so that its end is none of an agent that failed.
+            // We cancelled the prompt, so its end is no failure of the agent.
             return Ok(self.stopped_at_a_question(&result.unwrap_or_default()));
         }
         let result = match result {

@@ -1,4 +1,4 @@
-//! The answer of a step whose agent was stopped at a call that a person must decide: it suspends the thread, and asks.
+//! Turns a call that a person must decide into the answer of the step: it suspends the thread and asks the person.
 
 use serde_json::{Map, Value};
 use uwf_agent_kit::Reply;

@@ -46,7 +46,7 @@ impl Adapter for Acp {
         format!("{LABEL} {}", shell_words::join(words))
     }
 
-    // An agent that cannot says so when a session is to go on. Then a new one starts.
+    // Whether an agent can is known only when a session is to be continued. If it cannot, a new session starts.
     fn can_resume(&self) -> bool {
         true
     }

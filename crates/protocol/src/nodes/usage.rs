@@ -233,6 +233,9 @@ mod tests {
         assert_eq!(amounts, (Some(20), None, Some(3)));
         assert_eq!((beyond.cost_usd, beyond.cost_estimated), (Some(0.2), true));
         let nothing = whole.beyond(&whole);
-        assert_eq!((nothing.cost_usd, nothing.cost_estimated), (Some(0.0), false));
+        assert_eq!(
+            (nothing.cost_usd, nothing.cost_estimated),
+            (Some(0.0), false)
+        );
     }
 }
