@@ -5,7 +5,8 @@ use std::process::Child;
 use serde_json::json;
 
 use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs, wait_for_ends};
-use crate::world::{ONE_STEP, REVIEW, World, wait_until};
+use crate::world::{ONE_STEP, REVIEW, Run, World, wait_until};
+use crate::worktrees;
 
 #[test]
 fn of_two_steps_on_one_thread_one_runs_and_the_other_is_told_at_once() {
@@ -145,4 +146,25 @@ fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
     assert_eq!(step.wait_with_output().unwrap().status.code(), Some(7));
     assert_eq!(world.state("threads.yaml").trim(), "");
     assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+}
+
+#[test]
+fn threads_make_and_remove_their_worktrees_at_the_same_time() {
+    let world = worktrees::world();
+    for _ in 0..3 {
+        let threads: Vec<String> = (0..8).map(|_| world.start("again")).collect();
+        let all_at_once = |words: &[&str]| {
+            let call = |thread: &String| world.spawn(&[words, &[thread]].concat());
+            let calls: Vec<_> = threads.iter().map(call).collect();
+            for call in calls {
+                Run::from(call.wait_with_output().unwrap()).exits(0);
+            }
+        };
+        all_at_once(&["thread", "step"]);
+        for thread in &threads {
+            assert!(worktrees::place(&world, thread).join("kept").exists());
+        }
+        all_at_once(&["thread", "rm", "--force"]);
+        assert_eq!(worktrees::git(&world, &["worktree", "list"]).lines().count(), 1);
+    }
 }

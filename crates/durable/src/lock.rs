@@ -17,7 +17,7 @@ use crate::{FileError, calls, open_append};
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A lock on a file whose content does not matter. Dropping it unlocks the file, also for processes that inherited the
+/// A lock on a file whose content does not matter, or on a folder. Dropping it unlocks the file, also for processes that inherited the
 /// lock, unless it was [handed on](Self::hand_on).
 #[derive(Debug)]
 pub struct FileLock {
@@ -34,6 +34,19 @@ impl FileLock {
     /// [`FileError::Io`], and [`FileError::NotRegular`] or [`FileError::Link`] if the file is no file of ours.
     pub fn acquire(path: &Path) -> Result<Self, FileError> {
         wait(path, || open_or_make(path), File::lock)
+    }
+
+    /// Takes the exclusive lock of a folder, and waits for it without a limit; `None` if there is no such folder. Nothing is
+    /// written to it.
+    ///
+    /// # Errors
+    /// [`FileError::Io`].
+    pub fn acquire_folder(path: &Path) -> Result<Option<Self>, FileError> {
+        let open = || File::open(path).map_err(FileError::io("open", path));
+        match wait(path, open, File::lock) {
+            Err(error) if error.is_not_found() => Ok(None),
+            locked => locked.map(Some),
+        }
     }
 
     /// Takes the shared lock, and waits while another process has the exclusive one; `None` if the directory of the
@@ -199,6 +212,19 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_folder_can_be_locked_if_it_is_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let lock = FileLock::acquire_folder(temp.path()).unwrap().unwrap();
+        let again = File::open(temp.path()).unwrap();
+        assert!(matches!(again.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(lock);
+        again.try_lock().unwrap();
+        let none = FileLock::acquire_folder(&temp.path().join("none"));
+        assert!(none.unwrap().is_none());
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }
 
     #[test]

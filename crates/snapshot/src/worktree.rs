@@ -2,12 +2,15 @@
 //!
 //! The caller keeps the record of it, and makes sure that no two calls work on the same one at once. Every call here can be
 //! repeated after it was killed.
+//!
+//! `git` looks at all worktrees of a repository when it makes one, and refuses to if it finds one that is just being made. So
+//! calls that make or remove worktrees of one repository wait for each other, by a lock on its git folder.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use uwf_durable::{create_dir, names, read, remove_tree};
+use uwf_durable::{FileLock, create_dir, names, read, remove_tree};
 
 use crate::git::Git;
 use crate::take::Place;
@@ -141,7 +144,18 @@ impl Worktree<'_> {
     /// # Errors
     /// When `git` refuses: for example because the branch exists and is not at its base.
     pub fn make(&self) -> Result<(), SnapshotError> {
-        self.remove_folder()?;
+        remove_tree(self.place)?;
+        self.register()?;
+        // Nobody waits for the files of another worktree to be written or removed.
+        let fill = ["reset", "--quiet", "--hard", "--no-recurse-submodules"];
+        Git::at(self.place).line(&fill)?;
+        Ok(())
+    }
+
+    /// Makes the branch, and the worktree without its files.
+    fn register(&self) -> Result<(), SnapshotError> {
+        let _alone = self.alone()?;
+        self.unregister()?;
         if let Some(parent) = self.place.parent() {
             create_dir(parent)?;
         }
@@ -151,7 +165,7 @@ impl Worktree<'_> {
             self.git().line(&["update-ref", &branch, self.base, ""])?;
         }
         let place = self.place.as_os_str();
-        let args = ["worktree", "add", "--quiet"].map(OsStr::new);
+        let args = ["worktree", "add", "--quiet", "--no-checkout"].map(OsStr::new);
         let rest = [place, OsStr::new(self.branch)];
         self.git().line(&[&args[..], &rest[..]].concat())?;
         Ok(())
@@ -190,7 +204,9 @@ impl Worktree<'_> {
     /// # Errors
     /// When the folder cannot be removed, or `git` cannot be started.
     pub fn remove(&self) -> Result<(), SnapshotError> {
-        self.remove_folder()?;
+        remove_tree(self.place)?;
+        let _alone = self.alone()?;
+        self.unregister()?;
         self.remove_branch()
     }
 
@@ -200,7 +216,9 @@ impl Worktree<'_> {
     /// # Errors
     /// As of [`remove`](Self::remove).
     pub fn remove_unmade(&self) -> Result<(), SnapshotError> {
-        self.remove_folder()?;
+        remove_tree(self.place)?;
+        let _alone = self.alone()?;
+        self.unregister()?;
         if self.git_dir.is_dir() && self.tip()?.as_deref() == Some(self.base) {
             self.remove_branch()?;
         }
@@ -218,10 +236,15 @@ impl Worktree<'_> {
         Ok(())
     }
 
-    /// Removes the folder, and what git knows of it. `git` itself refuses that for a worktree that is not wholly made, and then
-    /// lists no worktree of the repository any more.
-    fn remove_folder(&self) -> Result<(), SnapshotError> {
-        remove_tree(self.place)?;
+    /// Waits until no other call of ours makes or removes a worktree of the repository, if that is still there. The lock ends
+    /// with the process.
+    fn alone(&self) -> Result<Option<FileLock>, SnapshotError> {
+        Ok(FileLock::acquire_folder(self.git_dir)?)
+    }
+
+    /// Removes what git knows of the worktree. `git` itself refuses that for one that is not wholly made, and then lists no
+    /// worktree of the repository any more.
+    fn unregister(&self) -> Result<(), SnapshotError> {
         let known = self.git_dir.join("worktrees");
         for name in names(&known)? {
             let entry = known.join(&name);

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use uwf_snapshot::{Change, Place, Repository, Snapshot};
+use uwf_snapshot::{Change, Place, Repository, Snapshot, Worktree};
 
 const REFERENCE: &str = "refs/uwf/threads/test";
 
@@ -318,6 +318,35 @@ fn another_repository_around_the_folder_is_not_taken_for_the_one_that_is_gone() 
     fs::remove_file(inner.join(".git")).unwrap();
     Repository::open(&inner).unwrap_err();
     Repository::open(&world.root()).unwrap();
+}
+
+#[test]
+fn worktrees_of_one_repository_are_made_and_removed_at_the_same_time() {
+    let world = World::new();
+    let base = world.repository.head().unwrap();
+    let git_dir = world.repository.git_dir().unwrap();
+    let use_one = |number: u8| {
+        let (branch, place) = (format!("uwf/{number}"), world.temp.path().join(format!("{number}")));
+        let worktree = Worktree {
+            git_dir: &git_dir,
+            place: &place,
+            branch: &branch,
+            base: &base,
+        };
+        for _ in 0..10 {
+            worktree.make().unwrap();
+            assert_eq!(fs::read_to_string(place.join("kept")).unwrap(), "one\n");
+            assert_eq!(git(&place, &["status", "--porcelain"]), "");
+            worktree.remove().unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            scope.spawn(move || use_one(number));
+        }
+    });
+    assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(world.git(&["branch", "--format=%(refname)"]), "refs/heads/main");
 }
 
 #[test]
