@@ -30,12 +30,16 @@ pub struct WorktreeRecord {
 }
 
 impl WorktreeRecord {
-    /// Makes a folder in the worktree.
+    /// Makes a folder, if it lies in the worktree. Returns whether it does.
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn make_folder(&self, folder: &Path) -> Result<(), StorageError> {
-        Ok(uwf_durable::create_dir(folder)?)
+    pub fn make_folder(&self, folder: &Path) -> Result<bool, StorageError> {
+        let is_inside = folder.starts_with(&self.place);
+        if is_inside {
+            uwf_durable::create_dir(folder)?;
+        }
+        Ok(is_inside)
     }
 }
 

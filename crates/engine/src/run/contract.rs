@@ -152,11 +152,11 @@ pub(crate) fn working_directory(
         });
     }
     // No commit has a folder without files.
-    match worktree.filter(|record| directory.starts_with(&record.place)) {
-        Some(record) => record.make_folder(&directory)?,
-        None => return Err(EngineError::NoDirectory(path)),
+    let is_made = worktree.map(|record| record.make_folder(&directory));
+    match is_made.transpose()? {
+        Some(true) => Ok(directory),
+        Some(false) | None => Err(EngineError::NoDirectory(path)),
     }
-    Ok(directory)
 }
 
 /// Returns where an agent works: the edge's location, else the thread's directory, else ours. If the thread has a worktree,

@@ -48,7 +48,15 @@ pub(crate) fn prepare(
             Some(record)
         }
         None if mode != Some(WorkspaceMode::Worktree) => None,
-        begun => Some(make(runner, thread, config, (&file, begun))?),
+        begun => {
+            let making = Making {
+                runner,
+                thread,
+                config,
+                file,
+            };
+            Some(making.make(begun)?)
+        }
     };
     Ok(Workspace { mode, worktree })
 }
@@ -83,94 +91,214 @@ fn gone(thread: ThreadId, record: WorktreeRecord) -> WorkspaceError {
     }
 }
 
-/// Makes a worktree that is on record as not made yet, or a new one.
-fn make(
-    runner: &Runner,
-    thread: &Thread,
-    config: &Config,
-    (file, begun): (&WorktreeFile, Option<WorktreeRecord>),
-) -> Result<WorktreeRecord, EngineError> {
-    let site = &runner.site;
-    let not_made = |error| WorkspaceError::NotMade(thread.id, error);
-    let begun = match begun {
-        Some(record) if can_be_finished(&record).map_err(not_made)? => Some(record),
-        _ => None,
-    };
-    let (mut record, note) = match begun {
-        Some(record) => (record, String::new()),
-        None => {
-            let planned = plan(site, thread, config, file)?;
-            file.write(&planned.0)?;
-            planned
-        }
-    };
-    worktree_of(&record).make().map_err(not_made)?;
-    record.made = true;
-    file.write(&record)?;
-    let WorktreeRecord {
-        place,
-        branch,
-        base,
-        ..
-    } = &record;
-    let place = place.display();
-    site.log(
-        thread,
-        tags::WORKTREE_MADE,
-        &format!("branch={branch} base={base} folder={place}"),
-    );
-    let base = base.get(..SHORT).unwrap_or(base);
-    let id = thread.id;
-    (runner.notice)(&format!(
-        "thread {id} works in `{place}`, on branch `{branch}`, which begins at {base}{note}"
-    ));
-    Ok(record)
+/// The making of the worktree of a thread.
+struct Making<'a> {
+    runner: &'a Runner,
+    thread: &'a Thread,
+    config: &'a Config,
+    file: WorktreeFile,
 }
 
-/// Tells whether the worktree of a record can still be made: its branch is missing, or is where it begins. Another branch of
-/// that name is not ours: nobody has worked on ours.
-fn can_be_finished(record: &WorktreeRecord) -> Result<bool, SnapshotError> {
-    let worktree = worktree_of(record);
-    let tip = worktree.tip()?;
-    Ok(worktree.has(&record.base) && tip.is_none_or(|tip| tip == record.base))
+/// A worktree that can be made.
+struct Plan {
+    record: WorktreeRecord,
+    /// What people should know about the files that it begins with.
+    note: String,
 }
 
-/// Returns the record of a new worktree, and what people should know about the files that it begins with.
-fn plan(
-    site: &Site,
-    thread: &Thread,
-    config: &Config,
-    file: &WorktreeFile,
-) -> Result<(WorktreeRecord, String), EngineError> {
-    let id = thread.id;
-    let not_made = |error| WorkspaceError::NotMade(id, error);
-    let directory = start_directory(site, thread);
-    if !directory.is_dir() {
-        let directory = directory.display().to_string();
-        return Err(EngineError::NoDirectory(directory));
+/// The commit at which a branch begins.
+struct Base {
+    commit: String,
+    /// What people should know about it.
+    note: String,
+}
+
+impl Making<'_> {
+    /// Makes a worktree that is on record as not made yet, or a new one.
+    fn make(&self, begun: Option<WorktreeRecord>) -> Result<WorktreeRecord, EngineError> {
+        let begun = match begun {
+            Some(record) if self.can_be_finished(&record)? => Some(record),
+            _ => None,
+        };
+        let Plan { mut record, note } = match begun {
+            Some(record) => Plan {
+                record,
+                note: String::new(),
+            },
+            None => {
+                let plan = self.plan()?;
+                self.file.write(&plan.record)?;
+                plan
+            }
+        };
+        self.git(worktree_of(&record).make())?;
+        record.made = true;
+        self.file.write(&record)?;
+        self.tell(&record, &note);
+        Ok(record)
     }
-    let repository = Repository::of(&directory).map_err(not_made)?;
-    let repository = repository.ok_or_else(|| WorkspaceError::NoRepository {
-        thread: id,
-        directory: directory.clone(),
-    })?;
-    let source = repository.root().to_owned();
-    let head = repository.head().ok_or_else(|| WorkspaceError::NoCommit {
-        thread: id,
-        repository: source.clone(),
-    })?;
-    let place = free_place(&place_of(site, id, config), &source)?;
-    let (base, note) = base(site, thread, &repository, head, (file, config))?;
-    let mut record = WorktreeRecord {
-        git_dir: repository.git_dir().map_err(not_made)?,
-        source,
-        place,
-        branch: String::new(),
-        base,
-        made: false,
-    };
-    record.branch = free_branch(site, id, &record)?;
-    Ok((record, note))
+
+    /// Tells people, and the log, where the thread works from now on.
+    fn tell(&self, record: &WorktreeRecord, note: &str) {
+        let WorktreeRecord {
+            place,
+            branch,
+            base,
+            ..
+        } = record;
+        let place = place.display();
+        self.runner.site.log(
+            self.thread,
+            tags::WORKTREE_MADE,
+            &format!("branch={branch} base={base} folder={place}"),
+        );
+        let base = base.get(..SHORT).unwrap_or(base);
+        let id = self.thread.id;
+        (self.runner.notice)(&format!(
+            "thread {id} works in `{place}`, on branch `{branch}`, which begins at {base}{note}"
+        ));
+    }
+
+    /// Tells whether the worktree of a record can still be made: its branch is missing, or is where it begins. Nobody has worked
+    /// on our branch yet. So a branch of this name that has moved belongs to somebody else.
+    fn can_be_finished(&self, record: &WorktreeRecord) -> Result<bool, WorkspaceError> {
+        let worktree = worktree_of(record);
+        let tip = self.git(worktree.tip())?;
+        Ok(worktree.has(&record.base) && tip.is_none_or(|tip| tip == record.base))
+    }
+
+    /// Returns the record of a new worktree.
+    fn plan(&self) -> Result<Plan, EngineError> {
+        let (site, id) = (&self.runner.site, self.thread.id);
+        let directory = start_directory(site, self.thread);
+        if !directory.is_dir() {
+            let directory = directory.display().to_string();
+            return Err(EngineError::NoDirectory(directory));
+        }
+        let repository = self.git(Repository::of(&directory))?;
+        let repository = repository.ok_or_else(|| WorkspaceError::NoRepository {
+            thread: id,
+            directory: directory.clone(),
+        })?;
+        let source = repository.root().to_owned();
+        let head = repository.head().ok_or_else(|| WorkspaceError::NoCommit {
+            thread: id,
+            repository: source.clone(),
+        })?;
+        let place = free_place(&place_of(site, id, self.config), &source)?;
+        let Base { commit, note } = self.base(&repository, head)?;
+        let mut record = WorktreeRecord {
+            git_dir: self.git(repository.git_dir())?,
+            source,
+            place,
+            branch: String::new(),
+            base: commit,
+            made: false,
+        };
+        record.branch = self.free_branch(&record)?;
+        Ok(Plan { record, note })
+    }
+
+    /// Returns the commit at which the branch begins.
+    ///
+    /// A thread with steps goes on with the files that its newest step with a snapshot left: it may be a fork, or was imported.
+    /// A child begins with the files of its parent as they are. Every other thread begins at the commit that is checked out.
+    fn base(&self, repository: &Repository, head: String) -> Result<Base, EngineError> {
+        let store = &self.runner.site.store;
+        if let Head::Step(_) = Head::read(store, self.thread.expected_head())? {
+            return Ok(match self.left_by_steps(repository)? {
+                Some(commit) => Base {
+                    commit,
+                    note: String::new(),
+                },
+                None => Base {
+                    commit: head,
+                    note: "; the files of its earlier steps are not on record in this repository"
+                        .to_owned(),
+                },
+            });
+        }
+        if let Some(parent) = &self.thread.start.parent {
+            return Ok(Base {
+                commit: self.of_parent(repository, parent.thread)?,
+                note: String::new(),
+            });
+        }
+        let note = match self.git(repository.uncommitted())? {
+            0 => String::new(),
+            files => format!(
+                "; it does not have {} of `{}`",
+                counted(files, "uncommitted file"),
+                repository.root().display()
+            ),
+        };
+        Ok(Base { commit: head, note })
+    }
+
+    /// Returns a commit of the files that the newest step with a snapshot left, if the repository has one.
+    fn left_by_steps(&self, repository: &Repository) -> Result<Option<String>, EngineError> {
+        let site = &self.runner.site;
+        let id = self.thread.id;
+        let message = format!("the files with which thread {id} begins");
+        for step in steps(&site.store, self.thread.head) {
+            let Some(files) = recorded(site, step?.node.detail)? else {
+                continue;
+            };
+            let commit = self.git(repository.commit_of_snapshot(&files.after, &message))?;
+            if commit.is_some() {
+                return Ok(commit);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a commit of the files of the parent as they are.
+    fn of_parent(&self, repository: &Repository, parent: ThreadId) -> Result<String, EngineError> {
+        let id = self.thread.id;
+        let message = format!("the files of thread {parent} when thread {id} began");
+        let index = self.file.index();
+        let place = Place {
+            index: &index,
+            reference: "",
+            most_bytes: self.config.snapshots.most_bytes(),
+        };
+        let commit = repository.commit_of_state(place, &message);
+        self.file.remove_index()?;
+        Ok(self.git(commit)?)
+    }
+
+    /// Returns a name for the branch that no branch has: after the name of the thread, else after its id.
+    fn free_branch(&self, record: &WorktreeRecord) -> Result<String, WorkspaceError> {
+        let id = self.thread.id;
+        let taken = |branch: &str| WorkspaceError::BranchTaken {
+            thread: id,
+            repository: record.source.clone(),
+            branch: branch.to_owned(),
+        };
+        let branch = |branch| Worktree {
+            branch,
+            ..worktree_of(record)
+        };
+        // A branch of this name leaves no room for others below it.
+        if self.git(branch("uwf").tip())?.is_some() {
+            return Err(taken("uwf"));
+        }
+        let name = State::new(&self.runner.site.root).namings().ok();
+        let name = name.and_then(|namings| namings.of(id).name);
+        let by_name = name.map(|name| format!("uwf/{name}"));
+        let by_id = format!("uwf/{id}");
+        for candidate in by_name.iter().chain([&by_id]) {
+            if self.git(branch(candidate).is_free())? {
+                return Ok(candidate.clone());
+            }
+        }
+        Err(taken(&by_id))
+    }
+
+    /// Says for which thread something could not be done with the repository.
+    fn git<T>(&self, done: Result<T, SnapshotError>) -> Result<T, WorkspaceError> {
+        done.map_err(|error| WorkspaceError::NotMade(self.thread.id, error))
+    }
 }
 
 /// Returns the folder of the thread.
@@ -193,89 +321,4 @@ fn free_place(place: &Path, tree: &Path) -> Result<PathBuf, WorkspaceError> {
         Ok(_) => Err(WorkspaceError::PlaceTaken(place)),
         Err(_) => Ok(place),
     }
-}
-
-/// Returns the commit at which the branch begins, and what people should know about it.
-///
-/// A thread with steps goes on with the files that its newest step with a snapshot left: it may be a fork, or was imported.
-/// A child begins with the files of its parent as they are. Every other thread begins at the commit that is checked out.
-fn base(
-    site: &Site,
-    thread: &Thread,
-    repository: &Repository,
-    head: String,
-    (file, config): (&WorktreeFile, &Config),
-) -> Result<(String, String), EngineError> {
-    let id = thread.id;
-    let not_made = |error| WorkspaceError::NotMade(id, error);
-    if let Head::Step(_) = Head::read(&site.store, thread.expected_head())? {
-        let message = format!("the files with which thread {id} begins");
-        for step in steps(&site.store, thread.head) {
-            let Some(files) = recorded(site, step?.node.detail)? else {
-                continue;
-            };
-            let commit = repository.commit_of_snapshot(&files.after, &message);
-            if let Some(commit) = commit.map_err(not_made)? {
-                return Ok((commit, String::new()));
-            }
-        }
-        let note = "; the files of its earlier steps are not on record in this repository";
-        return Ok((head, note.to_owned()));
-    }
-    if let Some(parent) = &thread.start.parent {
-        let message = format!(
-            "the files of thread {} when thread {id} began",
-            parent.thread
-        );
-        let index = file.index();
-        let place = Place {
-            index: &index,
-            reference: "",
-            most_bytes: config.snapshots.most_bytes(),
-        };
-        let commit = repository.commit_of_state(place, &message);
-        file.remove_index()?;
-        return Ok((commit.map_err(not_made)?, String::new()));
-    }
-    let note = match repository.uncommitted().map_err(not_made)? {
-        0 => String::new(),
-        files => format!(
-            "; it does not have {} of `{}`",
-            counted(files, "uncommitted file"),
-            repository.root().display()
-        ),
-    };
-    Ok((head, note))
-}
-
-/// Returns a name for the branch that no branch has: after the name of the thread, else after its id.
-fn free_branch(
-    site: &Site,
-    thread: ThreadId,
-    record: &WorktreeRecord,
-) -> Result<String, WorkspaceError> {
-    let not_made = |error| WorkspaceError::NotMade(thread, error);
-    let taken = |branch: &str| WorkspaceError::BranchTaken {
-        thread,
-        repository: record.source.clone(),
-        branch: branch.to_owned(),
-    };
-    let branch = |branch| Worktree {
-        branch,
-        ..worktree_of(record)
-    };
-    // A branch of this name leaves no room for others below it.
-    if branch("uwf").tip().map_err(not_made)?.is_some() {
-        return Err(taken("uwf"));
-    }
-    let name = State::new(&site.root).namings().ok();
-    let name = name.and_then(|namings| namings.of(thread).name);
-    let by_name = name.map(|name| format!("uwf/{name}"));
-    let by_id = format!("uwf/{thread}");
-    for candidate in by_name.iter().chain([&by_id]) {
-        if branch(candidate).is_free().map_err(not_made)? {
-            return Ok(candidate.clone());
-        }
-    }
-    Err(taken(&by_id))
 }
