@@ -1,6 +1,8 @@
 //! Errors about the checks of roles.
 
-use uwf_protocol::ids::RoleName;
+use std::path::PathBuf;
+
+use uwf_protocol::ids::{RoleName, ThreadId};
 
 /// Why a role with checks cannot work.
 #[derive(Debug, thiserror::Error)]
@@ -28,5 +30,29 @@ pub enum CheckError {
         path: String,
         /// The directory of the thread.
         directory: String,
+    },
+    /// The worktree of a thread would begin without a file of a check, because it is not committed.
+    #[error(
+        "thread `{thread}` is to work in a git worktree, and the file `{path}` of its checks is not committed as it is in `{}`", directory.display()
+    )]
+    NotCommitted {
+        /// The thread.
+        thread: ThreadId,
+        /// The file.
+        path: String,
+        /// The directory of the thread.
+        directory: PathBuf,
+    },
+    /// The worktree of a thread would begin with another file than its checks need.
+    #[error(
+        "thread `{thread}` is to work in a git worktree, and the file `{path}` of its checks in `{}` was changed since the thread started", directory.display()
+    )]
+    OtherCommitted {
+        /// The thread.
+        thread: ThreadId,
+        /// The file.
+        path: String,
+        /// The directory of the thread.
+        directory: PathBuf,
     },
 }

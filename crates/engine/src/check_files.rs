@@ -55,6 +55,12 @@ pub(crate) fn pin(
     Ok(pinned)
 }
 
+/// Tells whether a file is in a directory as it was recorded.
+pub(crate) fn is_unchanged(file: &PinnedFile, directory: &Path) -> bool {
+    let found = uwf_durable::sha256(&directory.join(&file.path));
+    found.is_ok_and(|found| found.as_deref() == Some(&file.sha256))
+}
+
 /// Puts the schema that a start with such files needs, and returns its type; `None` without files.
 pub(crate) fn put_schema(
     batch: &mut Batch<'_>,

@@ -124,7 +124,7 @@ pub fn fork(
 /// Copies a chain onto another workflow, and returns its new head.
 fn move_on(site: &Site, thread: &Thread, found: Found) -> Result<(CasRef, MovedOn), EngineError> {
     let plan = rebase::decide(&site.store, thread, found.hash, None)?;
-    let copied = rebase::copy(&site.store, thread.head, found.hash, site.env.now_ms())?;
+    let copied = rebase::copy(site, thread.head, found.hash, None)?;
     Ok((copied.head, MovedOn::of(plan, found)))
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Here is decided whether a chain can go on under the other workflow, and the copies are put. Callers refer to them.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use uwf_cas_fs::{Node, Store, StoreError};
 use uwf_moderator::{HistoryNeed, Route, history_need, is_routed_exactly};
@@ -14,12 +16,14 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::program::Program;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow_diff::WorkflowDiff;
+use uwf_storage::WorktreeRecord;
 use uwf_thread::{read_program, read_start, steps, steps_with_outputs};
 
-use crate::EngineError;
 use crate::check_files;
 use crate::pipelines::error::PipelineError;
 use crate::thread::Thread;
+use crate::workspace::inside;
+use crate::{EngineError, Site};
 
 /// The output of a step that does not fit the schema that its role has in the other workflow.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -136,21 +140,26 @@ fn misfits(store: &Store, thread: &Thread, program: &Program) -> Result<Vec<Misf
 }
 
 /// Puts the copy of a chain, durably, and returns its summary. The same chain and workflow give the same nodes, so an
-/// interrupted call can be repeated.
+/// interrupted call can be repeated. `worktree` is that of the thread, if it has one.
 pub(crate) fn copy(
-    store: &Store,
+    site: &Site,
     head: CasRef,
     workflow: CasRef,
-    now_ms: i64,
+    worktree: Option<&WorktreeRecord>,
 ) -> Result<ChainSummary, EngineError> {
+    let (store, now_ms) = (&site.store, site.env.now_ms());
     let mut old: Vec<_> = steps(store, head).collect::<Result<_, _>>()?;
     old.reverse();
     let start = old.first().map_or(head, |first| first.node.start);
     // The copies keep the times of the originals, since views show them.
     let read = read_start(store, start)?;
     let known = &read.node;
-    // The other workflow may have checks of other files.
-    let check_files = check_files::pin(store, workflow, known.cwd.as_deref(), &known.check_files)?;
+    // The other workflow may have checks of other files. They are those where the agents of the thread work.
+    let cwd = known.cwd.as_deref().map(|cwd| match worktree {
+        Some(record) => inside(record, Path::new(cwd)).display().to_string(),
+        None => cwd.to_owned(),
+    });
+    let check_files = check_files::pin(store, workflow, cwd.as_deref(), &known.check_files)?;
     let mut start = store.need(read.hash)?;
     let mut batch = store.batch();
     let put = |batch: &mut uwf_cas_fs::Batch<'_>, node: &Node, payload: &Value| {

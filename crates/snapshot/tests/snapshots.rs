@@ -326,7 +326,10 @@ fn worktrees_of_one_repository_are_made_and_removed_at_the_same_time() {
     let base = world.repository.head().unwrap();
     let git_dir = world.repository.git_dir().unwrap();
     let use_one = |number: u8| {
-        let (branch, place) = (format!("uwf/{number}"), world.temp.path().join(format!("{number}")));
+        let (branch, place) = (
+            format!("uwf/{number}"),
+            world.temp.path().join(format!("{number}")),
+        );
         let worktree = Worktree {
             git_dir: &git_dir,
             place: &place,
@@ -346,7 +349,10 @@ fn worktrees_of_one_repository_are_made_and_removed_at_the_same_time() {
         }
     });
     assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1);
-    assert_eq!(world.git(&["branch", "--format=%(refname)"]), "refs/heads/main");
+    assert_eq!(
+        world.git(&["branch", "--format=%(refname)"]),
+        "refs/heads/main"
+    );
 }
 
 #[test]

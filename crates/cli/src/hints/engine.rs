@@ -4,7 +4,7 @@ use uwf_engine::{
     ArtifactError, CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix,
     PipelineError, PlannedTry, ReviewError, SnapshotError, WorkflowUseError, message_option,
 };
-use uwf_util::time;
+use uwf_util::{shell_words, time};
 
 use super::thread::{before_its_time, raise_command, use_answer};
 use super::{Given, fix};
@@ -193,6 +193,18 @@ fn of_checks(error: &CheckError) -> String {
         CheckError::NoFile { path, .. } => {
             format!("put `{path}` there, or take it out of `files` of the check in the workflow")
         }
+        CheckError::NotCommitted {
+            path, directory, ..
+        } => {
+            let directory = directory.display().to_string();
+            let (directory, path) = (shell_words::quote(&directory), shell_words::quote(path));
+            format!(
+                "`git -C {directory} add --force -- {path} && git -C {directory} commit --message checks -- {path}` commits it; then run the same command again"
+            )
+        }
+        CheckError::OtherCommitted { path, .. } => format!(
+            "`uwf thread start` starts a thread that takes `{path}` as it is now; or commit it as it was, and run the same command again"
+        ),
     }
 }
 

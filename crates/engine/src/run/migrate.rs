@@ -135,7 +135,9 @@ pub fn migrate(
             plan.under.program.limits(),
             &Ok(plan.route.clone()),
         )?;
-        let copied = rebase::copy(&site.store, thread.head, found.hash, site.env.now_ms())?;
+        let worktree = site.root.worktree(id).read()?;
+        let worktree = worktree.filter(|record| record.made);
+        let copied = rebase::copy(site, thread.head, found.hash, worktree.as_ref())?;
         move_to(runner, run, &thread, found.hash, &copied)?;
         let end = (copied.head, copied.steps);
         Ok(migrated(&thread, plan, found, state, end))

@@ -1,7 +1,7 @@
 //! Making the worktree of a thread, before its first agent is started.
 //!
 //! The record comes first, as one of a worktree that is not made yet. Then the branch and the folder are made, then the record
-//! says so. A call that finds a record of the first kind makes what is missing. The caller owns the thread.
+//! says so. A call that finds a record of the first kind removes what there is and makes it anew. The caller owns the thread.
 
 use std::path::{Path, PathBuf};
 
@@ -13,9 +13,11 @@ use uwf_storage::{State, WorktreeFile, WorktreeRecord};
 use uwf_thread::{Head, steps};
 use uwf_util::text::counted;
 
+use crate::check_error::CheckError;
+use crate::check_files::is_unchanged;
 use crate::read::changed_files::recorded;
 use crate::thread::Thread;
-use crate::workspace::{mode_of, place_of, real, worktree_of};
+use crate::workspace::{inside, mode_of, place_of, real, worktree_of};
 use crate::workspace_error::WorkspaceError;
 use crate::{EngineError, Runner, Site, tags};
 
@@ -102,6 +104,7 @@ struct Making<'a> {
 /// A worktree that can be made.
 struct Plan {
     record: WorktreeRecord,
+    files: Files,
     /// What people should know about the files that it begins with.
     note: String,
 }
@@ -109,33 +112,77 @@ struct Plan {
 /// The commit at which a branch begins.
 struct Base {
     commit: String,
+    files: Files,
     /// What people should know about it.
     note: String,
 }
 
+/// Whose files a worktree begins with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// Those of the commit that is checked out.
+    Committed,
+    /// Those of the parent of the thread as they are.
+    Parents,
+    /// Those that the steps of the thread left.
+    LeftBySteps,
+}
+
 impl Making<'_> {
-    /// Makes a worktree that is on record as not made yet, or a new one.
+    /// Makes the worktree. `begun` is the record of one that was not wholly made.
     fn make(&self, begun: Option<WorktreeRecord>) -> Result<WorktreeRecord, EngineError> {
-        let begun = match begun {
-            Some(record) if self.can_be_finished(&record)? => Some(record),
-            _ => None,
-        };
-        let Plan { mut record, note } = match begun {
-            Some(record) => Plan {
-                record,
-                note: String::new(),
-            },
-            None => {
-                let plan = self.plan()?;
-                self.file.write(&plan.record)?;
-                plan
-            }
-        };
+        if let Some(begun) = begun {
+            self.give_up(&begun)?;
+        }
+        let Plan {
+            mut record,
+            files,
+            note,
+        } = self.plan()?;
+        self.file.write(&record)?;
         self.git(worktree_of(&record).make())?;
+        if let Some(error) = self.lost_check_file(&record, files) {
+            self.give_up(&record)?;
+            return Err(error.into());
+        }
         record.made = true;
         self.file.write(&record)?;
         self.tell(&record, &note);
         Ok(record)
+    }
+
+    /// Removes a worktree that nobody has worked in, and its record.
+    fn give_up(&self, record: &WorktreeRecord) -> Result<(), EngineError> {
+        self.git(worktree_of(record).remove_unmade())?;
+        Ok(self.file.remove()?)
+    }
+
+    /// Looks for a file of a check that is not in the new worktree as it was when the thread started, and that no agent has
+    /// changed: that check could never pass.
+    fn lost_check_file(&self, record: &WorktreeRecord, files: Files) -> Option<CheckError> {
+        let directory = start_directory(&self.runner.site, self.thread);
+        let place = inside(record, &directory);
+        let mut pinned = self.thread.start.check_files.iter();
+        pinned.find_map(|file| {
+            let is_committed = is_unchanged(file, &place);
+            let is_here = is_unchanged(file, &directory);
+            let (thread, path) = (self.thread.id, file.path.clone());
+            let directory = directory.clone();
+            match files {
+                _ if is_committed => None,
+                Files::Committed | Files::Parents if is_here => Some(CheckError::NotCommitted {
+                    thread,
+                    path,
+                    directory,
+                }),
+                Files::Committed => Some(CheckError::OtherCommitted {
+                    thread,
+                    path,
+                    directory,
+                }),
+                Files::Parents | Files::LeftBySteps => None,
+            }
+        })
     }
 
     /// Tells people, and the log, where the thread works from now on.
@@ -159,14 +206,6 @@ impl Making<'_> {
         ));
     }
 
-    /// Tells whether the worktree of a record can still be made: its branch is missing, or is where it begins. Nobody has worked
-    /// on our branch yet. So a branch of this name that has moved belongs to somebody else.
-    fn can_be_finished(&self, record: &WorktreeRecord) -> Result<bool, WorkspaceError> {
-        let worktree = worktree_of(record);
-        let tip = self.git(worktree.tip())?;
-        Ok(worktree.has(&record.base) && tip.is_none_or(|tip| tip == record.base))
-    }
-
     /// Returns the record of a new worktree.
     fn plan(&self) -> Result<Plan, EngineError> {
         let (site, id) = (&self.runner.site, self.thread.id);
@@ -186,7 +225,11 @@ impl Making<'_> {
             repository: source.clone(),
         })?;
         let place = free_place(&place_of(site, id, self.config), &source)?;
-        let Base { commit, note } = self.base(&repository, head)?;
+        let Base {
+            commit,
+            files,
+            note,
+        } = self.base(&repository, head)?;
         let mut record = WorktreeRecord {
             git_dir: self.git(repository.git_dir())?,
             source,
@@ -196,7 +239,11 @@ impl Making<'_> {
             made: false,
         };
         record.branch = self.free_branch(&record)?;
-        Ok(Plan { record, note })
+        Ok(Plan {
+            record,
+            files,
+            note,
+        })
     }
 
     /// Returns the commit at which the branch begins.
@@ -209,10 +256,12 @@ impl Making<'_> {
             return Ok(match self.left_by_steps(repository)? {
                 Some(commit) => Base {
                     commit,
+                    files: Files::LeftBySteps,
                     note: String::new(),
                 },
                 None => Base {
                     commit: head,
+                    files: Files::Committed,
                     note: "; the files of its earlier steps are not on record in this repository"
                         .to_owned(),
                 },
@@ -221,6 +270,7 @@ impl Making<'_> {
         if let Some(parent) = &self.thread.start.parent {
             return Ok(Base {
                 commit: self.of_parent(repository, parent.thread)?,
+                files: Files::Parents,
                 note: String::new(),
             });
         }
@@ -232,7 +282,11 @@ impl Making<'_> {
                 repository.root().display()
             ),
         };
-        Ok(Base { commit: head, note })
+        Ok(Base {
+            commit: head,
+            files: Files::Committed,
+            note,
+        })
     }
 
     /// Returns a commit of the files that the newest step with a snapshot left, if the repository has one.
