@@ -5,25 +5,15 @@ use std::fs;
 use serde_json::json;
 
 use crate::checks::checked;
+use crate::checks_kept::OUTER;
 use crate::worktrees::{branches, git, place, repository};
 use crate::world::World;
 
-/// A role whose workflow is played by another one, after a role that can change its files.
-const OUTER: &str = r#"
-name: outer
-workspace: worktree
-roles:
-  first:
-    goal: It begins.
-    frontmatter: { type: object, properties: { note: { type: string } }, required: [note] }
-  second:
-    goal: It works.
-    workflow: checked
-graph:
-  $START: { _: { role: first, prompt: "Begin." } }
-  first: { _: { role: second, prompt: "Go on." } }
-  second: { _: { role: $END, prompt: "" } }
-"#;
+/// Returns a workflow whose threads have worktrees, with a role that can change files, and another role that a workflow with checks
+/// plays.
+fn outer() -> String {
+    OUTER.replace("name: outer\n", "name: outer\nworkspace: worktree\n")
+}
 
 /// A world whose project is a repository with a check that is committed, and whose agents do what the file `do` of the project
 /// says. Each call leaves a line in `calls`.
@@ -112,9 +102,25 @@ fn a_file_of_a_check_that_is_committed_anew_is_named_before_an_agent_is_started(
 }
 
 #[test]
+fn a_role_that_weakens_a_check_does_not_weaken_it_for_a_child() {
+    let world = world("");
+    world.put(&outer());
+    let thread = world.start("outer");
+    world.write("do", "echo 'exit 0 # weaker' > ci/check.sh");
+    world.step(&thread).exits(0);
+    world.write("do", "true");
+    let run = world.step(&thread).exits(3);
+    assert!(
+        run.stderr.contains("was changed since the thread started"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
 fn a_fork_goes_on_with_the_files_of_its_steps_and_is_told_what_was_changed() {
     let world = world("workspace: worktree\n");
-    world.put(&OUTER.replace(
+    world.put(&outer().replace(
         "    workflow: checked\n",
         "    checks: { run: [./ci/check.sh], attempts: 0 }\n    frontmatter: { type: object, properties: { note: { type: string } }, required: [note] }\n",
     ));

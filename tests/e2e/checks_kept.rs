@@ -273,7 +273,7 @@ fn a_step_that_something_else_wrote_is_refused() {
 }
 
 /// A role that another workflow plays, after a role that may edit the files of its checks.
-const OUTER: &str = r#"
+pub(crate) const OUTER: &str = r#"
 name: outer
 roles:
   first:

@@ -355,6 +355,19 @@ impl Making<'_> {
     }
 }
 
+/// Returns the folder of the thread, or the one in its worktree that stands for it.
+pub(crate) fn own_directory(
+    site: &Site,
+    thread: &Thread,
+    worktree: Option<&WorktreeRecord>,
+) -> PathBuf {
+    let directory = start_directory(site, thread);
+    match worktree {
+        Some(record) => inside(record, &directory),
+        None => directory,
+    }
+}
+
 /// Returns the folder of the thread.
 pub(crate) fn start_directory(site: &Site, thread: &Thread) -> PathBuf {
     let own = thread.start.cwd.as_ref().filter(|own| !own.is_empty());

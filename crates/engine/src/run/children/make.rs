@@ -2,7 +2,6 @@
 
 use uwf_cas_fs::Batch;
 use uwf_moderator::Assignment;
-use uwf_protocol::checks::PinnedFile;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::work::{Player, alone};
@@ -14,9 +13,9 @@ use crate::person_message::MessageContext;
 use crate::project::config_for;
 use crate::run::contract;
 use crate::run::pipelines::put_start;
-use crate::run::workspace;
+use crate::run::workspace::{self, own_directory};
 use crate::thread::{Thread, graph_of};
-use crate::{EngineError, Runner, Site, check_files, tags};
+use crate::{EngineError, Runner, check_files, tags};
 
 /// Makes child threads, all in one change of the state. What a person said to their parent follows their tasks. Their parent is locked by this process, so nobody else makes them.
 pub(super) fn make(
@@ -29,6 +28,11 @@ pub(super) fn make(
     let (config, _) = config_for(site, &thread.start)?;
     let worktree = workspace::prepare(runner, thread, &config)?.worktree;
     let directory = contract::working_directory(site, thread, assignment, worktree.as_ref())?;
+    // In the folder of the parent, the files of checks are as they were when the parent started.
+    let known = match directory == own_directory(site, thread, worktree.as_ref()) {
+        true => thread.start.check_files.as_slice(),
+        false => &[],
+    };
     let _hold = site.store.hold()?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();
@@ -43,7 +47,13 @@ pub(super) fn make(
         };
         let cwd = directory.display().to_string();
         let start = StartNode {
-            check_files: check_files_of(site, thread, program, &cwd)?,
+            check_files: check_files::pin(
+                &site.store,
+                // A role alone has no checks but those of the workflow that it is in.
+                program.unwrap_or(thread.start.workflow),
+                Some(&cwd),
+                known,
+            )?,
             workflow: workflow_of(&mut batch, thread, child, now_ms)?,
             prompt: task.compose(words),
             cwd: Some(cwd),
@@ -66,23 +76,6 @@ pub(super) fn make(
         site.log_line(tags::THREAD_CREATED, &message, Some(child), None);
     }
     Ok(())
-}
-
-/// Returns the files of a child's checks. In the directory of the parent, they are as they were when the parent started.
-fn check_files_of(
-    site: &Site,
-    thread: &Thread,
-    program: Option<CasRef>,
-    cwd: &str,
-) -> Result<Vec<PinnedFile>, EngineError> {
-    let parent = &thread.start;
-    let known = match parent.cwd.as_deref() == Some(cwd) {
-        true => parent.check_files.as_slice(),
-        false => &[],
-    };
-    // A role alone has no checks but those of the workflow that it is in.
-    let workflow = program.unwrap_or(parent.workflow);
-    check_files::pin(&site.store, workflow, Some(cwd), known)
 }
 
 /// Returns the workflow of a child. That of a role alone is put first.
