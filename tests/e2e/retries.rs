@@ -330,6 +330,42 @@ fn a_run_goes_through_all_fallbacks_and_then_fails() {
 }
 
 #[test]
+fn attempts_end_when_as_many_have_failed_as_are_kept() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    for alias in ["a", "b"] {
+        mock(&world, alias, &refused(99));
+        world.configure(&format!("agents.{alias}.retry.max"), "30");
+        world.configure(&format!("agents.{alias}.retry.backoff"), "1h");
+    }
+    world.configure("defaultAgent", "a");
+    world.configure("agents.a.fallback", r#"["b"]"#);
+    let thread = world.start("one");
+    world.step(&thread).exits(3);
+    // The same failure was there thirty times more.
+    let file = world.root().join(format!("runs/{thread}/attempts.jsonl"));
+    let of_first = fs::read_to_string(&file).unwrap();
+    fs::write(&file, of_first.repeat(31)).unwrap();
+    let told = world.step(&thread).exits(3).json();
+    assert_eq!(told["nextAgent"], json!("b"), "{told}");
+    assert_eq!(status(&world, &thread), "waiting");
+    let all = fs::read_to_string(&file).unwrap();
+    let of_second = all.lines().last().unwrap().to_owned() + "\n";
+    fs::write(&file, of_first.repeat(31) + &of_second.repeat(18)).unwrap();
+    let step = ["thread", "step", "--now", &thread];
+    for _ in 0..2 {
+        let told = world.uwf(&step).exits(3).json();
+        assert_eq!(told["nextTryAt"], Value::Null, "{told}");
+        assert_eq!(status(&world, &thread), "failed");
+    }
+    world.uwf(&["thread", "run", &thread]).exits(3);
+    world
+        .uwf(&["config", "set", "agents.a.retry.max", "41"])
+        .exits(1)
+        .says("a whole number from 1 to 40");
+}
+
+#[test]
 fn only_the_failures_that_the_config_names_are_followed_by_an_attempt() {
     let (world, thread) = refusing(1, "1h");
     world.mock("roles: { writer: [{ exit: 1, failures: 1, output: { note: n } }] }");

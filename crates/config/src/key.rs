@@ -69,7 +69,7 @@ const AGENT: Fields = &[
     ("fallback", Kind::TextList),
 ];
 const RETRY: Fields = &[
-    ("max", Kind::Count),
+    ("max", Kind::Retries),
     ("backoff", Kind::Duration),
     ("on", Kind::Words(Retry::CLASSES)),
 ];

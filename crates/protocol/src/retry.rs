@@ -52,7 +52,8 @@ struct Candidate<'a> {
 /// Decides about the next attempt at the step of a role after a head. `first` is the alias of the agent that the role gets.
 ///
 /// An agent is tried as long as it has failed no more often than its `retry.max` allows; then its fallbacks are, in order.
-/// Attempts that a person asked for in a special way count for nothing, nor do those that were cut off.
+/// Attempts that a person asked for in a special way count for nothing, nor do those that were cut off. When as many attempts
+/// failed there as are kept, nobody knows how many there were, and none follows by itself.
 #[must_use]
 pub fn next_try(
     config: &Config,
@@ -61,9 +62,10 @@ pub fn next_try(
     attempts: &[Attempt],
     now_ms: i64,
 ) -> NextTry {
-    let is_here =
-        |one: &&Attempt| (one.head, one.replaces, &one.role) == (head, None, role) && counts(one);
-    let here: Vec<&Attempt> = attempts.iter().filter(is_here).collect();
+    let is_here = |one: &&Attempt| (one.head, one.replaces, &one.role) == (head, None, role);
+    let known = attempts.iter().filter(is_here);
+    let are_all_known = known.clone().count() < Attempt::KEPT;
+    let here: Vec<&Attempt> = known.filter(|one| counts(one)).collect();
     let candidates = candidates(config, first);
     let as_usual = |agent: &str| NextTry {
         agent: agent.to_owned(),
@@ -71,7 +73,7 @@ pub fn next_try(
         class: None,
     };
     let is_left = |one: &&Candidate<'_>| one.failures(&here).count() <= one.max;
-    let Some(next) = candidates.iter().find(is_left) else {
+    let Some(next) = candidates.iter().find(is_left).filter(|_| are_all_known) else {
         return as_usual(first);
     };
     let is_answered = |last: &&&Attempt| candidates.iter().any(|one| one.is_failure(last));

@@ -352,6 +352,9 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// How many failed attempts of a thread are kept, the newest ones.
+    pub const KEPT: usize = 50;
+
     /// Returns an attempt of a role after a head, with all other fields empty.
     #[must_use]
     pub fn of(head: CasRef, role: RoleName) -> Self {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use uwf_protocol::agent::env;
+use uwf_protocol::config::Retry;
 use uwf_protocol::endpoint;
 use uwf_protocol::limits;
 use uwf_protocol::policy::ContextPolicy;
@@ -39,6 +40,8 @@ pub(crate) enum Kind {
     VariableList,
     /// A whole number from 1 to [`MAX_COUNT`].
     Count,
+    /// How many attempts may follow a failed one.
+    Retries,
     /// A number of characters.
     Chars,
     /// `true` or `false`.
@@ -61,7 +64,7 @@ impl Kind {
         let value = match self {
             Self::Limit => limit(key, text)?.value(),
             // `problem_with` refuses a text of the wrong kind.
-            Self::Count | Self::Chars | Self::Flag | Self::Rate => {
+            Self::Count | Self::Retries | Self::Chars | Self::Flag | Self::Rate => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
             }
             Self::TextList | Self::Words(_) => list(text, "[\"-v\"]")?,
@@ -143,6 +146,7 @@ impl Kind {
                 rate.err().map(|error| error.to_string())
             }
             (Self::Count, value) => no_number(value, 1, MAX_COUNT),
+            (Self::Retries, value) => no_number(value, 1, Retry::MOST),
             (Self::Chars, value) => no_number(value, ContextPolicy::LEAST_CHARS, MAX_CHARS),
             (Self::Flag, value) => (!value.is_boolean())
                 .then(|| format!("`{}` is not `true` or `false`", plain(value))),

@@ -118,6 +118,7 @@ fn a_wrong_value_is_refused() {
     check_error("hooks.step.timeout", "soon", &["`soon` is not a duration"]);
     check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);
     check_error("agents.a.retry.max", "0", &["a whole number from 1"]);
+    check_error("agents.a.retry.max", "41", &["from 1 to 40"]);
     check_error("agents.a.retry.backoff", "soon", &["not a duration"]);
     check_error("agents.a.retry.on", "auth", &["JSON array"]);
     check_error("agents.a.retry.on", "[]", &["one or more of", "`auth`"]);

@@ -10,7 +10,7 @@ use crate::failure::FailureClass;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Retry {
-    /// How many more attempts follow the first failed one at the same place; none if absent.
+    /// How many more attempts follow the first failed one at the same place, up to [`MOST`](Self::MOST); none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<NonZeroU32>,
     /// The time before the second attempt, such as `1m`; [`USUAL_BACKOFF_MS`](Self::USUAL_BACKOFF_MS) if absent. It doubles
@@ -26,7 +26,12 @@ impl Retry {
     /// The time before the second attempt if the config does not say, in milliseconds.
     pub const USUAL_BACKOFF_MS: u64 = 30_000;
 
-    /// The classes of failures that count if the config does not say: those that waiting or another provider helps against.
+    /// The highest number of attempts that may follow. With the first one, they are fewer than
+    /// [`Attempt::KEPT`](crate::run::Attempt::KEPT), so all of them are on record when the fallback is reached.
+    pub const MOST: u32 = 40;
+
+    /// The classes of failures that count if the config does not say: failures that pass with time, or that another provider
+    /// does not have.
     pub const USUAL: [FailureClass; 2] = [FailureClass::RateLimit, FailureClass::Overloaded];
 
     /// The words for the classes that may count: all but that of attempts that were told to stop.
@@ -54,6 +59,12 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::Attempt;
+
+    #[test]
+    fn a_fallback_is_reached_while_all_attempts_before_it_are_on_record() {
+        assert!((Retry::MOST as usize) + 1 < Attempt::KEPT);
+    }
 
     #[test]
     fn every_class_may_count_but_that_of_attempts_that_were_told_to_stop() {

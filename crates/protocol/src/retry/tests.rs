@@ -84,6 +84,25 @@ fn the_same_agent_waits_twice_as_long_each_time_and_then_its_fallbacks_follow() 
 }
 
 #[test]
+fn attempts_end_when_no_more_are_kept() {
+    let config = config(&json!({
+        "a": { "command": "a", "retry": { "max": 30, "backoff": "1m" }, "fallback": ["b"] },
+        "b": { "command": "b", "retry": { "max": 30, "backoff": "1m" } },
+    }));
+    let mut attempts = Vec::new();
+    for (agent, times) in [("a", 31), ("b", 18)] {
+        attempts.extend((0..times).map(|_| limited(agent, 0)));
+        check(&config, &attempts, 60 * MINUTE, "b", When::Due);
+    }
+    attempts.push(limited("b", 0));
+    check(&config, &attempts, 60 * MINUTE, "a", When::AnyTime);
+    // The oldest one is not kept any more.
+    attempts.remove(0);
+    attempts.push(limited("a", 0));
+    check(&config, &attempts, 60 * MINUTE, "a", When::AnyTime);
+}
+
+#[test]
 fn a_failure_of_another_class_is_answered_by_nobody_and_changes_no_agent() {
     let chain = chain();
     let crashed = |agent| failed(agent, FailureClass::Crash, 0);
@@ -158,10 +177,10 @@ fn what_the_provider_asks_for_counts_if_it_is_longer() {
 #[test]
 fn doubling_ends_at_an_hour_and_a_longer_backoff_does_not_double() {
     let of = |backoff: &str| {
-        let retry = json!({ "max": 900, "backoff": backoff });
+        let retry = json!({ "max": Retry::MOST, "backoff": backoff });
         config(&json!({ "a": { "command": "a", "retry": retry } }))
     };
-    let attempts: Vec<Attempt> = (0..200).map(|_| limited("a", 0)).collect();
+    let attempts: Vec<Attempt> = (0..Retry::MOST).map(|_| limited("a", 0)).collect();
     check(&of("1m"), &attempts, 1, "a", When::At(60 * MINUTE));
     check(&of("3h"), &attempts, 1, "a", When::At(180 * MINUTE));
 }

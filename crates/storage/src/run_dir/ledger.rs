@@ -30,9 +30,6 @@ const RAISES: &str = "raises.json";
 const REVIEWS: &str = "reviews.json";
 const SUMMARY: &str = "summary.json";
 
-/// How many failed attempts are kept.
-const ATTEMPTS_KEPT: usize = 50;
-
 /// The usage of a thread, and its raised limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
@@ -131,7 +128,7 @@ impl Ledger {
             number,
             ..attempt.clone()
         });
-        let surplus = records.kept.len().saturating_sub(ATTEMPTS_KEPT);
+        let surplus = records.kept.len().saturating_sub(Attempt::KEPT);
         for attempt in records.kept.drain(..surplus) {
             records.dropped.add_attempt(&attempt);
         }
