@@ -2,9 +2,9 @@
 //! there. The agent inherits the lock, as it inherits the lock of the thread, so the claim holds until its last process has
 //! ended.
 //!
-//! A thread makes its claim first and looks for those of others after that. So of two threads that begin at once, at least
-//! one sees the other. Threads that want a tree for themselves do both while they have the turn, which is another lock: of
-//! these, only one stays. Threads of one family never keep each other out.
+//! A thread looks for the claims of others and makes its own while it has the turn, which is another lock. So of two threads
+//! that begin at once, the second one sees the first, and of threads that want a tree for themselves, only one gets it. A thread
+//! that waits for a tree has no claim. Threads of one family never keep each other out.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -32,12 +32,26 @@ pub struct Claimant {
     pub family: ThreadId,
 }
 
-/// The note that a thread works in a tree. It ends when it is dropped, also for the processes that inherited it, or when the
-/// last process that has it ends.
+/// The note that a thread works in a tree.
+///
+/// [`release`](Self::release) ends it for all processes. Dropping it ends it for this process only: processes that inherited it
+/// keep it until the last of them ends.
 #[derive(Debug)]
 pub struct Claim {
     file: PathBuf,
-    _lock: FileLock,
+    lock: FileLock,
+}
+
+impl Claim {
+    /// Ends the claim, also for the processes that inherited it.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn release(self) -> Result<(), StorageError> {
+        // A file that stays says nothing, because nobody has its lock.
+        let _ = uwf_durable::remove(&self.file);
+        Ok(self.lock.release()?)
+    }
 }
 
 /// What came of claiming a tree alone.
@@ -67,19 +81,9 @@ impl Tree {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn claim(&self, who: Claimant) -> Result<(Claim, Vec<ThreadId>), StorageError> {
-        let file = self
-            .directory()
-            .join(format!("{}{}", self.name, who.thread));
-        // Only leftovers of the thread itself can have its lock for longer than a look: this process owns the thread.
-        let lock = match FileLock::acquire_if_free(&file)? {
-            Some(lock) => lock,
-            None => FileLock::replace(&file)?,
-        };
-        uwf_durable::overwrite(&file, who.family.as_str().as_bytes())?;
-        lock.inherit_on_exec()?;
-        let claim = Claim { file, _lock: lock };
+        let _turn = self.turn()?;
         let others = self.others(who)?;
-        Ok((claim, others))
+        Ok((self.claim_in_turn(who)?, others))
     }
 
     /// Claims the tree, unless agents of other families work there.
@@ -87,15 +91,35 @@ impl Tree {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn claim_alone(&self, who: Claimant) -> Result<Claimed, StorageError> {
-        let _turn = FileLock::acquire(&self.directory().join("turn"))?;
-        let (claim, others) = self.claim(who)?;
+        let _turn = self.turn()?;
+        let others = self.others(who)?;
         Ok(match others.is_empty() {
-            true => Claimed::Alone(claim),
+            true => Claimed::Alone(self.claim_in_turn(who)?),
             false => Claimed::Taken(others),
         })
     }
 
-    /// Returns the threads of other families whose agents work in the tree, the oldest first.
+    /// Waits for the right to look at claims and to make one. Nobody has it for longer than that takes.
+    fn turn(&self) -> Result<FileLock, StorageError> {
+        Ok(FileLock::acquire(&self.directory().join("turn"))?)
+    }
+
+    fn claim_in_turn(&self, who: Claimant) -> Result<Claim, StorageError> {
+        let file = self
+            .directory()
+            .join(format!("{}{}", self.name, who.thread));
+        // Only leftovers of the thread itself can have its lock: this process owns the thread, and has the turn.
+        let mut lock = match FileLock::try_acquire(&file)? {
+            Some(lock) => lock,
+            None => FileLock::replace(&file)?,
+        };
+        uwf_durable::overwrite(&file, who.family.as_str().as_bytes())?;
+        lock.hand_on()?;
+        Ok(Claim { file, lock })
+    }
+
+    /// Returns the threads of other families whose agents work in the tree, the oldest first. Removes the files of claims that
+    /// ended with their processes. The caller has the turn.
     fn others(&self, who: Claimant) -> Result<Vec<ThreadId>, StorageError> {
         let mut others = Vec::new();
         for name in uwf_durable::names(&self.directory())? {
@@ -105,9 +129,15 @@ impl Tree {
                 continue;
             };
             let file = self.directory().join(&name);
-            let is_relative = read_thread(&file).is_some_and(|family| family == who.family);
             // Trying a lock would make its file.
-            if is_relative || !file.is_file() || FileLock::try_acquire(&file)?.is_some() {
+            if !file.is_file() {
+                continue;
+            }
+            if let Some(_lock) = FileLock::try_acquire(&file)? {
+                uwf_durable::remove(&file)?;
+                continue;
+            }
+            if read_thread(&file).is_some_and(|family| family == who.family) {
                 continue;
             }
             // What an agent whose step is done left running works for nobody.
@@ -122,13 +152,6 @@ impl Tree {
 
     fn directory(&self) -> PathBuf {
         self.root.trees_dir()
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        // A file that stays says nothing, because nobody has its lock.
-        let _ = uwf_durable::remove(&self.file);
     }
 }
 
@@ -189,15 +212,45 @@ mod tests {
             taken(tree.claim_alone(who(3, 3)).unwrap()),
             [thread(1), thread(2)]
         );
-        drop(first);
+        first.release().unwrap();
         assert_eq!(taken(tree.claim_alone(who(3, 3)).unwrap()), [thread(2)]);
         let (_other, others) = tree.claim(who(3, 3)).unwrap();
         assert_eq!(others, [thread(2)]);
-        drop(child);
+        child.release().unwrap();
         assert!(matches!(
             tree.claim_alone(who(3, 3)).unwrap(),
             Claimed::Alone(_)
         ));
+    }
+
+    fn files(tree: &Tree) -> Vec<String> {
+        let mut files = uwf_durable::names(&tree.directory()).unwrap();
+        files.sort_unstable();
+        files
+    }
+
+    #[test]
+    fn the_file_of_a_claim_that_was_killed_is_removed() {
+        let (_temp, tree) = world();
+        let _work = at_work(&tree, 1);
+        let killed = tree.directory().join(format!("{}{}", tree.name, thread(1)));
+        fs::create_dir_all(tree.directory()).unwrap();
+        fs::write(killed, thread(1).as_str()).unwrap();
+        let (claim, others) = tree.claim(who(2, 2)).unwrap();
+        assert_eq!(others, []);
+        let own = format!("{}{}", tree.name, thread(2));
+        assert_eq!(files(&tree), [own, "turn".to_owned()]);
+        claim.release().unwrap();
+        assert_eq!(files(&tree), ["turn"]);
+    }
+
+    #[test]
+    fn a_thread_that_finds_a_tree_taken_has_claimed_nothing() {
+        let (_temp, tree) = world();
+        let _work = at_work(&tree, 1);
+        let _claim = tree.claim(who(1, 1)).unwrap();
+        taken(tree.claim_alone(who(2, 2)).unwrap());
+        assert_eq!(files(&tree).len(), 2);
     }
 
     #[test]

@@ -65,9 +65,14 @@ fn a_limit_of_time_is_on_record_though_the_agent_cannot_be_ended() {
     assert!(traced.stderr.contains("still run: "), "{}", traced.stderr);
     let error = "the agent was ended after its time limit of 1s";
     assert!(traced.stderr.contains(error), "{}", traced.stderr);
+    // What lives keeps the claim of the working tree.
+    let trees = world.root().join("locks/trees");
+    let claims = || std::fs::read_dir(&trees).unwrap().count() - 1;
+    assert_eq!(claims(), 1);
     let object: Value = serde_json::from_str(&traced.stdout).unwrap();
     assert_eq!(object["class"], json!("timeout"), "{object}");
     is_recorded_once(&world, &thread, "timeout", error);
+    assert_eq!(claims(), 0);
 }
 
 #[test]

@@ -281,7 +281,7 @@ fn do_agent_step(
         grace: agent_command::grace(&config)?,
         masks: &masks,
     };
-    let _claim = claim::take(runner, run, &agent_run, mode, options)?;
+    let claim = claim::take(runner, run, &agent_run, mode, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     run.share_lock()?;
@@ -294,6 +294,10 @@ fn do_agent_step(
         &format!("agent={} role={role}", agent.label),
     );
     let AgentRunResult { outcome, survivors } = run_agent(runner, run, &agent_run, &attempted)?;
+    // If something of the attempt lives, it keeps the claim.
+    if survivors.is_empty() {
+        claim.release()?;
+    }
     let still_busy = |failed| EngineError::Survivors {
         thread: thread.id,
         processes: survivors.clone(),

@@ -92,8 +92,8 @@ impl Lease {
         Ok(was_taken && self.try_acquire()?.is_none())
     }
 
-    /// Tells whether processes that still have something of the thread are only leftovers of a finished step: the thread was
-    /// worked on, and has no owner, no lock and no lease record.
+    /// Tells whether the thread was worked on and is free now. Then processes that still have its slot or claim are leftovers of
+    /// a finished step.
     ///
     /// # Errors
     /// [`StorageError::Io`].
