@@ -238,6 +238,35 @@ fn work_is_given_up_on_demand_and_a_worktree_without_any_goes_by_itself() {
 }
 
 #[test]
+fn a_worktree_that_cannot_be_removed_keeps_no_other_one() {
+    let world = world();
+    let threads = ["one", "two", "last-one"].map(|name| named(&world, name));
+    for thread in &threads {
+        step(&world, thread, "true");
+        world.uwf(&["thread", "kill", thread]).exits(0);
+    }
+    // Two programs seem to change these branches.
+    let locks = ["one", "two"].map(|name| format!(".git/refs/heads/uwf/{name}.lock"));
+    for lock in &locks {
+        world.write(lock, "");
+    }
+    let prune = || world.uwf(&["thread", "prune", "--ended"]);
+    let pruned = prune().exits(1);
+    assert_eq!(pruned.json()["removed"], json!(3));
+    for thread in &threads[..2] {
+        let told = format!("the worktree of thread `{thread}` cannot be removed");
+        assert!(pruned.stderr.contains(&told), "{}", pruned.stderr);
+    }
+    assert_eq!(branches(&world), ["main", "uwf/one", "uwf/two"]);
+    for lock in &locks {
+        fs::remove_file(world.project().join(lock)).unwrap();
+    }
+    world.uwf(&["thread", "rm", &threads[0]]).exits(0);
+    prune().exits(0);
+    assert_eq!(branches(&world), ["main"]);
+}
+
+#[test]
 fn a_branch_that_the_user_has_checked_out_stays() {
     let world = world();
     let thread = named(&world, "one");

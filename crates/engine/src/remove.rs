@@ -59,6 +59,8 @@ pub struct Pruned {
     pub busy: Vec<ThreadId>,
     /// The threads that stay, because changes in their worktrees would be lost.
     pub unkept: Vec<UnkeptThread>,
+    /// The removed threads whose worktree or folder cannot be removed. The next call tries it again.
+    pub left: Vec<LeftThread>,
 }
 
 /// A thread that is not removed, because changes in its worktree would be lost.
@@ -68,6 +70,15 @@ pub struct UnkeptThread {
     /// The thread.
     pub thread: ThreadId,
     /// What would be lost.
+    pub reason: String,
+}
+
+/// A removed thread of which something is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Why it cannot be removed.
     pub reason: String,
 }
 
@@ -146,9 +157,7 @@ pub fn remove(
         }
     };
     log_removal(site, &removed);
-    forget_snapshots(site, id, &run);
-    workspace::removal::remove(site, id)?;
-    run.remove()?;
+    remove_folder(site, id, &run)?;
     Ok(removed)
 }
 
@@ -198,6 +207,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         threads: Vec::new(),
         busy: Vec::new(),
         unkept: Vec::new(),
+        left: Vec::new(),
     };
     let mut places = Vec::new();
     for record in chosen(&state, options)? {
@@ -233,7 +243,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     }
     pruned.threads.retain(|one| removed.contains(&one.thread));
     state.finish_removals()?;
-    remove_folders(site, &removed)?;
+    pruned.left = remove_folders(site, &removed)?;
     Ok(pruned)
 }
 
@@ -271,8 +281,11 @@ fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord
 const LOCKED_AT_ONCE: usize = 64;
 
 /// Removes the folders of all removed threads, also those that an interrupted call left: these threads are not forgotten
-/// yet. A folder whose lock is taken is left to the next call.
-fn remove_folders(site: &Site, forgotten: &HashSet<ThreadId>) -> Result<(), EngineError> {
+/// yet. A folder whose lock is taken is left to the next call. Returns those that cannot be removed.
+fn remove_folders(
+    site: &Site,
+    forgotten: &HashSet<ThreadId>,
+) -> Result<Vec<LeftThread>, EngineError> {
     let gone = removed_threads(site)?;
     let mut left = Vec::new();
     for run in site.root.runs()? {
@@ -282,19 +295,20 @@ fn remove_folders(site: &Site, forgotten: &HashSet<ThreadId>) -> Result<(), Engi
             left.push((thread, run));
         }
     }
+    let mut problems = Vec::new();
     for some in left.chunks(LOCKED_AT_ONCE) {
-        remove_left(site, some, forgotten)?;
+        problems.extend(remove_left(site, some, forgotten)?);
     }
-    Ok(())
+    Ok(problems)
 }
 
 /// Removes those of these folders whose threads are gone when their locks are ours. Before, an import may have brought a
-/// thread back.
+/// thread back. Returns those that cannot be removed.
 fn remove_left(
     site: &Site,
     left: &[(ThreadId, RunDir)],
     forgotten: &HashSet<ThreadId>,
-) -> Result<(), EngineError> {
+) -> Result<Vec<LeftThread>, EngineError> {
     let mut locked = Vec::new();
     for (thread, run) in left {
         if let Some(lock) = run.lease.acquire_if_free()? {
@@ -302,6 +316,7 @@ fn remove_left(
         }
     }
     let gone = removed_threads(site)?;
+    let mut problems = Vec::new();
     for (thread, run, _lock) in &locked {
         let Some(removed) = gone.get(thread) else {
             continue;
@@ -313,11 +328,21 @@ fn remove_left(
         if UnkeptThread::of(site, **thread).is_some() {
             continue;
         }
-        forget_snapshots(site, **thread, run);
-        workspace::removal::remove(site, **thread)?;
-        run.remove()?;
+        if let Err(error) = remove_folder(site, **thread, run) {
+            problems.push(LeftThread {
+                thread: **thread,
+                reason: with_causes(&error),
+            });
+        }
     }
-    Ok(())
+    Ok(problems)
+}
+
+/// Removes what a removed thread has beside the state.
+fn remove_folder(site: &Site, thread: ThreadId, run: &RunDir) -> Result<(), EngineError> {
+    forget_snapshots(site, thread, run);
+    workspace::removal::remove(site, thread)?;
+    Ok(run.remove()?)
 }
 
 /// Returns the threads that are removed now.

@@ -11,7 +11,7 @@ use uwf_protocol::ids::ThreadId;
 use super::listing::statuses;
 use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, note, warn};
 use crate::output::{Show, print};
 use crate::text::{CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView};
 
@@ -115,11 +115,21 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure
         Ok(collected) => (collected, None),
         Err(error) => (None, Some(error)),
     };
+    for left in &pruned.left {
+        let (thread, reason) = (left.thread, &left.reason);
+        warn(&format!(
+            "of the removed thread {thread}, something is left: {reason}; `uwf thread rm {thread}` removes it when that is fixed"
+        ));
+    }
+    let exit = match pruned.left.as_slice() {
+        [] => Exit::Done,
+        _ => Exit::Request,
+    };
     let view = PrunedView::new(pruned, options.mode, collected);
     print(&view, context.format)?;
     match failure {
         Some(error) => Err(error.into()),
-        None => Ok(Exit::Done),
+        None => Ok(exit),
     }
 }
 
