@@ -1,12 +1,13 @@
 //! What a provider says about the next call: it is on record, and the next attempt follows it.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::model_server::{ModelServer, Scripted};
 use crate::retries::{attempts, refused, refusing};
-use crate::world::{ONE_STEP, World};
+use crate::world::{ONE_STEP, Run, World, wait_until};
 
 #[test]
 fn what_the_provider_asks_for_is_on_record_and_goes_before_the_backoff() {
@@ -70,6 +71,27 @@ fn a_model_that_refused_has_cost_nothing_and_no_limit_of_cost_stops_the_next_att
 fn attempts_of(world: &World, thread: &str) -> Vec<serde_json::Value> {
     let steps = world.uwf(&["thread", "steps", thread]).exits(0).json();
     steps["attempts"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_wait_for_the_next_attempt_and_for_a_busy_thread_is_one_wait() {
+    let (world, thread) = refusing(1, "4s");
+    let slow = world.script("slow.sh", "touch working; exec sleep 60");
+    world.step(&thread).exits(3);
+    let began = Instant::now();
+    let waiting = world.spawn(&["thread", "step", "--wait=6s", &thread]);
+    let agent = format!("uwf-command -- {}", slow.display());
+    let working = world.spawn(&["thread", "step", &thread, "--agent", &agent]);
+    wait_until("the other agent works", || {
+        world.project().join("working").exists()
+    });
+    let waited: Run = waiting.wait_with_output().unwrap().into();
+    waited.exits(5);
+    let took = began.elapsed();
+    assert!(took >= Duration::from_secs(5), "{took:?}");
+    assert!(took < Duration::from_millis(9500), "{took:?}");
+    crate::processes::signal("INT", working.id());
+    working.wait_with_output().unwrap();
 }
 
 #[test]

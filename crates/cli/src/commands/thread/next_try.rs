@@ -6,25 +6,26 @@ use uwf_engine::{EngineError, PlannedTry, StepOptions, StepReport, wait_for_next
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
-use super::stepping::step_patiently;
+use super::stepping::{Wait, step_patiently};
 use crate::args::Patience;
 use crate::commands::Context;
 use crate::failure::note;
 use crate::local_time;
 use crate::stderr;
 
-/// Does a step. If the thread is busy, or waits for its next attempt, waits for that as long as the caller wants.
+/// Does a step. If the thread is busy, or waits for its next attempt, waits for that as long as the caller wants, for both
+/// together.
 pub(super) fn step_in_time(
     context: &Context,
     thread: ThreadId,
     options: &StepOptions,
     patience: Option<Patience>,
 ) -> Result<StepReport, EngineError> {
-    let deadline = patience.and_then(Patience::deadline);
+    let patience = patience.map(Wait::from);
     loop {
         let result = step_patiently(context, thread, options, patience);
         let next = result.as_ref().err().and_then(awaited);
-        let Some(next) = next.filter(|_| patience.is_some()) else {
+        let (Some(next), Some(Wait { deadline })) = (next, patience) else {
             return result;
         };
         if !wait(context, next, deadline)? {

@@ -12,7 +12,9 @@ use uwf_protocol::ids::ThreadId;
 
 use super::next_try;
 use super::start_thread;
-use super::stepping::{failure_of, or_print_failure, step_options, step_patiently, warn_blocked};
+use super::stepping::{
+    Wait, failure_of, or_print_failure, step_options, step_patiently, warn_blocked,
+};
 use crate::args::{Patience, RunArgs, RunHowArgs, RunThreadArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
@@ -120,7 +122,12 @@ impl Run<'_> {
     fn to_its_stop(&self, mut options: StepOptions) -> Result<Exit, Failure> {
         loop {
             let steps = self.steps.get();
-            let report = step_patiently(self.context, self.thread, &options, self.patience);
+            let report = step_patiently(
+                self.context,
+                self.thread,
+                &options,
+                self.patience.map(Wait::from),
+            );
             let report = match self.wait_if_planned(report, &options) {
                 Ok(()) => {
                     options.session = Session::Known;

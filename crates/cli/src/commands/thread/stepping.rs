@@ -1,5 +1,7 @@
 //! A step of one thread, as the commands do it, and `uwf thread resume` and `poke`.
 
+use std::time::Instant;
+
 use uwf_engine::{
     EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions, StepReport,
     wait_until_free,
@@ -17,25 +19,39 @@ use crate::output::{Format, print};
 use crate::stderr;
 use crate::text::{FailedStepView, StepView};
 
+/// A wait that has begun.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    /// When it is given up, if it is.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl From<Patience> for Wait {
+    fn from(patience: Patience) -> Self {
+        Self {
+            deadline: patience.deadline(),
+        }
+    }
+}
+
 /// Does a step. If the thread is busy, waits for it as long as the caller wants.
 pub(super) fn step_patiently(
     context: &Context,
     thread: ThreadId,
     options: &StepOptions,
-    patience: Option<Patience>,
+    wait: Option<Wait>,
 ) -> Result<StepReport, EngineError> {
-    let deadline = patience.and_then(Patience::deadline);
     let mut is_told = false;
     loop {
         let result = uwf_engine::step(&context.runner, thread, options);
         let busy = result.as_ref().err().and_then(EngineError::busy);
-        let Some(busy) = busy.filter(|_| patience.is_some()) else {
+        let (Some(busy), Some(wait)) = (busy, wait) else {
             return result;
         };
         if !std::mem::replace(&mut is_told, true) {
             note(&format!("thread {busy} is busy: waiting until it is free"));
         }
-        if !wait_until_free(&context.runner, busy, deadline)? {
+        if !wait_until_free(&context.runner, busy, wait.deadline)? {
             return result;
         }
     }
