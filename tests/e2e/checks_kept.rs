@@ -239,6 +239,28 @@ fn an_agent_of_another_program_is_refused_before_it_is_started() {
 }
 
 #[test]
+fn a_recorder_of_another_program_is_refused_before_it_is_started() {
+    let (world, thread) = world(r#"["true"]"#, "");
+    let program = world.script("own.sh", "touch started; echo 0000000000000");
+    let own = program.to_str().unwrap();
+    let record = |inner: &[&str]| {
+        let args = [&["--to", "rec.yaml", "--"], inner].concat();
+        world.agent("uwf-record", &args);
+    };
+    record(&[own]);
+    let refused = world.step(&thread).exits(1);
+    refused.says(&format!("the agent `{own}` is a program of its own"));
+    record(&["uwf-record", "--to", "other.yaml", "--", own]);
+    world.step(&thread).exits(1).says("is a program of its own");
+    assert!(!world.project().join("started").exists());
+    assert_eq!(world.show(&thread)["attempts"], json!([]));
+    let agent = world.project().join("agent.sh");
+    record(&["uwf-command", "--", agent.to_str().unwrap()]);
+    world.step(&thread).exits(0);
+    assert!(world.project().join("rec.yaml").exists());
+}
+
+#[test]
 fn a_step_that_something_else_wrote_is_refused() {
     let (world, thread) = world(r#"["false"]"#, "");
     let head = world.show(&thread)["head"].as_str().unwrap().to_owned();

@@ -41,6 +41,7 @@ mod usual_limits;
 
 use std::io::{self, Write as _};
 
+use uwf_protocol::agent::RECORDER;
 use uwf_storage::Env;
 use uwf_util::printable::labelled;
 
@@ -139,7 +140,7 @@ const ADAPTERS: [AdapterEntry; 11] = [
         serve: builtin::serve,
     },
     AdapterEntry {
-        name: "record",
+        name: RECORDER,
         about: "runs another agent and records what it answers",
         usage: record::USAGE,
         options: &[&record::OPTIONS],

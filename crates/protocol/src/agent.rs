@@ -77,6 +77,9 @@ pub mod env {
     ];
 }
 
+/// The built-in agent that runs another agent, which follows `--`; without `uwf-`.
+pub const RECORDER: &str = "record";
+
 /// The longest argument that Linux passes to a program, with its final zero byte, in bytes.
 pub const MAX_ARGUMENT: usize = 128 * 1024;
 

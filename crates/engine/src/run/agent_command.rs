@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use uwf_config::AgentEnv;
 use uwf_process::Limits;
+use uwf_protocol::agent::RECORDER;
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::permissions::Permissions;
@@ -60,24 +61,36 @@ pub(crate) fn refuse_without_checks(
     agent: &AgentCommand,
 ) -> Result<(), EngineError> {
     let task = thread.program.task(role);
-    if task.is_none_or(|task| task.checks.is_none()) || is_ours(runner, &agent.program) {
+    if task.is_none_or(|task| task.checks.is_none()) {
         return Ok(());
     }
-    Err(CheckError::OtherProgram {
-        role: role.clone(),
-        agent: agent.label.clone(),
+    match other_program(runner, &agent.label, &agent.args) {
+        None => Ok(()),
+        Some(other) => Err(CheckError::OtherProgram {
+            role: role.clone(),
+            agent: other.to_owned(),
+        }
+        .into()),
     }
-    .into())
 }
 
-/// Tells whether an agent is part of this program.
-fn is_ours(runner: &Runner, program: &Program) -> bool {
-    match program {
-        Program::BuiltIn { .. } => true,
-        Program::File(path) => {
-            let own = runner.site.env.program().canonicalize();
-            matches!((path.canonicalize(), own), (Ok(path), Ok(own)) if path == own)
-        }
+/// Returns the program that does the work of an agent, if it is not part of this program. The recorder runs another agent.
+fn other_program<'a>(runner: &Runner, command: &'a str, args: &'a [String]) -> Option<&'a str> {
+    let own = runner.site.env.program().canonicalize();
+    match program(runner, command) {
+        Program::BuiltIn { .. } => {}
+        Program::File(path) if path.canonicalize().ok() == own.ok() => {}
+        Program::File(_) => return Some(command),
+    }
+    // `uwf agent record` is the same as `uwf-record`.
+    let (name, args) = match args {
+        [agent, name, args @ ..] if agent == "agent" => (name.as_str(), args),
+        args => (command.rsplit(['/', '-']).next()?, args),
+    };
+    match (name, args.splitn(2, |word| word == "--").nth(1)) {
+        (RECORDER, Some([command, args @ ..])) => other_program(runner, command, args),
+        // Without another agent, the recorder refuses the call itself.
+        _ => None,
     }
 }
 
@@ -214,19 +227,9 @@ fn located(
     protocol: AgentProtocol,
     limits: Limits,
 ) -> AgentCommand {
-    let built_in = command.strip_prefix("uwf-");
-    let built_in = built_in.filter(|name| runner.built_in_agents.contains(name));
-    let program = match (runner.site.env.find_program(command), built_in) {
-        (Some(found), _) => Program::File(found),
-        (None, Some(name)) => Program::BuiltIn {
-            name: name.to_owned(),
-            file: runner.site.env.program(),
-        },
-        (None, None) => Program::File(PathBuf::from(command)),
-    };
     AgentCommand {
         label: command.to_owned(),
-        program,
+        program: program(runner, command),
         args,
         protocol,
         limits,
@@ -236,6 +239,19 @@ fn located(
         max_running: None,
         keep_running: false,
         permissions: None,
+    }
+}
+
+fn program(runner: &Runner, command: &str) -> Program {
+    let built_in = command.strip_prefix("uwf-");
+    let built_in = built_in.filter(|name| runner.built_in_agents.contains(name));
+    match (runner.site.env.find_program(command), built_in) {
+        (Some(found), _) => Program::File(found),
+        (None, Some(name)) => Program::BuiltIn {
+            name: name.to_owned(),
+            file: runner.site.env.program(),
+        },
+        (None, None) => Program::File(PathBuf::from(command)),
     }
 }
 
