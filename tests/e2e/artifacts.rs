@@ -114,6 +114,30 @@ fn files_are_written_into_a_folder_and_replace_nothing_unless_forced() {
 }
 
 #[test]
+fn no_artefact_is_written_into_the_storage_root() {
+    let (world, _, step) = step_of(
+        "printf x > threads.yaml; mkdir -p runs/new cas; printf x > runs/new/x; printf x > cas/x; printf x > story",
+    );
+    let before = world.state("threads.yaml");
+    let root = world.root();
+    symlink(&root, world.project().join("link")).unwrap();
+    symlink(root.join("locks"), world.project().join("deep")).unwrap();
+    let export = |args: &[&str]| world.uwf(&[&["step", "export", &step, "--force"], args].concat());
+    for folder in [root.to_str().unwrap(), "link", "deep"] {
+        for path in ["threads.yaml", "runs/new/x", "cas/x"] {
+            export(&[path, "-o", folder])
+                .exits(1)
+                .says("belongs to the storage root")
+                .says("name another");
+        }
+        export(&["-o", folder]).exits(1);
+    }
+    assert_eq!(world.state("threads.yaml"), before);
+    assert!(!root.join("runs/new").exists() && !root.join("locks/cas").exists());
+    export(&["story", "-o", "link"]).exits(0);
+}
+
+#[test]
 fn what_cannot_be_kept_is_left_out_and_the_step_says_why() {
     let (world, thread, step) = step_of(
         "ln -s /etc/passwd link; mkfifo pipe; truncate -s 300M large; printf x > 'a\nb'\n\

@@ -64,7 +64,7 @@ pub(crate) fn write_private_text(site: &Site, file: &Path, text: &str) -> Result
 }
 
 /// Refuses a file that has a meaning for this program: writing to it would lose threads.
-fn refuse_own(site: &Site, file: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_own(site: &Site, file: &Path) -> Result<(), Failure> {
     let target = target(&site.env.cwd().join(file));
     let root = site.root.path().canonicalize();
     let store = site.store.dir().canonicalize();
@@ -82,7 +82,8 @@ fn refuse_own(site: &Site, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the file with all links resolved, also if it does not exist yet: a link may point to a file that is to be made.
+/// Returns the file with all links resolved, also if it or its folder does not exist yet: a link may point to a file that is to
+/// be made.
 fn target(file: &Path) -> PathBuf {
     let mut file = file.to_owned();
     for _ in 0..MOST_LINKS {
@@ -92,9 +93,7 @@ fn target(file: &Path) -> PathBuf {
         let (Some(parent), Some(name)) = (file.parent(), file.file_name()) else {
             break;
         };
-        let Ok(folder) = parent.canonicalize() else {
-            break;
-        };
+        let folder = target(parent);
         match folder.join(name).read_link() {
             Ok(next) => file = folder.join(next),
             Err(_) => return folder.join(name),

@@ -2,12 +2,13 @@
 
 use std::io::{self, BufWriter, ErrorKind, Write as _};
 
-use uwf_engine::{Overwrite, StepReadOptions};
+use uwf_engine::{EngineError, Overwrite, StepReadOptions};
 use uwf_protocol::exit::Exit;
 
 use crate::args::{StepCommand, StepExportArgs, StepReadArgs};
 use crate::commands::{Context, fork};
 use crate::failure::Failure;
+use crate::named_file;
 use crate::output::{print, print_document, write, yaml};
 use crate::text::{ArtifactsView, DetailView, ExportedArtifactsView};
 
@@ -77,6 +78,17 @@ fn export(context: &Context, args: &StepExportArgs) -> Result<Exit, Failure> {
         true => Overwrite::Always,
         false => Overwrite::Never,
     };
+    let all = || -> Result<Vec<String>, EngineError> {
+        let known = uwf_engine::artifacts(context.site(), step)?.artifacts;
+        Ok(known.into_iter().map(|one| one.path).collect())
+    };
+    let paths = match args.paths.as_slice() {
+        [] => all()?,
+        paths => paths.to_vec(),
+    };
+    for path in &paths {
+        named_file::refuse_own(context.site(), &args.output.join(path))?;
+    }
     let place = (args.output.as_path(), overwrite);
     let exported = uwf_engine::export_artifacts(context.site(), step, &args.paths, place)?;
     print(&ExportedArtifactsView(exported), context.format)?;
