@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
+use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
@@ -284,20 +285,66 @@ fn do_agent_step(
     let claim = claim::take(runner, run, &agent_run, mode, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
+    let attempted = get_ready(runner, run, &agent_run, options, verb)?;
+    let result = run_agent(runner, run, &agent_run, &attempted)?;
+    // If something of the attempt lives, it keeps the claim.
+    if result.survivors.is_empty() {
+        claim.release()?;
+    }
+    let attempt = EndedAttempt {
+        attempted: &attempted,
+        config: &config,
+        summary: &summary,
+        may_go_on: agent.keep_running,
+        result,
+    };
+    settle(runner, run, thread, attempt)
+}
+
+/// Makes room for an attempt, and lets its processes inherit the lock of the thread. Returns the attempt that starts now.
+fn get_ready(
+    runner: &Runner,
+    run: &OwnedRun,
+    agent_run: &AgentRun<'_>,
+    options: &StepOptions,
+    verb: Verb,
+) -> Result<Attempted, EngineError> {
     run.share_lock()?;
     let now_ms = runner.site.env.now_ms();
     let attempted = agent_run.attempted(&options.choice, verb, now_ms);
-    clear_scratch(runner, run, (&thread, role), options.session, &masks)?;
-    runner.site.log(
-        &thread,
-        tags::AGENT_STARTED,
-        &format!("agent={} role={role}", agent.label),
-    );
-    let AgentRunResult { outcome, survivors } = run_agent(runner, run, &agent_run, &attempted)?;
-    // If something of the attempt lives, it keeps the claim.
-    if survivors.is_empty() {
-        claim.release()?;
-    }
+    let (thread, role) = (agent_run.thread, &agent_run.assignment.role);
+    clear_scratch(runner, run, (thread, role), options.session, agent_run.masks)?;
+    let label = &agent_run.agent.label;
+    let message = format!("agent={label} role={role}");
+    runner.site.log(thread, tags::AGENT_STARTED, &message);
+    Ok(attempted)
+}
+
+/// An attempt whose agent has ended.
+struct EndedAttempt<'a> {
+    attempted: &'a Attempted,
+    config: &'a Config,
+    /// What the chain of the thread is before it.
+    summary: &'a ChainSummary,
+    /// Whether processes that a successful agent left running may go on.
+    may_go_on: bool,
+    result: AgentRunResult,
+}
+
+/// Commits the step of an attempt, or records that it failed.
+fn settle(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: Thread,
+    attempt: EndedAttempt<'_>,
+) -> Result<StepReport, EngineError> {
+    let EndedAttempt {
+        attempted,
+        config,
+        summary,
+        may_go_on,
+        result: AgentRunResult { outcome, survivors },
+    } = attempt;
     let still_busy = |failed| EngineError::Survivors {
         thread: thread.id,
         processes: survivors.clone(),
@@ -306,17 +353,17 @@ fn do_agent_step(
     match (outcome, survivors.is_empty()) {
         (Ok(FinishedStep { step, left }), true) => {
             let left = [run.ended.take(), left].concat();
-            let committed = commit(runner, run, thread, &summary, step, Nodes::New)?;
+            let committed = commit(runner, run, thread, summary, step, Nodes::New)?;
             let mut reported = report(runner, run, committed, StepOrigin::Ran, &config.limits);
-            reported.report.kept_running = agent.keep_running && !left.is_empty();
+            reported.report.kept_running = may_go_on && !left.is_empty();
             reported.report.left_running = left;
             reported.result()
         }
         // The finished step stays in the pending record until no process of its attempt lives.
         (Ok(_), false) => Err(still_busy(None)),
-        (Err(problem), true) => Err(fail(runner, run, (&thread, &config), &attempted, problem)),
+        (Err(problem), true) => Err(fail(runner, run, (&thread, config), attempted, problem)),
         (Err(problem), false) => {
-            let failed = fail(runner, run, (&thread, &config), &attempted, problem);
+            let failed = fail(runner, run, (&thread, config), attempted, problem);
             Err(still_busy(Some(Box::new(failed))))
         }
     }
