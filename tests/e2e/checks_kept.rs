@@ -290,7 +290,7 @@ fn a_step_that_something_else_wrote_is_refused() {
     world
         .step(&thread)
         .exits(3)
-        .says("role `writer` has checks, and its detail node has not the results of `false`");
+        .says("the results of the checks `false` are missing in its detail node");
     assert_eq!(world.show(&thread)["head"], json!(head));
 }
 

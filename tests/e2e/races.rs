@@ -5,8 +5,8 @@ use std::process::Child;
 use serde_json::json;
 
 use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs, wait_for_ends};
-use crate::world::{ONE_STEP, REVIEW, Run, World, wait_until};
 use crate::worktrees;
+use crate::world::{ONE_STEP, REVIEW, Run, World, wait_until};
 
 #[test]
 fn of_two_steps_on_one_thread_one_runs_and_the_other_is_told_at_once() {
@@ -165,6 +165,11 @@ fn threads_make_and_remove_their_worktrees_at_the_same_time() {
             assert!(worktrees::place(&world, thread).join("kept").exists());
         }
         all_at_once(&["thread", "rm", "--force"]);
-        assert_eq!(worktrees::git(&world, &["worktree", "list"]).lines().count(), 1);
+        assert_eq!(
+            worktrees::git(&world, &["worktree", "list"])
+                .lines()
+                .count(),
+            1
+        );
     }
 }

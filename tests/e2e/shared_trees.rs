@@ -51,7 +51,10 @@ fn a_thread_is_told_that_another_one_works_in_its_folder() {
     world
         .step(&second)
         .exits(0)
-        .says(&format!("thread {first} works there, too"))
+        .says(&format!(
+            "thread {first} works in `{}`, too",
+            world.project().display()
+        ))
         .says("`workspace: worktree`");
     let allowed = world
         .uwf(&["thread", "step", &second, "--shared-ok"])

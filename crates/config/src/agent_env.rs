@@ -34,7 +34,8 @@ impl AgentEnv {
     }
 
     /// Returns the variables that the agent gets beside the inherited ones: those of `.env` that it may have and that `ours`
-    /// does not set, then its own, then the names of its secrets. A later one goes before an earlier one of the same name.
+    /// does not set, then its own, then the names of its secrets. Of two with the same name, the later
+    /// one counts.
     ///
     /// # Errors
     /// [`ConfigError::Storage`] if `.env` cannot be read.

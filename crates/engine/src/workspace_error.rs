@@ -153,11 +153,16 @@ fn lost(unkept: &UnkeptWork) -> String {
 
 /// Says which threads work in a tree.
 pub(crate) fn who_works(threads: &[ThreadId]) -> String {
+    format!("{} there", working(threads))
+}
+
+/// Says which threads work.
+pub(crate) fn working(threads: &[ThreadId]) -> String {
     match threads {
-        [one] => format!("thread {one} works there"),
+        [one] => format!("thread {one} works"),
         many => {
             let many: Vec<String> = many.iter().map(ToString::to_string).collect();
-            format!("threads {} work there", many.join(", "))
+            format!("threads {} work", many.join(", "))
         }
     }
 }

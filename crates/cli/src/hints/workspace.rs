@@ -52,7 +52,8 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
         }
         WorkspaceError::Taken { .. } => {
-            "the same command without `--no-wait` waits, and `--shared-ok` does not mind".to_owned()
+            "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once"
+                .to_owned()
         }
         WorkspaceError::NotMade(_, SnapshotError::NoGit(_)) => INSTALL_GIT.to_owned(),
         WorkspaceError::NotMade(..) | WorkspaceError::NotRemoved(..) => {

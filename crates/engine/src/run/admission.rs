@@ -138,7 +138,8 @@ fn choices(config: &Config, first: Option<&str>, said: &AgentChoice) -> Vec<Agen
         .collect()
 }
 
-/// Fails if a call comes before the time of the next attempt. A call that is meant for just this moment never does.
+/// Fails if a call comes before the time of the next attempt. A call with `--now`, a call with `--new-session`, and a call that
+/// uses an answer that waits are never too early.
 pub(crate) fn refuse_early(
     run: &RunDir,
     thread: &Thread,

@@ -170,7 +170,7 @@ fn check_checks(
             .map(|one| format!("`{}`", one.name))
             .collect();
         return unfit(format!(
-            "role `{role}` has checks, and its detail node has not the results of {}: only the agents that `uwf` brings run them",
+            "the results of the checks {} are missing in its detail node; only the agents that `uwf` brings run checks",
             names.join(", ")
         ));
     }

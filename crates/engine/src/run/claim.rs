@@ -1,7 +1,7 @@
 //! Claiming the working tree in which an agent works, so that no two threads work there unnoticed.
 //!
-//! Only a thread whose workspace is shared waits for others, and others of that mode wait for it. Any other thread is only told
-//! that it is not alone. A claim comes before a slot, for every thread: a thread that waits for a tree keeps no slot.
+//! A thread with `workspace: shared` waits until no other thread works in the tree. Other threads do not wait; they are told that
+//! they are not alone. A claim comes before a slot, for every thread: a thread that waits for a tree keeps no slot.
 
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::tree_around;
@@ -12,7 +12,7 @@ use crate::run::cycle::StepOptions;
 use crate::run::slots::NoSlot;
 use crate::run::waiting::Wait;
 use crate::workspace::family_of;
-use crate::workspace_error::{WorkspaceError, who_works};
+use crate::workspace_error::{WorkspaceError, who_works, working};
 use crate::{EngineError, Runner};
 
 /// Whether an agent may work where another thread does.
@@ -44,11 +44,10 @@ pub(crate) fn take(
     if mode != Some(WorkspaceMode::Shared) || sharing == Sharing::Allowed {
         let (claim, others) = tree.claim(who)?;
         if sharing == Sharing::AsConfigured && !others.is_empty() {
-            let (works, tree) = (who_works(&others), folder.display());
-            let told = format!(
-                "`{tree}` is not for this thread alone: {works}, too; `workspace: worktree` in the workflow gives each thread a worktree, `workspace: shared` lets them wait for each other"
-            );
-            (runner.notice)(&told);
+            let (working, tree) = (working(&others), folder.display());
+            (runner.notice)(&format!(
+                "{working} in `{tree}`, too. `workspace: worktree` gives each thread a folder of its own; with `workspace: shared` they work one after the other"
+            ));
         }
         return Ok(claim);
     }

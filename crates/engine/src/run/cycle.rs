@@ -313,7 +313,13 @@ fn get_ready(
     let now_ms = runner.site.env.now_ms();
     let attempted = agent_run.attempted(&options.choice, verb, now_ms);
     let (thread, role) = (agent_run.thread, &agent_run.assignment.role);
-    clear_scratch(runner, run, (thread, role), options.session, agent_run.masks)?;
+    clear_scratch(
+        runner,
+        run,
+        (thread, role),
+        options.session,
+        agent_run.masks,
+    )?;
     let label = &agent_run.agent.label;
     let message = format!("agent={label} role={role}");
     runner.site.log(thread, tags::AGENT_STARTED, &message);

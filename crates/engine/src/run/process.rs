@@ -59,7 +59,7 @@ pub(crate) struct LaunchSpec<'a> {
     pub(crate) keep_running: bool,
     /// Gets what the agent writes to stderr, if somebody wants to see it.
     pub(crate) show_stderr: Option<fn(&str)>,
-    /// The secrets that it does not get.
+    /// The secrets that are taken out of it.
     pub(crate) masks: &'a Masks,
 }
 

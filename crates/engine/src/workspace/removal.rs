@@ -52,7 +52,7 @@ pub(crate) fn refuse_to_lose(
 /// Removes the worktree of a thread, its branch and its record. The call can be repeated until it succeeds.
 pub(crate) fn remove(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
     let file = site.root.worktree(thread);
-    // A person who drops the work of a worktree whose record is damaged removes the record by hand.
+    // A damaged record is an error here. To give the worktree up, a person removes the record by hand.
     let Some(record) = file.read()? else {
         return Ok(());
     };

@@ -26,8 +26,8 @@ pub const DETAILS: [CasRef; 1 << DetailField::ALL.len()] = [
     CasRef::from_digits(b"DMWT2JT26RNH2"),
 ];
 
-/// The type of details with a field that no [`DetailField`] stands for. Its schema is put into a store with the first such
-/// node.
+/// The type of details with checks, artefacts or permissions. All fields that were added after the [`DetailField`]s are in it.
+/// Its schema is put into a store with the first such node.
 pub const DETAIL_EXTENDED: CasRef = CasRef::from_digits(b"4DFWMFV8S24A3");
 
 /// Tells whether the agent kit stores details under a type.
