@@ -116,6 +116,68 @@ fn an_agent_without_that_gets_the_whole_task_in_a_new_session() {
     assert_eq!(heard.matches("session/prompt").count(), 2, "{heard}");
 }
 
+/// An agent that answers with what the file `answer` holds, and asks nothing. It can load sessions if there is a file `loads`, and
+/// tells what a session was about only after it has said that it is loaded, as Gemini CLI does.
+const LATE: &str = r#"
+says() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$1"; }
+while read -r line; do
+  printf '%s\n' "$line" >> heard
+  case $line in
+  *'"method":"initialize"'*)
+    printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":%s}}}\n' "$(cat loads || echo false)" ;;
+  *'"method":"session/new"'*) printf '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s-1"}}\n' ;;
+  *'"method":"session/load"'*)
+    printf '{"jsonrpc":"2.0","id":2,"result":{}}\n'
+    sleep 0.1; says '---\n$status: done\n---\nAn old answer.\n' ;;
+  *'"method":"session/prompt"'*)
+    says "$(cat answer)"; printf '%s' '---\n$status: again\nnote: n\n---\nBody.\n' > answer
+    printf '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":70,"output_tokens":7}}}}}\n' ;;
+  esac
+done
+"#;
+
+fn late_world(first_answer: &str) -> (World, String) {
+    let world = World::new();
+    world.put(TWICE);
+    let agent = world.script("agent", LATE);
+    world.agent("uwf-acp", &["--", agent.to_str().unwrap()]);
+    world.write("answer", first_answer);
+    let thread = world.start("twice");
+    (world, thread)
+}
+
+#[test]
+fn what_comes_late_of_a_session_that_was_loaded_is_not_the_answer() {
+    let (world, thread) = late_world(r"---\n$status: again\nnote: n\n---\nBody.\n");
+    world.write("loads", "true");
+    world.step(&thread).exits(0);
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["done"], false, "{report}");
+    let step = report["step"].as_str().unwrap();
+    let shown = world.uwf(&["step", "show", step, "--format", "json"]);
+    let shown = shown.exits(0).json();
+    assert_eq!(shown["usage"]["inputTokens"], 70);
+    assert!(!shown.to_string().contains("An old answer"), "{shown}");
+}
+
+#[test]
+fn an_agent_that_cannot_go_on_with_its_session_is_corrected_in_a_new_one() {
+    let (world, thread) = late_world("no front matter");
+    let report = world.step(&thread).exits(0).json();
+    let step = report["step"].as_str().unwrap();
+    let shown = world.uwf(&["step", "show", step, "--format", "json"]);
+    let shown = shown.exits(0).json();
+    assert_eq!(shown["extraction"]["method"], "correction");
+    assert_eq!(shown["extraction"]["attempts"], 2);
+    let heard = text(&world, "heard");
+    let asked = heard.lines().filter(|line| line.contains("session/prompt"));
+    let asked: Vec<&str> = asked.collect();
+    assert_eq!(asked.len(), 2, "{heard}");
+    let has = |part: &str| assert!(asked[1].contains(part), "{part}: {}", asked[1]);
+    has("Your answer was not accepted");
+    has("Write a note.");
+}
+
 #[test]
 fn an_agent_that_wants_a_login_or_is_not_there_says_so() {
     let (world, thread) = world(&[], LOADS);

@@ -63,7 +63,8 @@ pub(crate) fn read(line: &str) -> Option<Incoming> {
 fn rpc_error(error: &Value) -> RpcError {
     let message = error["message"].as_str().unwrap_or("no message");
     let data = &error["data"];
-    let details = data.as_str().or_else(|| data["details"].as_str());
+    let named = ["details", "message"].map(|name| data[name].as_str());
+    let details = data.as_str().or(named[0]).or(named[1]);
     RpcError {
         code: error["code"].as_i64().unwrap_or_default(),
         message: match details {
@@ -127,18 +128,21 @@ mod tests {
 
     #[test]
     fn an_error_has_its_details() {
-        let line = r#"{"id":2,"error":{"code":-32603,"message":"Internal error","data":{"details":"no model"}}}"#;
-        let error = RpcError {
-            code: -32603,
-            message: "Internal error: no model".to_owned(),
-        };
-        assert_eq!(
-            read(line),
-            Some(Incoming::Reply {
-                id: 2,
-                result: Err(error)
-            })
-        );
+        for name in ["details", "message"] {
+            let error = json!({ "code": -32603, "message": "Internal error", "data": { name: "no model" } });
+            let line = json!({ "id": 2, "error": error }).to_string();
+            let error = RpcError {
+                code: -32603,
+                message: "Internal error: no model".to_owned(),
+            };
+            assert_eq!(
+                read(&line),
+                Some(Incoming::Reply {
+                    id: 2,
+                    result: Err(error)
+                })
+            );
+        }
     }
 
     #[test]

@@ -10,7 +10,9 @@ use uwf_util::mask::Masks;
 
 use super::error::AcpError;
 use super::permission::{self, Decision, Otherwise, Policy};
+use super::settings::{self, Setting};
 use super::transcript::Transcript;
+use super::usage;
 use crate::rpc::{self, Incoming, RpcError};
 
 /// The version of the protocol that we support.
@@ -77,6 +79,8 @@ pub(crate) struct Outcome {
 enum Phase {
     Initialize,
     Open,
+    /// The session is open. What it was about before may still come.
+    Settle,
     SetModel,
     SetMode,
     Prompt,
@@ -88,10 +92,12 @@ enum Phase {
 pub(crate) struct Client {
     request: PromptRequest,
     phase: Phase,
-    /// The method that opens the session.
-    opening: &'static str,
-    /// The id of the request whose answer we wait for. There is one at a time.
+    /// The method whose answer we wait for, and the id of the request. There is one at a time.
+    method: &'static str,
     awaited: u64,
+    /// What the agent offers.
+    offered_model: Setting,
+    mode: Setting,
     session_id: Option<String>,
     model: Option<String>,
     usage: Usage,
@@ -109,8 +115,10 @@ impl Client {
         let mut client = Self {
             request,
             phase: Phase::Initialize,
-            opening: "session/new",
+            method: "",
             awaited: 0,
+            offered_model: Setting::default(),
+            mode: Setting::default(),
             session_id: None,
             model: None,
             usage: Usage::default(),
@@ -125,7 +133,7 @@ impl Client {
             "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
             "clientInfo": { "name": "uwf", "version": env!("CARGO_PKG_VERSION") },
         });
-        let first = client.ask(Phase::Initialize, &params);
+        let first = client.ask(Phase::Initialize, "initialize", &params);
         (client, first)
     }
 
@@ -160,7 +168,19 @@ impl Client {
 
     /// Returns the method whose answer we wait for.
     pub(crate) fn awaits(&self) -> &'static str {
-        self.method(self.phase)
+        self.method
+    }
+
+    /// Tells whether the agent may still send what the session was about before. When it sends nothing any more, the session
+    /// has [settled](Self::settled).
+    pub(crate) fn is_settling(&self) -> bool {
+        self.phase == Phase::Settle
+    }
+
+    /// Goes on with a session that has settled. Some agents send what it was about before only after they have said that it is
+    /// open: an old answer would be part of the new one.
+    pub(crate) fn settled(&mut self) -> Vec<Action> {
+        self.set_model()
     }
 
     /// Returns the line that cancels the prompt, if the agent is working on one.
@@ -198,15 +218,19 @@ impl Client {
             Phase::Initialize => self.open(&result),
             Phase::Open => {
                 self.opened(&result)?;
-                self.set_model(&result)
+                if self.method == "session/load" {
+                    self.phase = Phase::Settle;
+                    return Ok(Vec::new());
+                }
+                Ok(self.set_model())
             }
             Phase::SetModel => {
                 self.model.clone_from(&self.request.model);
-                self.set_mode(&Value::Null)
+                Ok(self.set_mode())
             }
             Phase::SetMode => Ok(vec![self.prompt()]),
             Phase::Prompt => self.ended(&result),
-            Phase::Done => Ok(Vec::new()),
+            Phase::Settle | Phase::Done => Ok(Vec::new()),
         }
     }
 
@@ -245,6 +269,7 @@ impl Client {
             });
         }
         let mut params = json!({ "cwd": self.request.cwd, "mcpServers": [] });
+        let mut opening = "session/new";
         if let Some(session) = &self.request.session {
             let Some(method) = resuming_method(&initialized["agentCapabilities"]) else {
                 return Err(AcpError::SessionGone {
@@ -252,10 +277,10 @@ impl Client {
                     message: "the agent cannot go on with sessions".to_owned(),
                 });
             };
-            self.opening = method;
+            opening = method;
             params["sessionId"] = json!(session);
         }
-        Ok(vec![self.ask(Phase::Open, &params)])
+        Ok(vec![self.ask(Phase::Open, opening, &params)])
     }
 
     fn opened(&mut self, result: &Value) -> Result<(), AcpError> {
@@ -268,59 +293,65 @@ impl Client {
             });
         };
         self.session_id = Some(session);
-        let model = result["models"]["currentModelId"].as_str();
-        self.model = model.map(ToOwned::to_owned);
-        self.check_mode(&result["modes"])
+        self.model = settings::model(result).current;
+        self.offered_model = settings::model(result);
+        self.mode = settings::mode(result);
+        self.check_mode()
     }
 
     /// Refuses a mode that the agent does not offer: some agents accept any mode and then use another.
-    fn check_mode(&self, modes: &Value) -> Result<(), AcpError> {
-        let (Some(mode), Some(offered)) = (&self.request.mode, modes["availableModes"].as_array())
-        else {
-            return Ok(());
-        };
-        let offered: Vec<&str> = offered
-            .iter()
-            .filter_map(|mode| mode["id"].as_str())
-            .collect();
-        if offered.contains(&mode.as_str()) {
-            return Ok(());
-        }
-        Err(AcpError::NoSuchMode {
-            mode: mode.clone(),
-            offered: offered.join("`, `"),
-        })
-    }
-
-    fn set_model(&mut self, opened: &Value) -> Result<Vec<Action>, AcpError> {
-        match &self.request.model {
-            Some(model) if self.model.as_ref() != Some(model) => {
-                let params = json!({ "sessionId": self.session_id, "modelId": model });
-                Ok(vec![self.ask(Phase::SetModel, &params)])
-            }
-            _ => self.set_mode(&opened["modes"]["currentModeId"]),
+    fn check_mode(&self) -> Result<(), AcpError> {
+        match (&self.request.mode, &self.mode.offered) {
+            (Some(mode), Some(offered)) if !offered.contains(mode) => Err(AcpError::NoSuchMode {
+                mode: mode.clone(),
+                offered: offered.join("`, `"),
+            }),
+            _ => Ok(()),
         }
     }
 
-    fn set_mode(&mut self, current: &Value) -> Result<Vec<Action>, AcpError> {
-        match &self.request.mode {
-            Some(mode) if *current != json!(mode) => {
-                let params = json!({ "sessionId": self.session_id, "modeId": mode });
-                Ok(vec![self.ask(Phase::SetMode, &params)])
+    fn set_model(&mut self) -> Vec<Action> {
+        let own = ("session/set_model", "modelId");
+        match self.request.model.clone() {
+            Some(model) if self.model.as_ref() != Some(&model) => {
+                let setting = self.offered_model.clone();
+                vec![self.set(Phase::SetModel, &setting, own, &model)]
             }
-            _ => Ok(vec![self.prompt()]),
+            _ => self.set_mode(),
         }
+    }
+
+    fn set_mode(&mut self) -> Vec<Action> {
+        let own = ("session/set_mode", "modeId");
+        match self.request.mode.clone() {
+            Some(mode) if self.mode.current.as_ref() != Some(&mode) => {
+                let setting = self.mode.clone();
+                vec![self.set(Phase::SetMode, &setting, own, &mode)]
+            }
+            _ => vec![self.prompt()],
+        }
+    }
+
+    fn set(
+        &mut self,
+        phase: Phase,
+        setting: &Setting,
+        own: (&'static str, &str),
+        value: &str,
+    ) -> Action {
+        let (method, params) = setting.set(own, &json!(self.session_id), value);
+        self.ask(phase, method, &params)
     }
 
     fn prompt(&mut self) -> Action {
         let text = std::mem::take(&mut self.request.prompt);
         let params =
             json!({ "sessionId": self.session_id, "prompt": [{ "type": "text", "text": text }] });
-        self.ask(Phase::Prompt, &params)
+        self.ask(Phase::Prompt, "session/prompt", &params)
     }
 
     fn ended(&mut self, result: &Value) -> Result<Vec<Action>, AcpError> {
-        self.usage = usage(&result["usage"]);
+        self.take_usage(result);
         self.transcript.close();
         let reason = result["stopReason"].as_str().unwrap_or_default();
         let is_silent = self.transcript.turns().is_empty();
@@ -340,8 +371,17 @@ impl Client {
         }
     }
 
+    /// Takes the usage of the whole prompt, if its result tells it. Otherwise the sum of the updates stays.
+    fn take_usage(&mut self, result: &Value) {
+        let told = usage::of_result(result);
+        if told != Usage::default() {
+            self.usage = told;
+        }
+        self.model = usage::model(result).or(self.model.take());
+    }
+
     fn stopped_at_a_question(&mut self, result: &Value) -> Vec<Action> {
-        self.usage = usage(&result["usage"]);
+        self.take_usage(result);
         self.transcript.close();
         self.phase = Phase::Done;
         self.news()
@@ -351,10 +391,16 @@ impl Client {
         if method != "session/request_permission" {
             return vec![Action::Send(rpc::not_found(id, method))];
         }
-        let announced = params["toolCall"]["toolCallId"].as_str();
+        let call = &params["toolCall"];
+        self.transcript.asks_for(call);
+        let announced = call["toolCallId"].as_str();
         let announced = announced.and_then(|id| self.transcript.announced(id));
         let asked = permission::asked(params, announced);
+        let denied = self.denied.len();
         let decision = self.decide(&asked);
+        if let (true, Some(id)) = (self.denied.len() > denied, call["toolCallId"].as_str()) {
+            self.transcript.was_refused(id);
+        }
         self.transcript.decision(&decision.words);
         let mut actions = vec![
             Action::Send(rpc::reply(id, &decision.result)),
@@ -405,7 +451,9 @@ impl Client {
         if !is_ours || self.phase != Phase::Prompt {
             return Vec::new();
         }
-        let delta = self.transcript.update(&params["update"]);
+        let update = &params["update"];
+        self.usage = self.usage.plus(&usage::of_update(update));
+        let delta = self.transcript.update(update);
         let mut actions: Vec<Action> = delta.map(Action::Delta).into_iter().collect();
         actions.extend(self.news());
         actions
@@ -419,20 +467,10 @@ impl Client {
             .collect()
     }
 
-    fn ask(&mut self, phase: Phase, params: &Value) -> Action {
-        self.phase = phase;
+    fn ask(&mut self, phase: Phase, method: &'static str, params: &Value) -> Action {
+        (self.phase, self.method) = (phase, method);
         self.awaited += 1;
-        Action::Send(rpc::request(self.awaited, self.method(phase), params))
-    }
-
-    fn method(&self, phase: Phase) -> &'static str {
-        match phase {
-            Phase::Initialize => "initialize",
-            Phase::Open => self.opening,
-            Phase::SetModel => "session/set_model",
-            Phase::SetMode => "session/set_mode",
-            Phase::Prompt | Phase::Done => "session/prompt",
-        }
+        Action::Send(rpc::request(self.awaited, method, params))
     }
 }
 
@@ -452,31 +490,6 @@ fn resuming_method(capabilities: &Value) -> Option<&'static str> {
     }
     let can_resume = !capabilities["sessionCapabilities"]["resume"].is_null();
     can_resume.then_some("session/resume")
-}
-
-/// Reads what a prompt used up, as far as the agent tells. The total tells whether tokens of the cache are part of the input,
-/// and thoughts part of the output.
-fn usage(usage: &Value) -> Usage {
-    let count = |name: &str| usage[name].as_u64();
-    let (input, output) = (count("inputTokens"), count("outputTokens"));
-    let (read, written) = (count("cachedReadTokens"), count("cachedWriteTokens"));
-    let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
-    let thought = count("thoughtTokens").unwrap_or(0);
-    let sum = input.unwrap_or(0).saturating_add(output.unwrap_or(0));
-    let beside = count("totalTokens").and_then(|total| total.checked_sub(sum));
-    let (more_input, more_output) = match beside {
-        Some(beside) if beside == cached.saturating_add(thought) => (cached, thought),
-        Some(beside) if beside == cached => (cached, 0),
-        Some(beside) if beside == thought => (0, thought),
-        Some(_) | None => (0, 0),
-    };
-    Usage {
-        input_tokens: input.map(|input| input.saturating_add(more_input)),
-        output_tokens: output.map(|output| output.saturating_add(more_output)),
-        cached_tokens: read,
-        cache_write_tokens: written,
-        ..Usage::default()
-    }
 }
 
 #[cfg(test)]

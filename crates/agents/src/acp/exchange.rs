@@ -22,6 +22,10 @@ const CANCEL_TIME: Duration = Duration::from_secs(10);
 /// How long a program may take to end after its stdin was closed.
 const EXIT_TIME: Duration = Duration::from_secs(5);
 
+/// How long an agent must send nothing until a session that it has loaded counts as settled. Agents that replay a session
+/// after they have loaded it do so at once.
+const SETTLE_TIME: Duration = Duration::from_millis(500);
+
 /// The limits of an agent, beside the time limit of its program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -157,12 +161,25 @@ enum Problem {
     Broken(String, FailureClass),
 }
 
+/// The words of the time after which a session has settled.
+const SETTLED: &str = "time to settle";
+
 /// A point in time by which something must have happened.
 #[derive(Clone, Copy)]
 struct Due {
     at: Instant,
     words: &'static str,
     limit: Duration,
+}
+
+impl Due {
+    fn after(limit: Duration, words: &'static str) -> Self {
+        Self {
+            at: Instant::now() + limit,
+            words,
+            limit,
+        }
+    }
 }
 
 /// Passes messages until the client has its answer.
@@ -177,12 +194,14 @@ fn pass_messages(
     let mut size = 0;
     let mut to_stop = None;
     while !client.is_done() {
-        let silence = limits.idle.map(|limit| Due {
-            at: Instant::now() + limit,
-            words: "limit of time without a message",
-            limit,
-        });
+        let silence = limits
+            .idle
+            .map(|limit| Due::after(limit, "limit of time without a message"));
+        let settled = client
+            .is_settling()
+            .then(|| Due::after(SETTLE_TIME, SETTLED));
         let due = deadline.into_iter().chain(silence).chain(to_stop);
+        let due = due.chain(settled);
         let due = due.min_by_key(|due| due.at);
         match (dialogue.hear(due.map(|due| due.at)), due) {
             (Heard::Line(line), _) => {
@@ -201,16 +220,17 @@ fn pass_messages(
                     act(label, action, dialogue, live);
                 }
                 if client.has_asked() {
-                    to_stop.get_or_insert_with(|| Due {
-                        at: Instant::now() + CANCEL_TIME,
-                        words: "time to stop",
-                        limit: CANCEL_TIME,
-                    });
+                    to_stop.get_or_insert_with(|| Due::after(CANCEL_TIME, "time to stop"));
                 }
             }
             (Heard::TooLong { bytes }, _) => {
                 let words = format!("the agent sent a message that is too long ({bytes} bytes)");
                 return Err(Problem::Broken(words, FailureClass::BadAnswer));
+            }
+            (Heard::Nothing, Some(due)) if due.words == SETTLED => {
+                for action in client.settled() {
+                    act(label, action, dialogue, live);
+                }
             }
             (Heard::Nothing, Some(_)) if client.has_asked() => return Err(Problem::Closed),
             (Heard::Nothing, Some(Due { words, limit, .. })) => {

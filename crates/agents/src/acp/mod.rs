@@ -8,7 +8,9 @@ mod error;
 mod exchange;
 mod permission;
 mod question;
+mod settings;
 mod transcript;
+mod usage;
 
 pub(crate) use agent::{AcpAgent, Decided, Rules};
 pub(crate) use exchange::Failed;

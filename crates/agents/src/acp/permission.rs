@@ -146,10 +146,22 @@ pub(super) fn asked(params: &Value, announced: Option<&Announced>) -> AskedPermi
         title: title.unwrap_or("a tool").to_owned(),
         kind: kind.unwrap_or_default().to_owned(),
         input: match input {
-            Value::Null => String::new(),
+            Value::Null => changes(&call["content"]),
             input => input.to_string(),
         },
         options: options.iter().filter_map(option).collect(),
+    }
+}
+
+/// Returns the changes to files that a call shows. An agent that does not tell with what a tool is called may tell them.
+fn changes(content: &Value) -> String {
+    let items = content.as_array().map_or(&[][..], Vec::as_slice);
+    let is_change = |item: &&Value| item["type"] == "diff";
+    let changes = items.iter().filter(is_change);
+    let change = |item: &Value| json!({ "path": item["path"], "newText": item["newText"] });
+    match changes.map(change).collect::<Vec<Value>>() {
+        changes if changes.is_empty() => String::new(),
+        changes => json!(changes).to_string(),
     }
 }
 

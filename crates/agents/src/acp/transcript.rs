@@ -1,6 +1,6 @@
 //! The transcript of a session, assembled from the agent's updates: turns, and the answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole};
@@ -8,7 +8,7 @@ use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole};
 use crate::json::plain;
 use crate::shorten::{TURN_TEXT, shorten};
 
-/// The transcript so far. The answer is the agent's text after its last tool call: text before it is a comment on the
+/// The transcript so far. The answer is the agent's text after its last tool call and its result: text before it is a comment on the
 /// work, and would precede the front matter.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
@@ -22,7 +22,14 @@ pub(super) struct Transcript {
     earlier: String,
     /// What the agent said of each tool call, by its id.
     calls: HashMap<String, Announced>,
+    /// The last tool call, if more may be told about it before it is made.
+    open_call: Option<ToolCall>,
+    /// The ids of the calls that were refused.
+    refused: HashSet<String>,
 }
+
+/// The updates after which nothing more is told of a call before it is made.
+const SAID: [&str; 3] = ["agent_message_chunk", "agent_thought_chunk", "plan"];
 
 /// What the agent said of a tool call before it asks for permission.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -36,9 +43,14 @@ pub(super) struct Announced {
 impl Transcript {
     /// Adds an update, and returns its piece of the answer, if it has one.
     pub(super) fn update(&mut self, update: &Value) -> Option<String> {
-        match update["sessionUpdate"].as_str()? {
+        let kind = update["sessionUpdate"].as_str()?;
+        if SAID.contains(&kind) {
+            self.close_call();
+        }
+        match kind {
             "agent_message_chunk" => {
-                let text = content_text(&update["content"])?;
+                let text = content_text(&update["content"]);
+                let text = text.filter(|text| !text.is_empty())?;
                 self.text.push_str(&text);
                 self.answer.push_str(&text);
                 return Some(text);
@@ -49,13 +61,23 @@ impl Transcript {
                 }
                 self.reasoning.push_str(&content_text(&update["content"])?);
             }
-            "tool_call" => self.tool_call(update),
-            "tool_call_update" => self.tool_result(update),
+            "tool_call" | "tool_call_update" => self.tool_call(update),
             "plan" => self.plan(&update["entries"]),
             // Newer kinds of updates change neither turns nor answer.
             _ => {}
         }
         None
+    }
+
+    /// Records the call for which an agent asks permission. Some agents do not tell of a call before.
+    pub(super) fn asks_for(&mut self, call: &Value) {
+        self.told_of(call);
+        self.close_call();
+    }
+
+    /// Records that a call was refused: what is told as its result is none of the tool.
+    pub(super) fn was_refused(&mut self, tool_call_id: &str) {
+        self.refused.insert(tool_call_id.to_owned());
     }
 
     /// Records how a request for permission was answered.
@@ -91,6 +113,7 @@ impl Transcript {
 
     /// Completes the current turn.
     pub(super) fn close(&mut self) {
+        self.close_call();
         if !self.text.is_empty() || !self.reasoning.is_empty() {
             self.close_turn(None);
         }
@@ -109,30 +132,68 @@ impl Transcript {
         }
     }
 
-    fn tool_call(&mut self, update: &Value) {
-        let kind = update["kind"].as_str().unwrap_or_default();
+    /// Takes what is told of a call. Agents may tell of the same call again, when they know with what it is made.
+    fn told_of(&mut self, update: &Value) {
+        let id = update["toolCallId"].as_str();
+        let is_open = self
+            .open_call
+            .as_ref()
+            .is_some_and(|call| call.id.as_deref() == id);
+        let is_known = id.is_some_and(|id| self.calls.contains_key(id));
         self.announce(update);
+        let args = arguments(update);
+        match &mut self.open_call {
+            Some(call) if is_open => {
+                let known = std::mem::take(&mut call.args);
+                call.args = if args.is_empty() { known } else { args };
+            }
+            _ if is_known => {}
+            _ if id.is_none() && update["sessionUpdate"] != "tool_call" => {}
+            _ => self.begin_call(update, args),
+        }
+    }
+
+    fn begin_call(&mut self, update: &Value, args: String) {
+        self.close_call();
+        let kind = update["kind"].as_str().unwrap_or_default();
         let title = update["title"].as_str().filter(|title| !title.is_empty());
-        let args = match &update["rawInput"] {
-            Value::Null => content_texts(&update["content"]),
-            input => input.to_string(),
-        };
-        self.close_turn(Some(ToolCall {
+        self.open_call = Some(ToolCall {
             name: title.unwrap_or(kind).to_owned(),
-            args: shorten(&args, TURN_TEXT),
+            args,
             id: update["toolCallId"].as_str().map(ToOwned::to_owned),
-        }));
+        });
+        self.set_answer_aside();
+    }
+
+    /// Makes what was said so far a comment on the work.
+    fn set_answer_aside(&mut self) {
         let answer = std::mem::take(&mut self.answer);
         if !answer.trim().is_empty() {
             self.earlier = answer;
         }
     }
 
+    /// Completes the turn that makes the last call: all that is told before the call is made is known.
+    fn close_call(&mut self) {
+        if let Some(call) = self.open_call.take() {
+            let args = shorten(&call.args, TURN_TEXT);
+            self.close_turn(Some(ToolCall { args, ..call }));
+        }
+    }
+
+    fn tool_call(&mut self, update: &Value) {
+        self.told_of(update);
+        if update["status"] != "pending" {
+            self.close_call();
+        }
+        self.tool_result(update);
+    }
+
     fn tool_result(&mut self, update: &Value) {
-        self.announce(update);
         // Earlier updates of a call only have a part of its result.
         let outcome = match update["status"].as_str() {
             Some("completed") => Outcome::Ok,
+            Some("failed") if self.is_refused(update) => Outcome::Refused,
             Some("failed") => Outcome::Error,
             Some(_) | None => return,
         };
@@ -140,11 +201,19 @@ impl Transcript {
             text if text.is_empty() => plain(&update["rawOutput"]),
             text => text,
         };
+        // Some agents tell of their own state while a tool works.
+        self.close();
+        self.set_answer_aside();
         self.push(TurnRole::Tool, &text);
         let call_id = update["toolCallId"].as_str().map(ToOwned::to_owned);
         if let (Some(call_id), Some(turn)) = (call_id, self.turns.last_mut()) {
             turn.answers = Some(Answered { call_id, outcome });
         }
+    }
+
+    fn is_refused(&self, update: &Value) -> bool {
+        let id = update["toolCallId"].as_str();
+        id.is_some_and(|id| self.refused.contains(id))
     }
 
     fn plan(&mut self, entries: &Value) {
@@ -180,6 +249,17 @@ impl Transcript {
             reasoning: (!reasoning.is_empty()).then(|| shorten(&reasoning, TURN_TEXT)),
             answers: None,
         });
+    }
+}
+
+/// Returns what a call is made with; empty if that is not told. What a call that has ended shows is its result.
+fn arguments(update: &Value) -> String {
+    let has_ended = update["status"] == "completed" || update["status"] == "failed";
+    match &update["rawInput"] {
+        Value::Null if has_ended => String::new(),
+        Value::Null => content_texts(&update["content"]),
+        Value::Object(input) if input.is_empty() => String::new(),
+        input => input.to_string(),
     }
 }
 
@@ -269,6 +349,72 @@ mod tests {
         let transcript = of(&[says("Done."), calls("1"), calls("2"), ends("1", "failed")]);
         assert_eq!(transcript.answer(), "Done.");
         assert_eq!(transcript.turns().len(), 3);
+    }
+
+    fn calls_of(transcript: &Transcript) -> Vec<(&str, &str)> {
+        let calls = transcript
+            .turns()
+            .iter()
+            .filter_map(|turn| turn.tool_calls.as_ref());
+        calls
+            .flatten()
+            .map(|call| (&*call.name, &*call.args))
+            .collect()
+    }
+
+    #[test]
+    fn a_call_that_is_told_twice_is_one_with_what_was_told_last() {
+        let told = |kind: &str, status: &str, input: Value| {
+            json!({ "sessionUpdate": kind, "toolCallId": "1", "title": "bash", "kind": "execute", "status": status,
+                "rawInput": input })
+        };
+        let first = told("tool_call", "pending", json!({}));
+        for second in [
+            told("tool_call", "pending", json!({ "command": "ls" })),
+            told(
+                "tool_call_update",
+                "in_progress",
+                json!({ "command": "ls" }),
+            ),
+        ] {
+            let transcript = of(&[first.clone(), second, ends("1", "completed"), says("A")]);
+            assert_eq!(calls_of(&transcript), [("bash", r#"{"command":"ls"}"#)]);
+            assert_eq!(contents(&transcript), ["", "a.txt", "A"]);
+        }
+    }
+
+    #[test]
+    fn a_call_that_was_not_announced_is_a_call_all_the_same() {
+        let change = json!([{ "type": "diff", "path": "a.txt", "newText": "x" }]);
+        let asked = json!({ "toolCallId": "1", "title": "Writing a.txt", "kind": "edit", "status": "pending", "content": change });
+        let mut transcript = Transcript::default();
+        transcript.asks_for(&asked);
+        transcript.was_refused("1");
+        transcript.update(&ends("1", "failed"));
+        transcript.update(&ends("2", "completed"));
+        assert_eq!(
+            calls_of(&transcript),
+            [("Writing a.txt", "a.txt:\nx"), ("", "")]
+        );
+        let outcomes = transcript
+            .turns()
+            .iter()
+            .filter_map(|turn| turn.answers.as_ref());
+        let outcomes: Vec<Outcome> = outcomes.map(|answer| answer.outcome).collect();
+        assert_eq!(outcomes, [Outcome::Refused, Outcome::Ok]);
+    }
+
+    #[test]
+    fn what_is_said_while_a_tool_works_is_not_the_answer() {
+        let transcript = of(&[
+            calls("1"),
+            says("[mode: edits]"),
+            ends("1", "completed"),
+            says("---\nnote: good\n---\n"),
+        ]);
+        assert_eq!(transcript.answer(), "---\nnote: good\n---");
+        let late = of(&[calls("1"), says("A"), ends("1", "completed")]);
+        assert_eq!(late.answer(), "A");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 
 mod options;
 
+use std::io::{self, Write as _};
+
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_storage::Env;
 use uwf_util::shell_words;
@@ -26,6 +28,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let mut agent = Acp {
         options: Options::parse(own).map_err(anyhow::Error::msg)?,
         decided: Decided::default(),
+        has_answered: false,
     };
     Ok(uwf_agent_kit::serve(&mut agent, &call, env))
 }
@@ -33,6 +36,8 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
 struct Acp {
     options: Options,
     decided: Decided,
+    /// Whether an answer came in this call.
+    has_answered: bool,
 }
 
 impl Adapter for Acp {
@@ -56,7 +61,15 @@ impl Adapter for Acp {
     }
 
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
-        self.ask(task, Some(session), message)
+        match self.ask(task, Some(session), message) {
+            // The kit wants a correction, and the agent cannot go on with the session in which it has just answered. What it
+            // has done is done. A prompt for an older session does not hold the whole task.
+            Err(error) if error.session_gone && self.has_answered && task.session.is_none() => {
+                let _ = writeln!(io::stderr(), "{}; a new session begins", error.message);
+                self.ask(task, None, &format!("{}\n\n{message}", task.prompt))
+            }
+            answer => answer,
+        }
     }
 }
 
@@ -79,6 +92,7 @@ impl Acp {
             rules: &options.rules,
         };
         let outcome = agent.ask(task, &mut self.decided, session, prompt);
+        self.has_answered |= outcome.is_ok();
         outcome.map(acp::reply).map_err(explained)
     }
 }

@@ -156,7 +156,8 @@ fn permissions_follow_the_policy_and_are_on_record() {
         let answer = got(&world).pop().unwrap();
         assert_eq!(answer["id"], "ask-1");
         assert_eq!(answer["result"]["outcome"], outcome, "{policy:?}");
-        let turn = world.store.get(step.detail.turns[0]).unwrap().payload;
+        // The first turn is the call.
+        let turn = world.store.get(step.detail.turns[1]).unwrap().payload;
         let content = turn["content"].as_str().unwrap();
         assert!(
             content.starts_with("permission for `change` (edit): "),
