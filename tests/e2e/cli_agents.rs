@@ -73,6 +73,7 @@ fn a_tool_that_is_not_installed_is_named_with_the_way_to_get_it() {
         ("uwf-codex", "codex", "npm install -g @openai/codex"),
         ("uwf-gemini", "gemini", "npm install -g @google/gemini-cli"),
         ("uwf-cursor", "cursor-agent", "--program <path>"),
+        ("uwf-opencode", "opencode", "npm install -g opencode-ai"),
     ] {
         let (world, thread) = world(agent, "other", "");
         let mut command = world.command(&["thread", "step", &thread]);
@@ -118,6 +119,12 @@ fn a_tool_in_which_nobody_is_logged_in_is_told_by_its_own_words() {
             "cursor-agent",
             "echo 'Error: Authentication required.'; exit 1".to_owned(),
             "cursor-agent login",
+        ),
+        (
+            "uwf-opencode",
+            "opencode",
+            r#"echo '{"type":"error","sessionID":"s1","error":{"name":"APIError","data":{"message":"no","statusCode":401}}}'; exit 1"#.to_owned(),
+            "opencode auth login",
         ),
     ] {
         let (world, thread) = world(agent, tool, &script);

@@ -223,12 +223,20 @@ const WORDS: [&str; 4] = ["read", "edit", "run", "all"];
 #[test]
 fn each_adapter_gets_the_options_that_are_documented() {
     let rows = documented();
-    assert_eq!(rows.len(), 7);
+    assert_eq!(rows.len(), 8);
     for (agent, options) in rows {
         let world = World::new();
         world.put(ONE_STEP);
-        for tool in ["claude", "codex", "gemini", "cursor-agent", "hermes"] {
-            world.script(&format!("bin/{tool}"), r#"echo "$*" > called; exit 1"#);
+        for tool in [
+            "claude",
+            "codex",
+            "gemini",
+            "cursor-agent",
+            "hermes",
+            "opencode",
+        ] {
+            let script = r#"echo "$*" > called; echo "$OPENCODE_PERMISSION" > rules; exit 1"#;
+            world.script(&format!("bin/{tool}"), script);
         }
         if agent == "acp" {
             world.configure("agents.acp.command", "uwf-acp");
@@ -258,6 +266,11 @@ fn each_adapter_gets_the_options_that_are_documented() {
                 !is_passed_on || called.contains(&options),
                 "{word}: {called}"
             );
+            let rules = fs::read_to_string(world.project().join("rules"));
+            let rules = rules.unwrap_or_default();
+            let may_run = rules.contains(r#""bash":"allow""#);
+            let is_told = agent == "opencode" && ["run", "all"].contains(&word);
+            assert_eq!(may_run, is_told, "{agent} {word}: {rules}");
         }
     }
 }

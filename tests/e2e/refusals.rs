@@ -144,6 +144,16 @@ fn each_tool_says_in_its_own_way_that_a_call_was_refused() {
         refused("uwf-gemini", "gemini", gemini),
         json!([{ "tool": "replace", "calls": 1 }])
     );
+    let opencode = r#"
+{"type":"tool_use","sessionID":"s1","part":{"tool":"edit","callID":"a","state":{"status":"error","input":{},"error":"The user has specified a rule which prevents you from using this specific tool call."}}}
+{"type":"tool_use","sessionID":"s1","part":{"tool":"read","callID":"b","state":{"status":"error","input":{},"error":"File not found"}}}
+{"type":"text","sessionID":"s1","part":{"text":"ANSWER"}}
+{"type":"step_finish","sessionID":"s1","part":{"reason":"stop","messageID":"m","tokens":{"input":1,"output":1}}}
+"#;
+    assert_eq!(
+        refused("uwf-opencode", "opencode", opencode),
+        json!([{ "tool": "edit", "calls": 1 }])
+    );
     let cursor = r#"
 {"type":"tool_call","subtype":"completed","tool_call":{"shellToolCall":{"args":{"command":"ls"},"result":{"rejected":{"reason":"not allowed"}}}}}
 {"type":"result","subtype":"success","is_error":false,"result":"ANSWER"}

@@ -20,13 +20,14 @@ touch ready
 while :; do sleep 0.05; done";
 
 /// Every kind of agent over the tool.
-const AGENTS: [&str; 8] = [
+const AGENTS: [&str; 9] = [
     "contract",
     "command",
     "claude-code",
     "codex",
     "gemini",
     "cursor",
+    "opencode",
     "hermes chat",
     "hermes acp",
 ];

@@ -1,6 +1,6 @@
 //! What an adapter launches, found out from its name and arguments. Pure: nothing is run.
 
-use crate::{claude_code, codex, cursor, gemini, hermes};
+use crate::{claude_code, codex, cursor, gemini, hermes, opencode};
 
 /// What an adapter launches or calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub fn launch_target(adapter: &str, args: &[String]) -> LaunchTarget {
         "codex" => codex::TOOL.program,
         "gemini" => gemini::TOOL.program,
         "cursor" => cursor::program(value_of(own, "--form")),
+        "opencode" => opencode::TOOL.program,
         "hermes" => hermes::PROGRAM,
         "builtin" | "llm" => return LaunchTarget::Model,
         "command" | "acp" => {

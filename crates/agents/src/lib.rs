@@ -25,6 +25,7 @@ mod json;
 mod launch_target;
 mod llm;
 mod mock;
+mod opencode;
 mod options;
 mod permissions;
 mod program;
@@ -68,7 +69,7 @@ struct AdapterEntry {
     serve: fn(&[String], &Env) -> anyhow::Result<i32>,
 }
 
-const ADAPTERS: [AdapterEntry; 11] = [
+const ADAPTERS: [AdapterEntry; 12] = [
     AdapterEntry {
         name: "mock",
         about: "answers from a script: tests, demos, dry runs",
@@ -110,6 +111,13 @@ const ADAPTERS: [AdapterEntry; 11] = [
         usage: gemini::USAGE,
         options: &[&stream::OURS, gemini::TOOL.options],
         serve: |args, env| stream::start(&gemini::TOOL, args, env),
+    },
+    AdapterEntry {
+        name: "opencode",
+        about: "opencode (`opencode run`)",
+        usage: opencode::USAGE,
+        options: &[&stream::OURS, opencode::TOOL.options],
+        serve: opencode::serve,
     },
     AdapterEntry {
         name: "hermes",

@@ -61,6 +61,10 @@ fn options_for(adapter: &str, permissions: Permissions) -> Option<&'static [&'st
         ("gemini", Run | All) => &["--approval-mode", "yolo", "--skip-trust"],
         ("cursor", Read) => &["--form", "agent"],
         ("cursor", Edit | Run | All) => &["--force"],
+        ("opencode", Read) => &["--permissions", "read"],
+        ("opencode", Edit) => &["--permissions", "edit"],
+        ("opencode", Run) => &["--permissions", "run"],
+        ("opencode", All) => &["--permissions", "all"],
         ("hermes", Read) => &["--mode", "acp", "--permissions", "read-only"],
         ("hermes", Edit) => &[
             "--mode",
@@ -112,6 +116,7 @@ fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) 
             &["--mode", "--permissions", "--session-mode", "--max-turns"],
             &["--no-yolo"],
         ),
+        "opencode" => (&["--permissions"], &["--auto"]),
         "acp" => (&["--permissions"], &[]),
         "builtin" => (&["--tools"], &["--allow-shell", "--allow-outside"]),
         _ => (&[], &[]),

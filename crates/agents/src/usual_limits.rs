@@ -15,7 +15,7 @@ pub fn usual_limits(adapter: &str) -> Option<UsualLimits> {
     let tells_progress = match adapter {
         "mock" => return None,
         // A tool call of the model may be silent for a while, but not so long.
-        "claude-code" | "codex" | "cursor" | "gemini" | "builtin" => true,
+        "claude-code" | "codex" | "cursor" | "gemini" | "opencode" | "builtin" => true,
         // They, or what they run, may print nothing before they answer.
         _ => false,
     };

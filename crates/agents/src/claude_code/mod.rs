@@ -8,7 +8,7 @@ use uwf_protocol::nodes::{Outcome, ToolCall, Usage};
 use crate::json::{count, plain, text};
 use crate::options::Known;
 use crate::signs::of_status;
-use crate::stream::{Counts, Options, Tool, Transcript};
+use crate::stream::{Counts, Options, Tool, Transcript, no_variables};
 
 pub(crate) const USAGE: &str = "uwf-claude-code [--program <path>] [--timeout <duration>] [--model <model>] \
     [--max-turns <n>] [--permission-mode <mode>] [--allowed-tools <tools>] [--disallowed-tools <tools>] \
@@ -50,6 +50,7 @@ pub(crate) const TOOL: Tool = Tool {
         ),
     ],
     args,
+    variables: no_variables,
     read,
     counts: Counts::Calls,
 };

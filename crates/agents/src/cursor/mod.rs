@@ -12,7 +12,7 @@ use uwf_storage::Env;
 use crate::call;
 use crate::json::{count, plain, text};
 use crate::options::Known;
-use crate::stream::{self, Counts, Options, Tool, Transcript};
+use crate::stream::{self, Counts, Options, Tool, Transcript, no_variables};
 
 pub(crate) const USAGE: &str = "uwf-cursor [--form agent|cursor] [--program <path>] [--timeout <duration>] \
     [--model <model>] [--force] [-- <more arguments>] <thread> <role>";
@@ -45,6 +45,7 @@ const AGENT: Tool = Tool {
     gone: &["session not found", "chat not found", "no such chat"],
     options: OPTIONS,
     args,
+    variables: no_variables,
     read,
     counts: Counts::Calls,
 };

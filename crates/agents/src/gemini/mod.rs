@@ -5,7 +5,7 @@ use uwf_protocol::nodes::{Outcome, ToolCall};
 
 use crate::json::{count, plain, text};
 use crate::options::Known;
-use crate::stream::{Counts, Options, Tool, Transcript};
+use crate::stream::{Counts, Options, Tool, Transcript, no_variables};
 
 pub(crate) const USAGE: &str = "uwf-gemini [--program <path>] [--timeout <duration>] [--model <model>] \
     [--approval-mode <mode>] [--sandbox] [--skip-trust] [-- <more arguments of gemini>] <thread> <role>";
@@ -36,6 +36,7 @@ pub(crate) const TOOL: Tool = Tool {
         ),
     ],
     args,
+    variables: no_variables,
     read,
     counts: Counts::Calls,
 };

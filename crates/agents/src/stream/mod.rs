@@ -40,6 +40,8 @@ pub(crate) struct Tool {
     pub(crate) options: &'static [Known],
     /// Returns its arguments for a new session, or for a session to continue. The prompt is on its stdin.
     pub(crate) args: fn(&Options, Option<&str>) -> Vec<String>,
+    /// Returns variables that it gets in addition to those of our own environment.
+    pub(crate) variables: fn(&Options) -> Vec<(&'static str, String)>,
     /// Adds an event to the transcript.
     pub(crate) read: fn(&Value, &mut Transcript),
     /// What its usage counts.
@@ -53,6 +55,11 @@ pub(crate) enum Counts {
     Calls,
     /// The session since its start.
     Sessions,
+}
+
+/// Returns no variables: most tools are told everything by arguments.
+pub(crate) fn no_variables(_: &Options) -> Vec<(&'static str, String)> {
+    Vec::new()
 }
 
 /// Reads the arguments of a call and serves it.
@@ -135,11 +142,16 @@ impl Agent {
         message: &str,
     ) -> Result<Reply, AdapterError> {
         let mut seen = Transcript::new(self.tool.label, LiveFile::of(task));
+        let variables = (self.tool.variables)(&self.options);
+        let variables: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         let launch = Launch {
             program: &self.options.program,
             args: &(self.tool.args)(&self.options, session),
             cwd: &task.cwd,
-            variables: &[],
+            variables: &variables,
             stdin: message,
             install: self.tool.install,
             timeout: self.options.timeout,

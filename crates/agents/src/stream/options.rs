@@ -15,7 +15,7 @@ pub(crate) const OURS: [Known; 2] = [
 ];
 
 /// How a tool is called.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Options {
     /// The program: a path, or a name that is looked for on PATH.
     pub(crate) program: String,

@@ -103,7 +103,7 @@ impl Transcript {
     }
 
     /// Takes out the tools whose calls were refused, one entry for each call.
-    pub(super) fn take_refused(&mut self) -> Vec<String> {
+    pub(crate) fn take_refused(&mut self) -> Vec<String> {
         let refused = std::mem::take(&mut self.refused);
         refused.into_iter().map(|(_, name)| name).collect()
     }
@@ -119,7 +119,7 @@ impl Transcript {
     }
 
     /// Sums up the messages, if the tool has not reported the sum.
-    pub(super) fn settle_usage(&mut self) {
+    pub(crate) fn settle_usage(&mut self) {
         if self.usage.input_tokens.is_none() && self.usage.output_tokens.is_none() {
             self.usage = self.usage.plus(&self.sum_of_messages());
         }

@@ -78,7 +78,19 @@ pub(crate) const GEMINI: Kind = Kind {
     turns: 3,
 };
 
-pub(crate) const KINDS: [Kind; 4] = [CLAUDE, CODEX, CURSOR, GEMINI];
+pub(crate) const OPENCODE: Kind = Kind {
+    agent: "opencode",
+    work: r#"{"type":"step_start","sessionID":"s1","part":{"messageID":"m1","type":"step-start"}}
+{"type":"tool_use","sessionID":"s1","part":{"type":"tool","tool":"bash","callID":"c1","state":{"status":"completed","input":{"command":"ls"},"output":"a.txt"},"messageID":"m1"}}"#,
+    answer: r#"{"type":"text","sessionID":"s1","part":{"messageID":"m2","type":"text","text":"ANSWER"}}
+{"type":"step_finish","sessionID":"s1","part":{"reason":"stop","messageID":"m2","type":"step-finish","tokens":{"input":100,"output":40,"reasoning":0,"cache":{"write":0,"read":20}},"cost":0}}"#,
+    failure: r#"{"type":"error","sessionID":"s1","error":{"name":"APIError","data":{"message":"it broke","statusCode":500}}}"#,
+    gone: "Error: Session not found",
+    resume: "run --format json --session s1",
+    turns: 3,
+};
+
+pub(crate) const KINDS: [Kind; 5] = [CLAUDE, CODEX, CURSOR, GEMINI, OPENCODE];
 
 /// A world in which a tool is a script. Each call leaves its prompt and arguments in files with its number.
 pub(crate) struct Fake {

@@ -102,6 +102,7 @@ fn a_failed_call_keeps_session_and_turns_and_the_next_attempt_goes_on() {
             }
             "codex" => "exited with code 1: unexpected status 500",
             "cursor" => "exited with code 1: out of credit",
+            "opencode" => "exited with code 1: APIError: it broke",
             _ => "exited with code 1: [API Error: 500]",
         };
         says(&failure, why);
@@ -128,7 +129,9 @@ fn a_later_visit_goes_on_with_the_session_or_begins_a_new_one() {
         let second = fake.step();
         assert_eq!(fake.args(1), fake.kind.resume);
         assert_eq!(fake.asked(1), second.prompt);
-        fake.script("case \"$*\" in *resume*) cat gone >&2; exit 1;; esac; say work good");
+        fake.script(
+            "case \"$*\" in *resume*|*session*) cat gone >&2; exit 1;; esac; say work good",
+        );
         let third = fake.step();
         assert_eq!(fake.args(2), fake.kind.resume);
         assert!(!fake.args(3).contains("resume"), "{}", fake.args(3));
@@ -141,7 +144,9 @@ fn a_failed_attempt_whose_session_is_gone_begins_anew() {
     for kind in KINDS {
         let mut fake = Fake::new(kind, "say work failure; exit 1");
         fake.fail(&[]);
-        fake.script("case \"$*\" in *resume*) cat gone >&2; exit 1;; esac; say work good");
+        fake.script(
+            "case \"$*\" in *resume*|*session*) cat gone >&2; exit 1;; esac; say work good",
+        );
         let step = fake.step();
         assert_eq!(fake.args(1), fake.kind.resume);
         assert!(!fake.args(2).contains("resume"));
