@@ -31,7 +31,7 @@ done
 "#;
 
 /// A workflow whose writer writes until a checker, who never comes, is content.
-const TWICE: &str = r#"
+pub(crate) const TWICE: &str = r#"
 name: twice
 description: A writer who writes again
 roles:

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::acp::TWICE;
 use crate::world::{ONE_STEP, Run, World, path_with};
 
 /// What a stand-in does: it keeps its arguments and its prompt, and answers as wordily as programs do.
@@ -18,9 +19,13 @@ struct Recipe {
     checked: String,
 }
 
-fn recipes() -> Vec<Recipe> {
+fn docs() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/adapters.md");
-    let text = std::fs::read_to_string(path).unwrap();
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn recipes() -> Vec<Recipe> {
+    let text = docs();
     let (_, section) = text.split_once("\n## Recipes\n").unwrap();
     let rows = section.lines().filter(|line| line.contains("`[\"--\""));
     let recipe = |row: &str| {
@@ -66,7 +71,7 @@ fn run(recipe: &Recipe) -> Vec<String> {
 #[test]
 fn every_recipe_does_a_step_and_says_how_far_it_was_checked() {
     let recipes = recipes();
-    assert!(recipes.len() >= 5, "{}", recipes.len());
+    assert!(recipes.len() >= 4, "{}", recipes.len());
     for recipe in &recipes {
         assert!(!recipe.checked.is_empty(), "{}", recipe.program);
         let argv = run(recipe);
@@ -100,5 +105,71 @@ fn aider_installs_fetches_and_changes_nothing_by_itself() {
             argv.iter().any(|arg| arg == option),
             "{option} is not in {argv:?}"
         );
+    }
+}
+
+/// Returns what follows a mark in docs/adapters.md, up to an end.
+fn documented(mark: &str, end: &str) -> String {
+    let docs = docs();
+    let (_, rest) = docs.split_once(mark).unwrap();
+    rest.split_once(end).unwrap().0.to_owned()
+}
+
+/// Sets an agent as the docs do, over their script and a stand-in for its program, which answers badly once.
+fn with_session(program: &str) -> World {
+    let world = World::new();
+    world.put(TWICE);
+    let script = documented(&format!("```sh\n# {program}.sh\n"), "```");
+    let script = world.script(&format!("{program}.sh"), &script);
+    let stand_in = r#"printf '%s\n' "$*" >> called
+for last; do case $last in *-writer.*) log=$last ;; esac; done
+cat >> "$log"
+if [ -e answered ]; then printf -- '---\n$status: again\nnote: n\n---\n'; else echo nothing; touch answered; fi"#;
+    world.script(&format!("bin/{program}"), stand_in);
+    let args = documented(
+        &format!("\n  {program}:\n    command: uwf-command\n    args: "),
+        "\n",
+    );
+    let args: Vec<String> = serde_json::from_str(&args).unwrap();
+    let folder = script.parent().unwrap().to_str().unwrap();
+    let args: Vec<String> = args
+        .iter()
+        .map(|arg| arg.replace("/path/to", folder))
+        .collect();
+    world.agent(
+        "uwf-command",
+        &args.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    world
+}
+
+#[test]
+fn llm_and_aider_go_on_with_a_session_by_the_scripts_of_the_docs() {
+    for (program, goes_on, log) in [
+        ("llm", "-c -d", "llm-writer.db"),
+        ("aider", "--restore-chat-history", "aider-writer.md"),
+    ] {
+        let world = with_session(program);
+        let thread = world.start("twice");
+        let step = || {
+            let mut command = world.command(&["thread", "step", &thread]);
+            command.env("PATH", path_with(&world.project().join("bin")));
+            Run::from(command.output().unwrap()).exits(0)
+        };
+        step();
+        step();
+        let called = || std::fs::read_to_string(world.project().join("called")).unwrap();
+        let calls = called();
+        let calls: Vec<&str> = calls.lines().collect();
+        // The first answer was corrected in the session, and the second visit went on with it.
+        assert_eq!(calls.len(), 3, "{calls:?}");
+        assert!(calls[1].contains(goes_on), "{calls:?}");
+        assert!(calls[2].contains(goes_on), "{calls:?}");
+        assert!(calls.iter().all(|call| call.contains(log)), "{calls:?}");
+        let file = world.root().join("runs").join(&thread).join(log);
+        std::fs::remove_file(file).unwrap();
+        step();
+        let calls = called();
+        assert_eq!(calls.lines().count(), 4, "{calls}");
     }
 }
