@@ -145,6 +145,7 @@ mod waiting;
 mod which;
 mod workflows;
 mod worktrees;
+mod worktrees_kept;
 mod worktrees_of_children;
 mod world;
 mod zones;

@@ -196,7 +196,7 @@ pub use store_import::{
     NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
 };
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
-pub use uwf_snapshot::SnapshotError;
+pub use uwf_snapshot::{SnapshotError, Unkept};
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};
 pub use workflow_ref::{HiddenWorkflow, Origin};
 pub use workflow_use_error::WorkflowUseError;

@@ -18,7 +18,7 @@ use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::snapshots::forget_snapshots;
-use crate::workspace::removal::UnkeptChanges;
+use crate::workspace::removal::{LeavingBranches, UnkeptChanges};
 use crate::{EngineError, Site, children, lost_run, tags, thread, workspace};
 
 /// Whether a thread may be removed that has not ended.
@@ -84,8 +84,9 @@ pub struct LeftThread {
 
 impl UnkeptThread {
     /// Returns the thread with the reason; `None` if nothing would be lost.
-    fn of(site: &Site, thread: ThreadId) -> Option<Self> {
-        let refused = workspace::removal::refuse_to_lose(site, thread, UnkeptChanges::Refuse);
+    fn of(site: &Site, thread: ThreadId, leaving: &LeavingBranches) -> Option<Self> {
+        let changes = UnkeptChanges::Refuse;
+        let refused = workspace::removal::refuse_to_lose(site, thread, changes, leaving);
         let reason = with_causes(&refused.err()?);
         Some(Self { thread, reason })
     }
@@ -134,6 +135,9 @@ pub fn remove(
     changes: UnkeptChanges,
 ) -> Result<RemovedThread, EngineError> {
     let run = site.root.run(id);
+    let alone = LeavingBranches::default();
+    // Of two threads with the same commits, one keeps them: both look and remove one after the other.
+    let _turn = site.root.removals_turn()?;
     match thread::find(site, id) {
         Ok(_) => {}
         // An earlier call was interrupted before it could remove the folder.
@@ -144,14 +148,14 @@ pub fn remove(
     // What was known before the lock was ours may be over: another call removed the thread, or an import brought it back.
     let removed = match thread::find(site, id) {
         Err(EngineError::Removed(removed)) => {
-            workspace::removal::refuse_to_lose(site, id, changes)?;
+            workspace::removal::refuse_to_lose(site, id, changes, &alone)?;
             State::new(&site.root).finish_removals()?;
             *removed
         }
         place => {
             let place = place?;
             check_removable(site, &run, id, &place, which)?;
-            workspace::removal::refuse_to_lose(site, id, changes)?;
+            workspace::removal::refuse_to_lose(site, id, changes, &alone)?;
             lost_run::record_at(site, &run, id, place.head())?;
             remove_from_state(site, id, place)?
         }
@@ -209,6 +213,8 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         unkept: Vec::new(),
         left: Vec::new(),
     };
+    let _turn = site.root.removals_turn()?;
+    let mut leaving_branches = LeavingBranches::default();
     let mut places = Vec::new();
     for record in chosen(&state, options)? {
         // What a child did is kept until it is part of a step of its parent.
@@ -220,10 +226,11 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
             pruned.busy.push(record.thread);
             continue;
         }
-        if let Some(unkept) = UnkeptThread::of(site, record.thread) {
+        if let Some(unkept) = UnkeptThread::of(site, record.thread, &leaving_branches) {
             pruned.unkept.push(unkept);
             continue;
         }
+        leaving_branches.add(site, record.thread);
         pruned.threads.push(PrunedThread::from(&record));
         places.push((record.thread, Located::Archived(record)));
     }
@@ -325,7 +332,11 @@ fn remove_left(
             log_removal(site, removed);
         }
         // An earlier call may have been interrupted, and somebody may have changed something since then.
-        if UnkeptThread::of(site, **thread).is_some() {
+        if let Some(unkept) = UnkeptThread::of(site, **thread, &LeavingBranches::default()) {
+            problems.push(LeftThread {
+                thread: unkept.thread,
+                reason: unkept.reason,
+            });
             continue;
         }
         if let Err(error) = remove_folder(site, **thread, run) {

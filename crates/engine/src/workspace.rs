@@ -174,15 +174,15 @@ impl WorkspaceView {
             return Ok(None);
         };
         let worktree = worktree_of(&record);
-        let (unkept, problem) = match worktree.unkept() {
+        let (unkept, problem) = match worktree.unkept(&[]) {
             Ok(unkept) => (Some(unkept), None),
             Err(error) => (None, Some(with_causes(&error))),
         };
         Ok(Some(Self {
             mode: WorkspaceMode::Worktree,
             exists: worktree.exists(),
-            uncommitted: unkept.map(|unkept| unkept.files),
-            unmerged: unkept.map(|unkept| unkept.commits),
+            uncommitted: unkept.as_ref().map(|unkept| unkept.files),
+            unmerged: unkept.as_ref().map(|unkept| unkept.commits),
             problem,
             folder: record.place,
             branch: record.branch,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_snapshot::SnapshotError;
+use uwf_snapshot::{SnapshotError, Unkept};
 use uwf_util::text::counted;
 
 /// Why an agent cannot work where it is to work, or why its worktree is not removed.
@@ -104,10 +104,8 @@ pub struct UnkeptWork {
     pub branch: String,
     /// The working tree that it was made for.
     pub source: PathBuf,
-    /// How many files have changes that are not committed.
-    pub files: u64,
-    /// How many commits only the branch has.
-    pub commits: u64,
+    /// What would be lost.
+    pub unkept: Unkept,
 }
 
 impl WorkspaceError {
@@ -132,22 +130,33 @@ impl WorkspaceError {
 
 /// Says what would be lost.
 fn lost(unkept: &UnkeptWork) -> String {
-    let UnkeptWork {
-        place,
-        branch,
+    let Unkept {
         files,
         commits,
-        ..
-    } = unkept;
+        detached,
+        inside,
+    } = &unkept.unkept;
+    let place = unkept.place.display();
     let files = (*files > 0).then(|| {
         let files = counted(*files, "uncommitted file");
-        format!("its worktree `{}` has {files}", place.display())
+        format!("its worktree `{place}` has {files}")
     });
     let commits = (*commits > 0).then(|| {
         let commits = counted(*commits, "commit");
-        format!("its branch `{branch}` has {commits} that no other branch has")
+        let holder = match detached {
+            Some(commit) => {
+                format!("commit `{commit}`, which is checked out in `{place}`, with its branch")
+            }
+            None => format!("its branch `{}`", unkept.branch),
+        };
+        format!("{holder} has {commits} that no other branch has")
     });
-    let parts: Vec<String> = files.into_iter().chain(commits).collect();
+    let inside = inside.iter().map(|folder| {
+        format!(
+            "the repository `{place}/{folder}` has commits that none of its remote branches has"
+        )
+    });
+    let parts: Vec<String> = files.into_iter().chain(commits).chain(inside).collect();
     parts.join(", and ")
 }
 

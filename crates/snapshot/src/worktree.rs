@@ -30,12 +30,24 @@ pub struct Worktree<'a> {
 }
 
 /// What would be lost with a worktree and its branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unkept {
     /// How many files have changes that are not committed. Ignored files do not count.
     pub files: u64,
     /// How many commits no other branch, tag or remote branch has, nor the commit that is checked out elsewhere.
     pub commits: u64,
+    /// The commit that is checked out in the worktree, if it is not that of the branch.
+    pub detached: Option<String>,
+    /// The repositories inside that have commits which none of their remote branches has. Their folders, within the worktree.
+    pub inside: Vec<String>,
+}
+
+impl Unkept {
+    /// Tells whether nothing would be lost.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.files == 0 && self.commits == 0 && self.inside.is_empty()
+    }
 }
 
 impl Repository {
@@ -171,32 +183,38 @@ impl Worktree<'_> {
         Ok(())
     }
 
-    /// Returns what would be lost with the worktree and its branch.
+    /// Returns what would be lost with the worktree and its branch, if these other branches are removed, too.
     ///
     /// # Errors
     /// When `git` refuses.
-    pub fn unkept(&self) -> Result<Unkept, SnapshotError> {
-        let mut files = 0;
+    pub fn unkept(&self, leaving: &[&str]) -> Result<Unkept, SnapshotError> {
+        let mut unkept = Unkept::default();
         let mut tips: Vec<String> = self.tip()?.into_iter().collect();
         if self.exists() {
             let inside = Git::at(self.place);
-            files = uncommitted(&inside)?;
+            unkept.files = uncommitted(&inside)?;
             // Somebody may have checked out another commit there.
             let head = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
-            tips.extend(refused_as_none(inside.line(&head))?);
+            let head = refused_as_none(inside.line(&head))?;
+            unkept.detached = head.filter(|head| !tips.contains(head));
+            tips.extend(unkept.detached.clone());
+            unkept.inside = unkept_inside(self.place)?;
         }
         if tips.is_empty() {
-            return Ok(Unkept { files, commits: 0 });
+            return Ok(unkept);
         }
-        let own = format!("--exclude={}", self.branch);
+        let excluded = leaving.iter().chain([&self.branch]);
+        let excluded: Vec<String> = excluded.map(|one| format!("--exclude={one}")).collect();
         let mut args = vec!["rev-list", "--count"];
         args.extend(tips.iter().map(String::as_str));
-        args.extend(["--not", &own, "--branches", "--tags", "--remotes"]);
+        args.push("--not");
+        args.extend(excluded.iter().map(String::as_str));
+        args.extend(["--branches", "--tags", "--remotes"]);
         args.extend(Some(self.base).filter(|base| self.has(base)));
         // In the git folder, this is the commit that is checked out in the user's working tree.
         args.extend(Some("HEAD").filter(|head| self.has(head)));
-        let commits = self.git().line(&args)?.parse().unwrap_or(u64::MAX);
-        Ok(Unkept { files, commits })
+        unkept.commits = self.git().line(&args)?.parse().unwrap_or(u64::MAX);
+        Ok(unkept)
     }
 
     /// Removes the worktree, and the branch unless it is checked out elsewhere.
@@ -331,4 +349,45 @@ fn refused_as_none<T>(answer: Result<T, SnapshotError>) -> Result<Option<T>, Sna
         Err(SnapshotError::Refused { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The mode of the entries of an index that stand for a commit of another repository.
+const COMMIT: &str = "160000";
+
+/// Returns the repositories in a working tree, at every depth, that have commits which none of their remote branches has. Those that
+/// are not tracked count as files.
+fn unkept_inside(tree: &Path) -> Result<Vec<String>, SnapshotError> {
+    let listed = Git::at(tree).bytes(&["ls-files", "--stage", "-z"], b"")?;
+    let mut unkept = Vec::new();
+    for entry in listed.split(|byte| *byte == 0) {
+        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else {
+            continue;
+        };
+        let path = Path::new(OsStr::from_bytes(&entry[tab + 1..]));
+        let folder = tree.join(path);
+        if !entry.starts_with(COMMIT.as_bytes()) || !folder.join(".git").exists() {
+            continue;
+        }
+        let own = [
+            "rev-list",
+            "--count",
+            "HEAD",
+            "--branches",
+            "--tags",
+            "--not",
+            "--remotes",
+        ];
+        // One without a commit has none to lose.
+        let count = refused_as_none(Git::at(&folder).line(&own))?;
+        if count.is_some_and(|count| count != "0") {
+            unkept.push(path.display().to_string());
+        }
+        let deeper = unkept_inside(&folder)?;
+        unkept.extend(
+            deeper
+                .into_iter()
+                .map(|one| path.join(one).display().to_string()),
+        );
+    }
+    Ok(unkept)
 }

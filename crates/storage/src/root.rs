@@ -164,6 +164,15 @@ impl Root {
         Ok(FileLock::acquire(&file)?)
     }
 
+    /// Waits until no other call removes threads.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn removals_turn(&self) -> Result<FileLock, StorageError> {
+        let file = self.path.join("locks").join("removals");
+        Ok(FileLock::acquire(&file)?)
+    }
+
     /// Returns the file of the [seal](crate::seal::Seal).
     pub(crate) fn seal_file(&self) -> PathBuf {
         self.path.join("locks").join("state.seal")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use uwf_engine::{SnapshotError, UnkeptWork, WorkspaceError};
+use uwf_engine::{SnapshotError, Unkept, UnkeptWork, WorkspaceError};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
 
@@ -63,19 +63,30 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
 }
 
 /// Returns what keeps the work of a worktree, and what gives it up.
-fn unkept_hint(thread: ThreadId, unkept: &UnkeptWork) -> String {
-    let merge = format!(
-        "`git -C {} merge {}` takes the commits over",
-        quoted(&unkept.source),
-        shell_words::quote(&unkept.branch)
-    );
-    let commit = format!("commit the files in `{}`", unkept.place.display());
-    let drop = format!("`uwf thread rm --force --drop-worktree {thread}` gives that up");
-    match (unkept.files, unkept.commits) {
-        (0, _) => format!("{merge}; {drop}"),
-        (_, 0) => format!("{commit}; or {drop}"),
-        (_, _) => format!("{commit}, then {merge}; or {drop}"),
-    }
+fn unkept_hint(thread: ThreadId, work: &UnkeptWork) -> String {
+    let Unkept {
+        files,
+        commits,
+        detached,
+        inside,
+    } = &work.unkept;
+    let commit = (*files > 0).then(|| format!("commit the files in `{}`", work.place.display()));
+    let merge = (*files > 0 || *commits > 0).then(|| {
+        format!(
+            "`git -C {} merge {}` takes the commits over",
+            quoted(&work.source),
+            shell_words::quote(detached.as_ref().unwrap_or(&work.branch))
+        )
+    });
+    let inside = inside.iter().map(|folder| {
+        let folder = quoted(&work.place.join(folder));
+        format!("push the commits in {folder}, or copy that folder")
+    });
+    let steps: Vec<String> = commit.into_iter().chain(merge).chain(inside).collect();
+    format!(
+        "{}; or `uwf thread rm --force --drop-worktree {thread}` gives that up",
+        steps.join(", then ")
+    )
 }
 
 fn quoted(path: &Path) -> String {

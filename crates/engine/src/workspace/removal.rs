@@ -1,5 +1,7 @@
 //! Removing the worktree of a thread with the thread, unless something would be lost that is nowhere else.
 
+use std::path::{Path, PathBuf};
+
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::step_files::reference_of;
 
@@ -16,11 +18,32 @@ pub enum UnkeptChanges {
     Drop,
 }
 
-/// Fails if the removal of a thread would lose something of its worktree, and that must not be.
+/// The branches of threads that are removed together: none keeps the commits of another one.
+#[derive(Debug, Default)]
+pub(crate) struct LeavingBranches(Vec<(PathBuf, String)>);
+
+impl LeavingBranches {
+    /// Adds the branch of a thread, if it has one.
+    pub(crate) fn add(&mut self, site: &Site, thread: ThreadId) {
+        if let Ok(Some(record)) = site.root.worktree(thread).read() {
+            self.0.push((record.git_dir, record.branch));
+        }
+    }
+
+    /// Returns those of a repository.
+    fn of(&self, git_dir: &Path) -> Vec<&str> {
+        let branches = self.0.iter().filter(|(other, _)| other == git_dir);
+        branches.map(|(_, branch)| branch.as_str()).collect()
+    }
+}
+
+/// Fails if the removal of a thread would lose something of its worktree, and that must not be. `leaving` are the branches that are
+/// removed with it. The caller keeps other removals out until the worktree is removed.
 pub(crate) fn refuse_to_lose(
     site: &Site,
     thread: ThreadId,
     changes: UnkeptChanges,
+    leaving: &LeavingBranches,
 ) -> Result<(), EngineError> {
     if changes == UnkeptChanges::Drop {
         return Ok(());
@@ -30,21 +53,20 @@ pub(crate) fn refuse_to_lose(
     let Some(record) = record.filter(|record| record.made) else {
         return Ok(());
     };
-    let unkept = worktree_of(&record).unkept();
+    let unkept = worktree_of(&record).unkept(&leaving.of(&record.git_dir));
     let unkept = unkept.map_err(|source| WorkspaceError::NotChecked {
         thread,
         place: record.place.clone(),
         source,
     })?;
-    if unkept.files == 0 && unkept.commits == 0 {
+    if unkept.is_nothing() {
         return Ok(());
     }
     let unkept = Box::new(UnkeptWork {
         place: record.place,
         branch: record.branch,
         source: record.source,
-        files: unkept.files,
-        commits: unkept.commits,
+        unkept,
     });
     Err(WorkspaceError::Unkept { thread, unkept }.into())
 }

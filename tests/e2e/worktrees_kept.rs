@@ -1,0 +1,96 @@
+//! What no removal of a thread may lose, and which removals are refused because of it.
+
+use crate::worktrees::{branches, git, git_at, named, place, repository, step, world};
+use crate::world::{Run, World};
+
+const COMMIT: &str = "echo new > new; git add new; git commit --quiet --message=precious";
+
+/// A world with two threads: the commit of the first is on the branch of the second, too, and nowhere else.
+fn sharing() -> (World, [String; 2]) {
+    let world = world();
+    let threads = ["one", "two"].map(|name| named(&world, name));
+    step(&world, &threads[0], COMMIT);
+    step(&world, &threads[1], "git merge --quiet uwf/one");
+    (world, threads)
+}
+
+#[test]
+fn of_two_removals_at_once_one_keeps_the_commits_that_both_branches_have() {
+    for _ in 0..8 {
+        let (world, threads) = sharing();
+        let remove = |thread: &String| world.spawn(&["thread", "rm", "--force", thread]);
+        let removals: Vec<_> = threads.iter().map(remove).collect();
+        let ends = removals
+            .into_iter()
+            .map(|one| Run::from(one.wait_with_output().unwrap()));
+        let mut codes: Vec<i32> = ends.map(|one| one.code).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, [0, 1]);
+        assert_eq!(branches(&world).len(), 2);
+    }
+}
+
+#[test]
+fn a_prune_keeps_one_of_the_threads_with_the_same_commits_and_says_so() {
+    let (world, threads) = sharing();
+    for thread in &threads {
+        world.uwf(&["thread", "kill", thread]).exits(0);
+    }
+    let pruned = world.uwf(&["thread", "prune", "--ended"]).exits(0).json();
+    assert_eq!(pruned["threads"].as_array().unwrap().len(), 1, "{pruned}");
+    let unkept = pruned["unkept"][0]["thread"].as_str().unwrap();
+    assert_eq!(world.show(unkept)["status"], "cancelled");
+    assert_eq!(branches(&world).len(), 2);
+}
+
+#[test]
+fn commits_of_repositories_inside_are_not_lost() {
+    let world = world();
+    let thread = named(&world, "outer");
+    step(
+        &world,
+        &thread,
+        "git init --quiet tool; cd tool; git config user.name T; git config user.email t@localhost; echo x > x; git add x; \
+         git commit --quiet --message=inner; cd ..; git add tool; git commit --quiet --message=outer 2> /dev/null",
+    );
+    git(&world, &["merge", "--quiet", "uwf/outer"]);
+    let refused = world.uwf(&["thread", "rm", "--force", &thread]).exits(1);
+    refused
+        .says("tool` has commits that none of its remote branches has")
+        .says("copy that folder");
+    let inside = place(&world, &thread).join("tool");
+    assert_eq!(git_at(&inside, &["log", "--format=%s"]), "inner");
+    // A submodule that has no commits of its own is none of these.
+    let elsewhere = world.dir().join("elsewhere");
+    let from = inside.to_str().unwrap();
+    git(
+        &world,
+        &["clone", "--quiet", from, elsewhere.to_str().unwrap()],
+    );
+    let clone = format!(
+        "rm -rf tool; git clone --quiet {} tool",
+        elsewhere.display()
+    );
+    step(&world, &thread, &clone);
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+}
+
+#[test]
+fn a_commit_that_is_checked_out_without_a_branch_is_kept_by_the_command_of_the_hint() {
+    let world = World::new();
+    world.put(&crate::world::AGAIN.replace('@', "workspace: worktree"));
+    repository(&world);
+    let thread = named(&world, "mine");
+    step(
+        &world,
+        &thread,
+        &format!("git checkout --quiet --detach; {COMMIT}"),
+    );
+    let remove = ["thread", "rm", "--force", &thread];
+    let refused = world.uwf(&remove).exits(1);
+    refused
+        .says("which is checked out in")
+        .follow_hint("git -C");
+    world.uwf(&remove).exits(0);
+    assert_eq!(git(&world, &["log", "-1", "--format=%s"]), "precious");
+}
