@@ -63,11 +63,14 @@ pub fn get_masked(root: &Root, key: &str) -> Result<Value, ConfigError> {
 /// [`ConfigError::Key`] for an invalid key or value, and those of [`change`].
 pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, ConfigError> {
     let setting = Change::parse(key, value)?;
-    let mut shown = Value::Object(Map::new());
+    let path = setting.path.clone();
+    // What else the file says decides what is a secret: the `secrets` of an agent name variables of its `env`.
+    let mut shown = Value::Object(parse(&read_text(root)?.unwrap_or_default(), root)?);
     setting.apply_to(&mut shown)?;
     mask(&mut shown);
     change(root, &[setting], &[])?;
-    Ok(look_up(&shown, key).cloned().unwrap_or_default())
+    let stored = path.iter().try_fold(&shown, |place, key| child(place, key));
+    Ok(stored.cloned().unwrap_or_default())
 }
 
 /// Removes the entry of a dotted key, and the mappings that become empty.

@@ -27,4 +27,5 @@ pub use file::{change, check, check_text, get_masked, list_masked, load, set, un
 pub use key::{Change, keys};
 pub use known_secrets::{secrets, secrets_in_output};
 pub use project_config::{OwnedValue, ProjectConfig, Unused, load_for, values_for};
+pub use secret::MASK;
 pub use trust::{Standing, Trust, revoke, trust};

@@ -13,9 +13,31 @@ const NAMES_ONLY: &[&str] = &["agentOverrides", "permissionOverrides", "modelOve
 
 /// Masks the secrets in a configuration that is going to be shown.
 pub fn mask(config: &mut Value) {
+    mask_environments(config, |_| false);
     for (key, value) in config.as_object_mut().into_iter().flatten() {
         if !NAMES_ONLY.contains(&key.as_str()) {
             mask_under(key, value);
+        }
+    }
+}
+
+/// Masks the secrets in the environments of agents, and nothing else: the variables that the agent's `secrets` names, and those
+/// that are called like a secret.
+pub fn mask_environments_of_agents(config: &mut Value) {
+    mask_environments(config, is_secret_name);
+}
+
+fn mask_environments(config: &mut Value, is_secret: impl Fn(&str) -> bool) {
+    let agents = config.get_mut("agents").and_then(Value::as_object_mut);
+    for agent in agents.into_iter().flat_map(|agents| agents.values_mut()) {
+        let declared = agent.get("secrets").and_then(Value::as_array).cloned();
+        let declared = declared.unwrap_or_default();
+        let variables = agent.get_mut("env").and_then(Value::as_object_mut);
+        for (name, value) in variables.into_iter().flatten() {
+            let is_declared = declared.iter().any(|one| one == name.as_str());
+            if (is_declared || is_secret(name)) && !value.is_null() {
+                *value = MASK.into();
+            }
         }
     }
 }
@@ -139,6 +161,25 @@ mod tests {
             &json!({ "agents": { "a": { "env": { "OPENAI_API_KEY": MASK, "GH_TOKEN": MASK, "maxTokens": 5 } } } }),
         );
         check(json!({ "apiKey": null }), &json!({ "apiKey": null }));
+    }
+
+    #[test]
+    fn a_variable_that_the_agent_declares_as_a_secret_is_masked_whatever_it_is_called() {
+        let agent = |x: &str, y: &str| json!({ "secrets": ["X"], "env": { "X": x, "Y": y } });
+        let config =
+            json!({ "agents": { "a": agent("one", "two"), "b": { "env": { "X": "no" } } } });
+        let shown = json!({ "agents": { "a": agent(MASK, "two"), "b": { "env": { "X": "no" } } } });
+        check(config.clone(), &shown);
+        let mut masked = config;
+        mask_environments_of_agents(&mut masked);
+        assert_eq!(masked, shown);
+        let mut called =
+            json!({ "agents": { "a": { "args": ["--token", "t"], "env": { "A_TOKEN": "t" } } } });
+        mask_environments_of_agents(&mut called);
+        assert_eq!(
+            called,
+            json!({ "agents": { "a": { "args": ["--token", "t"], "env": { "A_TOKEN": MASK } } } })
+        );
     }
 
     #[test]

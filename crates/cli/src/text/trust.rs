@@ -29,9 +29,19 @@ impl ProjectView {
             folder: recordable(&project.folder)?,
             file: recordable(&project.file)?,
             trusted,
-            config: project.data()?,
+            config: project.shown()?,
             commands: project.commands()?,
         })
+    }
+}
+
+impl ProjectView {
+    /// Tells whether the value of a variable is masked.
+    fn has_masked(&self) -> bool {
+        let agents = self.config["agents"].as_object().into_iter().flatten();
+        let mut variables =
+            agents.flat_map(|(_, agent)| agent["env"].as_object().into_iter().flatten());
+        variables.any(|(_, value)| value == uwf_config::MASK)
     }
 }
 
@@ -50,6 +60,11 @@ impl Show for ProjectView {
             let commands: Vec<String> = commands.collect();
             let commands = commands.join("\n  ");
             parts.push(format!("its agents start:\n  {commands}"));
+        }
+        if self.has_masked() {
+            parts.push(format!(
+                "secret values of variables are masked above; `{file}` has them: look at them before you trust it"
+            ));
         }
         parts.push(match self.trusted {
             true => format!("`{file}`, shown above, is trusted"),
