@@ -304,10 +304,10 @@ fn tells_the_story(night: &Night) {
         .stdout;
     for part in [
         "Three parts fail.",
-        "capitals and signs stayed as they were",
+        "every century was a leap year",
         "Merged without conflicts.",
     ] {
-        assert!(page.contains(part), "{part}: {page}");
+        assert!(page.contains(part), "{part}");
     }
 }
 
