@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::checks::{EDGE, asked, checked, output, world};
-use crate::processes::{is_running, signal};
+use crate::processes::{is_running, kill_all_of, signal};
 use crate::world::{World, wait_until};
 
 /// A check that says that it runs, and waits for the file `go`.
@@ -123,6 +123,24 @@ fn engine_and_agent_die_during_a_check_and_the_answer_is_used() {
     wait_until("the check is gone", || !is_running(&check));
     world.step(&thread).exits(0);
     assert_eq!(asked(&world).len(), 1, "the agent was asked once");
+}
+
+#[test]
+fn an_answer_whose_checks_failed_is_not_used_for_the_files_of_its_correction() {
+    let (world, thread) = world(r#"[[sh, -c, "test -e mended"]]"#, "");
+    world.write(
+        "do-1",
+        "touch mended; while [ ! -e go ]; do sleep 0.02; done",
+    );
+    let mut call = world.spawn(&["thread", "step", &thread]);
+    let mended = world.project().join("mended");
+    wait_until("the agent corrects itself", || mended.exists());
+    kill_all_of(&world);
+    call.wait().unwrap();
+    world.write("go", "");
+    world.step(&thread).exits(0);
+    assert_eq!(output(&world, &thread)["note"], json!("n2"));
+    assert_eq!(asked(&world).len(), 3);
 }
 
 #[test]

@@ -217,6 +217,10 @@ impl Conversation {
         let task = asking.task;
         let session = self.session_id.clone().unwrap_or_default();
         self.record_asking();
+        // From now on the files are those of another answer. If this attempt is killed, the next one must not use this one.
+        if let Some(scratch) = &self.scratch {
+            let _ = scratch.clear_answered();
+        }
         let reply = asking.adapter.resume(task, &session, &message);
         self.take(Some(message), reply, &task.prices)?;
         self.settle(asking.adapter, task, asking.schema, asking.read)
