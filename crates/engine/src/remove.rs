@@ -136,14 +136,14 @@ pub fn remove(
 ) -> Result<RemovedThread, EngineError> {
     let run = site.root.run(id);
     let alone = LeavingBranches::default();
-    // Of two threads with the same commits, one keeps them: both look and remove one after the other.
-    let _turn = site.root.removals_turn()?;
     match thread::find(site, id) {
         Ok(_) => {}
         // An earlier call was interrupted before it could remove the folder.
         Err(EngineError::Removed(_)) if run.exists() => {}
         Err(error) => return Err(error),
     }
+    // Of two threads with the same commits, one keeps them: both look and remove one after the other.
+    let _turn = site.root.removals_turn()?;
     let _lock = lock(&run, id)?;
     // What was known before the lock was ours may be over: another call removed the thread, or an import brought it back.
     let removed = match thread::find(site, id) {
@@ -213,10 +213,13 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         unkept: Vec::new(),
         left: Vec::new(),
     };
-    let _turn = site.root.removals_turn()?;
+    let chosen = chosen(&state, options)?;
+    // Where nothing is, nothing is made.
+    let removes = options.mode == Prune::Remove && site.root.path().is_dir();
+    let _turn = removes.then(|| site.root.removals_turn()).transpose()?;
     let mut leaving_branches = LeavingBranches::default();
     let mut places = Vec::new();
-    for record in chosen(&state, options)? {
+    for record in chosen {
         // What a child did is kept until it is part of a step of its parent.
         if children::is_needed(site, record.thread, record.head).unwrap_or(false) {
             continue;

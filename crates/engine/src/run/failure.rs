@@ -69,7 +69,10 @@ pub(crate) fn record(
     let append = || run.ledger.append_attempt(&attempt);
     let recorded = site.root.with_room(StorageError::is_of_full_disk, append);
     let error = recorded.as_ref().err();
-    let is_disk_full = error.is_some_and(StorageError::is_of_full_disk);
+    // An agent without room for a report, and for a word on stderr, says nothing at all.
+    let is_silent = is_unreported && stderr_tail.is_empty();
+    let is_disk_full =
+        error.is_some_and(StorageError::is_of_full_disk) || (is_silent && lacks_room(site));
     let number = recorded.ok();
     if number.is_none() {
         // The failure is shown nevertheless. A full disk is a likely cause.
@@ -118,6 +121,12 @@ pub(crate) fn record(
         },
         None => EngineError::Agent(Box::new(failure)),
     }
+}
+
+/// Tells whether the disk has no room to be set aside.
+fn lacks_room(site: &Site) -> bool {
+    let set_aside = site.root.set_room_aside();
+    set_aside.is_err_and(|error| error.is_of_full_disk())
 }
 
 /// Returns the attempt that follows this one by itself, if one does.
