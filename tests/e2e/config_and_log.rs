@@ -46,47 +46,6 @@ fn a_value_is_set_and_read_back() {
 }
 
 #[test]
-fn a_variable_that_an_agent_declares_as_a_secret_is_shown_nowhere() {
-    let world = World::new();
-    let value = "hunter2hunter2";
-    let key = "agents.a.env.DATABASE";
-    world.configure("agents.a.command", "uwf-mock");
-    world.configure("agents.a.secrets", r#"["DATABASE"]"#);
-    world.configure("agents.a.env.PLAIN", "seen");
-    let own = format!(
-        "agents: {{ own: {{ command: ./x, args: [--token, t], secrets: [DATABASE], env: {{ DATABASE: {value} }} }} }}\n"
-    );
-    world.write(".uwf/config.yaml", &own);
-    let shown = [
-        &["config", "set", key, value][..],
-        &["config", "get", key],
-        &["config", "get", "agents.a"],
-        &["config", "list"],
-        &["config", "list", "--format", "text"],
-        &["trust", "--show"],
-        &["trust", "--show", "--format", "text"],
-        &["trust", "--yes"],
-        &["config", "list", "--origin"],
-    ];
-    for args in shown {
-        let run = world.uwf(args).exits(0);
-        let all = format!("{}{}", run.stdout, run.stderr);
-        assert!(!all.contains(value), "{args:?}: {all}");
-        assert!(all.contains("***MASKED***"), "{args:?}: {all}");
-    }
-    assert!(world.state("config.yaml").contains(value));
-    let plain = world.uwf(&["config", "get", "agents.a.env.PLAIN"]).exits(0);
-    assert_eq!(plain.json()["value"], json!("seen"));
-    let trust = world.uwf(&["trust", "--show", "--format", "text"]).exits(0);
-    assert!(trust.stdout.contains("--token t"), "{}", trust.stdout);
-    assert!(
-        trust.stdout.contains("look at them before you trust it"),
-        "{}",
-        trust.stdout
-    );
-}
-
-#[test]
 fn keys_are_shown_nowhere() {
     let world = World::new();
     let set = config(&world, &["set", "providers.p.apiKey", SECRET]).exits(0);
