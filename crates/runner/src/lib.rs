@@ -9,6 +9,7 @@ compile_error!("`uwf` needs Linux: this crate finds the real places of open file
 
 mod archive;
 mod attempt;
+mod claims;
 mod clean;
 mod dependencies;
 mod draft;
@@ -29,13 +30,14 @@ mod workspace;
 
 pub use archive::ArchiveEnd;
 pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, RunTime, Surroundings, attempt};
+pub use claims::Claimant;
 pub use dependencies::needs;
 pub use environment::Variables;
 pub use error::{NotDone, NotWanted, RunError};
 pub use log::Log;
 pub use output_file::OutputFile;
 pub use program::Watcher;
-pub use queue::Claim;
+pub use queue::{Claim, Queue};
 pub use streams::{OutputText, Show, Stream};
 pub use wait::wait;
 pub use workspace::Workspace;

@@ -11,15 +11,29 @@ use uwf_durable::{Found, Walk};
 use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
+use crate::claims::{Claimant, Claims};
 use crate::draft::{Draft, Name};
 use crate::error::NotDone;
 use crate::workspace::{Entry, WalkError, names};
+
+/// A queue from which tasks are claimed.
+#[derive(Debug, Clone, Copy)]
+pub struct Queue<'a> {
+    /// The folder of the tasks that wait.
+    pub folder: &'a str,
+    /// How the names of tasks end.
+    pub extension: &'a str,
+    /// The folder of the tasks that are claimed.
+    pub claimed: &'a str,
+}
 
 /// What came of an attempt to claim a task.
 #[derive(Debug, Default)]
 pub struct Claim {
     /// The old and the new path of the task; `None` if there is none that can be claimed.
     pub task: Option<(String, String)>,
+    /// Whether an earlier attempt of the same step had claimed it.
+    pub is_again: bool,
     /// Why the tasks before it could not be claimed, such as one whose path is too long. They stay where they are.
     pub refused: Vec<Failure>,
 }
@@ -83,22 +97,40 @@ impl Workspace {
     }
 
     /// Moves the first task of a folder that can be moved into another one, so that nobody else gets it. A task that is there
-    /// already is not claimed again.
+    /// already is not claimed again, unless an earlier attempt of the same step has claimed it: then it comes first.
     ///
     /// # Errors
-    /// When the folder cannot be read or written, or the disk takes no more; see [`tasks`](Self::tasks).
+    /// When the folder is that of the claimed tasks itself, or cannot be read or written; when the claim cannot be put on record, or the disk takes no more.
+    /// See [`tasks`](Self::tasks).
     pub fn claim_task(
         &self,
-        folder: &str,
-        extension: &str,
-        claimed: &str,
+        queue: &Queue<'_>,
+        claimant: Option<&Claimant>,
     ) -> Result<Claim, Failure> {
-        let own = names(claimed).map_err(|error| error.failure(claimed, ErrorKind::PathError))?;
-        let own = format!("{}/", own.join("/"));
-        let tasks = self.tasks(folder, extension)?.into_iter();
+        let own = plain(queue.claimed)?;
+        if plain(queue.folder)? == own {
+            return Err(claimed_already(&own));
+        }
+        let claims = claimant.map(Claimant::claims).transpose()?;
+        if let Some(claims) = &claims
+            && let Some(task) = self.take_over(queue, claims)?
+        {
+            return Ok(Claim {
+                task: Some(task),
+                is_again: true,
+                ..Claim::default()
+            });
+        }
+        let own = format!("{own}/");
+        let tasks = self.tasks(queue.folder, queue.extension)?.into_iter();
         let mut claim = Claim::default();
         for task in tasks.filter(|task| !task.starts_with(&own)) {
-            match self.take_into(&task, claimed) {
+            if let Some(claims) = &claims
+                && let Ok(entry) = self.find(&task)
+            {
+                claims.add(&entry, &task)?;
+            }
+            match self.take_into(&task, queue.claimed) {
                 Ok(Some(path)) => {
                     claim.task = Some((task, path));
                     break;
@@ -110,6 +142,41 @@ impl Workspace {
         }
         Ok(claim)
     }
+
+    /// Claims the first task that an earlier attempt of the step has claimed and left. It stays where it is.
+    fn take_over(
+        &self,
+        queue: &Queue<'_>,
+        claims: &Claims<'_>,
+    ) -> Result<Option<(String, String)>, Failure> {
+        let folder = match plain(queue.folder)?.as_str() {
+            "" => String::new(),
+            folder => format!("{folder}/"),
+        };
+        for task in self.tasks(queue.claimed, queue.extension)? {
+            let Ok(entry) = self.find(&task) else {
+                continue;
+            };
+            if let Some(from) = claims.of_earlier_attempt(&entry)
+                && from.starts_with(&folder)
+            {
+                claims.add(&entry, from)?;
+                return Ok(Some((from.to_owned(), task)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns a path without what means nothing in it.
+fn plain(path: &str) -> Result<String, Failure> {
+    let names = names(path).map_err(|error| error.failure(path, ErrorKind::PathError))?;
+    Ok(names.join("/"))
+}
+
+fn claimed_already(folder: &str) -> Failure {
+    let message = format!("the tasks in `{folder}` are claimed by this name already");
+    Failure::new(ErrorKind::PathError, message).fact("own", folder)
 }
 
 fn taken(path: &str) -> Failure {

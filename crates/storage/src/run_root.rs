@@ -77,6 +77,12 @@ impl RunRoot {
         self.path.join("processed.zip")
     }
 
+    /// Returns the file that says which step has claimed which task.
+    #[must_use]
+    pub fn claims_file(&self) -> PathBuf {
+        self.path.join("claims")
+    }
+
     /// Returns a log of a step, by its name without a folder.
     #[must_use]
     pub fn log(&self, name: &str) -> PathBuf {

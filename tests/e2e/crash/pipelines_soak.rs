@@ -121,8 +121,7 @@ fn claiming() -> String {
       - sh
       - -c
       - |
-        task=$(ls inbox/.claimed/$ORCHESTRATE_RUN_ID/*.task 2>/dev/null | head -n 1)
-        test -n \"$task\" || task=$({uwf} orchestrate task claim) || exit 3
+        task=$({uwf} orchestrate task claim) || exit 3
         echo \"${{task##*/}}\" >> worked
         sleep 0.01
         {uwf} orchestrate task done \"$task\"

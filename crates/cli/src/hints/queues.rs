@@ -41,6 +41,13 @@ fn hint(failure: &pipeline::Failure, wanted: Wanted) -> Option<String> {
         let paths = "paths are relative to the workspace: this folder, or that of `--workspace`";
         return Some(paths.to_owned());
     }
+    if let Some(Value::String(folder)) = failure.context.get("own") {
+        let folder = shell_words::quote(folder);
+        return Some(format!(
+            "`uwf orchestrate task list {folder}` shows them; to work on them under another name: \
+             `uwf orchestrate task claim {folder} --run-id NAME`"
+        ));
+    }
     let is_taken = failure.context.get("taken") == Some(&Value::Bool(true));
     let hint = match wanted {
         Wanted::NewTask if is_taken => "choose another name",

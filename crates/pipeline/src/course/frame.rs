@@ -17,6 +17,8 @@ pub(super) struct Frame {
     pub(super) results: Results,
     /// How often each step was entered.
     entries: Vec<u64>,
+    /// The number of the visit with which the newest entry of a step began.
+    begun: u64,
     /// How many transitions were made.
     pub(super) transitions: u64,
     /// The numbers of visits.
@@ -114,6 +116,16 @@ impl Frame {
     /// Returns the number of the next visit of the step that the frame is at.
     pub(super) fn visit_number(&self) -> u64 {
         self.now.last(self.at) + 1
+    }
+
+    /// Returns the number of the visit with which the newest entry of a step began.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Notes that the next visit is a new entry, and not a repetition.
+    pub(super) fn begin(&mut self) {
+        self.begun = self.visit_number();
     }
 
     pub(super) fn count_visit(&mut self) {

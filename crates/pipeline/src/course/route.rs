@@ -44,6 +44,9 @@ pub struct Assignment {
     pub key: StepKey,
     /// The number of the visit, from 1; no earlier visit of this key has it.
     pub visit: u64,
+    /// The number of the visit with which this entry of the step began. It is an earlier one if a person has a failed step done
+    /// again.
+    pub first_visit: u64,
     /// Who does it.
     pub agent: Agent,
     /// What is done.
@@ -190,15 +193,22 @@ impl Course {
         Route::To(Box::new(Assignment {
             key: self.item_key(&stack),
             visit: 1,
+            first_visit: 1,
             agent,
             todo,
         }))
     }
 
     fn to(&self, stack: &[&Frame], agent: Agent, todo: Todo) -> Route {
+        let frame = self.innermost(stack);
+        let visit = frame.visit_number();
+        // The body of a loop that is done again is entered anew.
+        let is_redone =
+            matches!(self.state, State::AtStep(Entry::Redone)) && stack.len() == self.frames.len();
         Route::To(Box::new(Assignment {
             key: self.key_of(stack),
-            visit: self.innermost(stack).visit_number(),
+            visit,
+            first_visit: if is_redone { frame.begun() } else { visit },
             agent,
             todo,
         }))

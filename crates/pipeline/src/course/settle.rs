@@ -128,8 +128,11 @@ impl Course {
 
     fn step_settled(&mut self, visit: Visit, entry: &Entry) {
         let is_entry = visit.result.status != StepStatus::Skipped && !visit.result.is_guarded();
-        if is_entry && *entry != Entry::Redone {
-            self.frame().count_entry();
+        if *entry != Entry::Redone {
+            self.frame().begin();
+            if is_entry {
+                self.frame().count_entry();
+            }
         }
         let stop = Stop {
             key: visit.key.clone(),

@@ -53,7 +53,12 @@ impl Entry {
 
     /// Tells whether another entry is the same file.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
-        (self.stat.st_dev, self.stat.st_ino) == (other.stat.st_dev, other.stat.st_ino)
+        self.identity() == other.identity()
+    }
+
+    /// Returns the numbers of the device and of the file on it.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.stat.st_dev, self.stat.st_ino)
     }
 
     /// Returns the permissions.

@@ -6,7 +6,17 @@ use std::io::{self, Read};
 use uwf_pipeline::course::MoveTask;
 use uwf_pipeline::{ErrorKind, ItemResult, Lifecycle, Masks};
 
+use uwf_runner::Queue;
+
 use crate::world::World;
+
+fn queue<'a>(folder: &'a str, claimed: &'a str) -> Queue<'a> {
+    Queue {
+        folder,
+        extension: ".task",
+        claimed,
+    }
+}
 
 /// A content that fails after its beginning.
 struct Broken(bool);
@@ -95,7 +105,7 @@ fn a_task_is_claimed_once() {
         let folder = format!("inbox/.claimed/{run}");
         while let Some((task, path)) = world
             .workspace
-            .claim_task("inbox", ".task", &folder)
+            .claim_task(&queue("inbox", &folder), None)
             .unwrap()
             .task
         {
@@ -122,10 +132,8 @@ fn a_run_claims_no_task_that_it_has_already_but_those_of_another_run() {
     world.write("inbox/.claimed/mine/a.task", "");
     world.write("inbox/.claimed/lost/b.task", "");
     let claim = || {
-        let claimed =
-            world
-                .workspace
-                .claim_task("./inbox/.claimed", ".task", "./inbox/.claimed/mine");
+        let queue = queue("./inbox/.claimed", "./inbox/.claimed/mine");
+        let claimed = world.workspace.claim_task(&queue, None);
         claimed.unwrap().task.map(|(task, _)| task)
     };
     assert_eq!(claim().as_deref(), Some("inbox/.claimed/lost/b.task"));
@@ -143,7 +151,7 @@ fn a_task_that_cannot_be_claimed_keeps_nobody_from_the_next_one() {
     // Its name is taken there, and with a number it would be longer than the system allows.
     let folder = "inbox/.claimed/mine";
     world.write(&format!("{folder}/{long}"), "");
-    let claim = || world.workspace.claim_task("inbox", ".task", folder);
+    let claim = || world.workspace.claim_task(&queue("inbox", folder), None);
     let claimed = claim().unwrap();
     assert_eq!(claimed.task.unwrap().0, "inbox/b.task");
     assert_eq!(claimed.refused.len(), 1);

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use uwf_pipeline::{OWN_FOLDER, Queues, run_time};
+use uwf_protocol::agent::env::ATTEMPT;
 use uwf_protocol::exit::Exit;
-use uwf_runner::Workspace;
-use uwf_storage::Env;
+use uwf_runner::{Claimant, Queue, Workspace};
+use uwf_storage::{Env, RunRoot};
 use uwf_util::time::{format_compact, is_compact};
 
 use super::place::{STATE_DIR, no_workspace};
@@ -20,6 +21,10 @@ use crate::text::{MovedTask, PutTask, TaskList};
 
 /// The variable of steps that names their run.
 const RUN_ID: &str = "ORCHESTRATE_RUN_ID";
+/// The variable of steps that names what stays the same when a step is done again.
+const ENTRY: &str = "ORCHESTRATE_ENTRY";
+/// The variable of steps with the folder of their run.
+const RUN_ROOT: &str = "ORCHESTRATE_RUN_ROOT";
 
 pub(super) fn run(context: &Context, command: TaskCommand) -> Result<Exit, Failure> {
     match command {
@@ -115,10 +120,18 @@ impl<'a> Desk<'a> {
         let is_named = dir.is_some();
         let dir = dir.unwrap_or_else(|| self.queues.inbox_dir.clone());
         let claimed = self.claimed_dir(run_id)?;
+        let queue = Queue {
+            folder: &dir,
+            extension: &self.queues.task_extension,
+            claimed: &claimed,
+        };
         let claim = self
             .workspace
-            .claim_task(&dir, &self.queues.task_extension, &claimed)
+            .claim_task(&queue, self.claimant().as_ref())
             .map_err(|failure| refused(failure, Wanted::Folder))?;
+        if claim.is_again {
+            note("an earlier attempt of this step had claimed the task");
+        }
         let mut left = claim.refused.into_iter();
         let Some((from, path)) = claim.task else {
             return match left.next() {
@@ -134,6 +147,16 @@ impl<'a> Desk<'a> {
         printed.map_err(|failure| Failure {
             exit: Exit::Usage,
             ..failure
+        })
+    }
+
+    /// Returns the attempt of a step that this call is a part of. Calls of people are none.
+    fn claimant(&self) -> Option<Claimant> {
+        let root = self.env.var_os(RUN_ROOT)?;
+        Some(Claimant {
+            file: RunRoot::at(self.env.cwd().join(root)).claims_file(),
+            entry: self.env.var(ENTRY)?.to_owned(),
+            attempt: self.env.var(ATTEMPT)?.to_owned(),
         })
     }
 

@@ -48,6 +48,9 @@ impl Session<'_, '_> {
             state: self.report().state,
             ..self.step.clone()
         };
+        if let RunEnd::Completed(_) = &end {
+            self.tell_of_claimed_tasks()?;
+        }
         let worker = self.worker;
         worker.tell(&RunEvent::Ends {
             run_id: &worker.run_id,
@@ -60,6 +63,26 @@ impl Session<'_, '_> {
             end,
             (worker.began.elapsed(), step),
         ))
+    }
+
+    /// Says which tasks a completed run has claimed and not put anywhere: nobody else finds them.
+    fn tell_of_claimed_tasks(&self) -> Result<(), EngineError> {
+        let (queues, run_id) = (&self.course.pipeline().queues, &self.worker.run_id);
+        let Some(folder) = queues.claimed_dir(run_id) else {
+            return Ok(());
+        };
+        let tasks = self.around.workspace.tasks(&folder, &queues.task_extension);
+        let tasks = tasks.unwrap_or_default();
+        let Some(first) = tasks.first() else {
+            return Ok(());
+        };
+        let left = match tasks.len() {
+            1 => format!("`{first}`, which it claimed, is left"),
+            count => format!("{count} tasks that it claimed are left, such as `{first}`"),
+        };
+        self.worker.tell(&RunEvent::Warning(&format!(
+            "the run is completed, and {left}; `uwf orchestrate task list {folder}` shows what is left"
+        )))
     }
 
     /// Tells whether the thread is active, even if nothing moved its head: a person may have ended it.

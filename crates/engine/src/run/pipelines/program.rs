@@ -101,9 +101,13 @@ impl Visiting<'_, '_, '_> {
     /// Returns the variables that tell a program about its run.
     fn told(&self, record: &LeaseRecord) -> Vec<(OsString, OsString)> {
         let worker = self.worker;
+        let key = self.assignment.key.to_string();
+        // It stays the same when the step is done again after a kill or a failure.
+        let entry = log_name(&key, self.assignment.first_visit);
         [
             ("ORCHESTRATE_RUN_ID", worker.run_id.clone().into()),
-            ("ORCHESTRATE_STEP", self.assignment.key.to_string().into()),
+            ("ORCHESTRATE_STEP", key.into()),
+            ("ORCHESTRATE_ENTRY", entry.into()),
             ("ORCHESTRATE_RUN_ROOT", worker.root.path().into()),
             (ATTEMPT, record.attempt.clone().unwrap_or_default().into()),
         ]
