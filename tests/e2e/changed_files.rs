@@ -12,7 +12,7 @@ use crate::world::{AGAIN, Run, World, binary, wait_until};
 const AGENT: &str = "#!/bin/sh\n. ./do >&2 || exit 9\nprintf -- '---\\nstatus: more\\n---\\n'\n";
 
 /// A world whose project is a git repository, with a thread.
-fn world() -> (World, String) {
+pub(crate) fn world() -> (World, String) {
     let world = World::new();
     world.put(&AGAIN.replace('@', ""));
     let agent = world.script("agent.sh", AGENT);
@@ -30,7 +30,7 @@ fn world() -> (World, String) {
 
 /// Does a step whose agent does this.
 #[track_caller]
-fn step(world: &World, thread: &str, script: &str) -> Value {
+pub(crate) fn step(world: &World, thread: &str, script: &str) -> Value {
     world.write("do", script);
     world.step(thread).exits(0).json()
 }

@@ -114,6 +114,7 @@ mod registered;
 mod release_notes;
 mod removing;
 mod resolution;
+mod restored_first;
 mod resumes;
 mod retries;
 mod retries_children;

@@ -37,6 +37,14 @@ pub enum FilesError {
         /// The files.
         files: Vec<String>,
     },
+    /// The step was done in the worktree of another thread, whose files stay as they are.
+    #[error("step `{step}` was done in the worktree `{}` of another thread", place.display())]
+    OfWorktree {
+        /// The step whose files were to be put back.
+        step: CasRef,
+        /// The folder of the worktree.
+        place: PathBuf,
+    },
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),

@@ -28,10 +28,13 @@ impl StepFiles {
     }
 }
 
+/// The folder of the git references that keep the snapshots of threads.
+pub const REFERENCES: &str = "refs/uwf/threads/";
+
 /// Returns the git reference that keeps the snapshots of a thread.
 #[must_use]
 pub fn reference_of(thread: ThreadId) -> String {
-    format!("refs/uwf/threads/{thread}")
+    format!("{REFERENCES}{thread}")
 }
 
 #[cfg(test)]

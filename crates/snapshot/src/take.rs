@@ -79,6 +79,16 @@ impl Repository {
         self.found(&format!("{commit}^{{tree}}"))
     }
 
+    /// Tells whether a commit has exactly these files: that of the user's branch, or one that a reference in this folder names.
+    ///
+    /// # Errors
+    /// When `git` refuses.
+    pub fn is_kept(&self, tree: &str, references: &str) -> Result<bool, SnapshotError> {
+        let args = ["for-each-ref", "--format=%(tree)", references];
+        let is_kept = self.git().line(&args)?.lines().any(|kept| kept == tree);
+        Ok(is_kept || self.tree_of("HEAD").as_deref() == Some(tree))
+    }
+
     pub(crate) fn found(&self, name: &str) -> Option<String> {
         self.git()
             .line(&["rev-parse", "--quiet", "--verify", name])

@@ -25,6 +25,9 @@ pub(crate) struct ForkArgs {
     /// With --from-role: its last step
     #[arg(long, requires = "from_role", conflicts_with = "nth")]
     pub(crate) last: bool,
+    /// Put back the files that the step left in its git repository
+    #[arg(long)]
+    pub(crate) restore: bool,
     #[command(flatten)]
     pub(crate) naming: NameArgs,
 }

@@ -176,6 +176,9 @@ pub(crate) struct PokeArgs {
     /// What is wrong with the answer or wanted instead, @FILE for the text of a file, or - for standard input
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
+    /// First put back the files that the step found in its git repository
+    #[arg(long)]
+    pub(crate) restore: bool,
     #[command(flatten)]
     pub(crate) how: HowArgs,
 }

@@ -2,12 +2,13 @@
 
 use uwf_engine::{EngineError, ForkPoint, MovedOn, Visit};
 use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_util::shell_words;
 
 use crate::args::{ForkArgs, MigrateArgs};
 use crate::commands::Context;
 use crate::commands::workflow::{note_hidden, warn_all};
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::output::print;
 use crate::text::ForkedView;
 
@@ -18,8 +19,32 @@ pub(crate) fn fork(context: &Context, args: ForkArgs) -> Result<Exit, Failure> {
     if let Some(moved) = &forked.moved {
         tell(moved);
     }
+    let (thread, step) = (forked.thread, point.step);
     print(&ForkedView::from(forked), context.format)?;
+    if args.restore {
+        restore(context, thread, step)?;
+    }
     Ok(Exit::Done)
+}
+
+/// Puts the files back with which a fork begins.
+fn restore(context: &Context, fork: ThreadId, step: CasRef) -> Result<(), Failure> {
+    let restored = uwf_engine::restore_for_fork(&context.runner, fork, step);
+    let restored = restored.map_err(|error| {
+        note(&format!(
+            "thread {fork} was made, and the files are as they were"
+        ));
+        Failure::from(error)
+    })?;
+    note(&match restored {
+        None => "the worktree of the fork begins with the files of the step".to_owned(),
+        Some(restored) => format!(
+            "`{}` has the files of the step; commit {} has them as they were before",
+            restored.repository.display(),
+            restored.replaced
+        ),
+    });
+    Ok(())
 }
 
 /// Returns where the fork begins.

@@ -36,7 +36,7 @@ use crate::text::{ShownView, StartedView, SummarizedView};
 pub(crate) use listing::costly;
 pub(crate) use running::run_new;
 use step_command::run_steps;
-use stepping::intervene;
+use stepping::{Said, intervene};
 pub(crate) use travel::open as open_bundle;
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
@@ -73,15 +73,21 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
             context,
             uwf_engine::resume,
             &args.thread,
-            args.prompt,
-            args.how,
+            Said {
+                prompt: args.prompt,
+                restore: false,
+                how: args.how,
+            },
         ),
         ThreadCommand::Poke(args) => intervene(
             context,
             uwf_engine::poke,
             &args.thread,
-            args.prompt,
-            args.how,
+            Said {
+                prompt: args.prompt,
+                restore: args.restore,
+                how: args.how,
+            },
         ),
     }
 }

@@ -238,6 +238,9 @@ fn of_files(error: &FilesError) -> Option<String> {
                 "commit them, or `uwf thread restore --force{before} {step}` replaces them; they stay as a snapshot of the thread"
             )
         }
+        FilesError::OfWorktree { step, .. } => format!(
+            "with `workspace: worktree` in the workflow or the config, a fork begins with these files; `uwf thread diff {step}` shows them"
+        ),
         FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
         FilesError::Artifact(error) => return of_artifact(error),
         FilesError::NotCompared(source)

@@ -110,6 +110,8 @@ pub struct Intervention {
     pub raises: Vec<Setting>,
     /// The numbers of failed attempts whose unknown usage a person accepts.
     pub accepts: Vec<u64>,
+    /// For a step that is done again: whether the files that it found are put back first.
+    pub restore: bool,
     /// How the step is done.
     pub step: StepOptions,
 }

@@ -18,6 +18,7 @@ use crate::run::children::poke_children;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
+use crate::run::restore::{Files, RestoreOptions, restore_owned};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 
@@ -58,6 +59,7 @@ pub(crate) fn poke_untold(
         if Performer::of_role(&before.program, &last.node.role) == Performer::Children {
             return poke_children(runner, run, before, &last, options);
         }
+        let replaced = last.hash;
         let assignment = again(runner, &before, last, options.prompt.as_deref())?;
         let verb = Verb::Poke(options.prompt.clone());
         let admitted = admission::admit(
@@ -67,6 +69,13 @@ pub(crate) fn poke_untold(
             &assignment,
             (&verb, &options.step),
         )?;
+        if options.restore {
+            let before = RestoreOptions {
+                files: Files::Before,
+                force: false,
+            };
+            restore_owned(&runner.site, run, (id, replaced), before)?;
+        }
         let message = format!("role={} replaces={head}", assignment.role);
         runner.site.log(&before, tags::POKED, &message);
         let job = Job {

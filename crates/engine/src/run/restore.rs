@@ -1,17 +1,20 @@
 //! Restoring files: what a step left in a repository, or found there, is put back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::step_files::reference_of;
+use uwf_protocol::step_files::{REFERENCES, reference_of};
+use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Repository};
-use uwf_storage::RunDir;
+use uwf_storage::{RunDir, WorktreeRecord};
 use uwf_thread::read_step;
 
 use crate::files_error::FilesError;
 use crate::read::changed_files::{ChangedFile, recorded};
 use crate::run::owned::with_thread;
+use crate::thread::Thread;
+use crate::workspace::mode_of;
 use crate::{EngineError, Runner, Site, tags};
 
 /// Which files of a step are put back.
@@ -58,20 +61,78 @@ pub fn restore(
     step: CasRef,
     options: RestoreOptions,
 ) -> Result<Restored, EngineError> {
-    let site = &runner.site;
     with_thread(runner, id, |run| {
-        let node = read_step(&site.store, step)?.node;
-        let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
-        let commit = match options.files {
-            Files::Before => files.before,
-            Files::After => files.after,
-        };
-        let root = PathBuf::from(files.repository);
-        let restored = put_back(site, run, (id, step), (root, commit), options)?;
-        let message = format!("step={step} replaced={}", restored.replaced);
-        site.log_line(tags::RESTORED, &message, Some(id), None);
-        Ok(restored)
+        restore_owned(&runner.site, run, (id, step), options)
     })
+}
+
+/// Puts the files of the step at which a fork began back into the repository, for the fork. `None` if the fork has a worktree of its
+/// own: that begins with these files.
+///
+/// # Errors
+/// See [`restore`], and when the files are those of the worktree of another thread.
+pub fn restore_for_fork(
+    runner: &Runner,
+    fork: ThreadId,
+    step: CasRef,
+) -> Result<Option<Restored>, EngineError> {
+    let site = &runner.site;
+    let thread = Thread::load(&site.store, fork, step)?;
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    if mode_of(site, &thread, &config)? == Some(WorkspaceMode::Worktree) {
+        return Ok(None);
+    }
+    let node = read_step(&site.store, step)?.node;
+    let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
+    if let Some(record) = worktree_above(site, fork, Path::new(&files.repository))? {
+        return Err(FilesError::OfWorktree {
+            step,
+            place: record.place,
+        }
+        .into());
+    }
+    let options = RestoreOptions {
+        files: Files::After,
+        force: false,
+    };
+    restore(runner, fork, step, options).map(Some)
+}
+
+/// Returns the worktree of a thread above a fork, if it is this one.
+fn worktree_above(
+    site: &Site,
+    fork: ThreadId,
+    repository: &Path,
+) -> Result<Option<WorktreeRecord>, EngineError> {
+    let mut below = fork;
+    while let Some(above) = site.root.run(below).origin.read().and_then(|it| it.thread) {
+        let record = site.root.worktree(above).read()?;
+        if let Some(record) = record.filter(|record| record.place == repository) {
+            return Ok(Some(record));
+        }
+        below = above;
+    }
+    Ok(None)
+}
+
+/// Puts the files of a step back, for a caller that owns the thread.
+pub(crate) fn restore_owned(
+    site: &Site,
+    run: &RunDir,
+    (id, step): (ThreadId, CasRef),
+    options: RestoreOptions,
+) -> Result<Restored, EngineError> {
+    let node = read_step(&site.store, step)?.node;
+    let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
+    let commit = match options.files {
+        Files::Before => files.before,
+        Files::After => files.after,
+    };
+    let root = PathBuf::from(files.repository);
+    let restored = put_back(site, run, (id, step), (root, commit), options)?;
+    let message = format!("step={step} replaced={}", restored.replaced);
+    site.log_line(tags::RESTORED, &message, Some(id), None);
+    Ok(restored)
 }
 
 fn put_back(
@@ -92,10 +153,9 @@ fn put_back(
     let not_restored = FilesError::NotRestored;
     let repository = Repository::open(&root).map_err(not_restored)?;
     let (tree, _) = repository.tree(place).map_err(not_restored)?;
-    let newest = repository.tree_of(place.reference);
-    let is_known =
-        newest.as_ref() == Some(&tree) || repository.tree_of("HEAD") == Some(tree.clone());
-    if !options.force && !is_known {
+    let is_kept = repository.is_kept(&tree, REFERENCES);
+    if !options.force && !is_kept.map_err(not_restored)? {
+        let newest = repository.tree_of(place.reference);
         let since = newest.as_ref().unwrap_or(&commit);
         let changed = repository.changed(since, &tree).map_err(not_restored)?;
         let files = changed.into_iter().map(ChangedFile::from);

@@ -163,13 +163,24 @@ pub(super) fn warn_blocked(report: &StepReport) {
     }
 }
 
+/// What a person says to a thread.
+pub(super) struct Said {
+    pub(super) prompt: Option<String>,
+    /// Whether the files that a step found are put back before it is done again.
+    pub(super) restore: bool,
+    pub(super) how: HowArgs,
+}
+
 /// Runs `resume` or `poke`.
 pub(super) fn intervene(
     context: &Context,
     operation: fn(&Runner, ThreadId, &Intervention) -> Result<StepReport, EngineError>,
     thread: &str,
-    prompt: Option<String>,
-    how: HowArgs,
+    Said {
+        prompt,
+        restore,
+        how,
+    }: Said,
 ) -> Result<Exit, Failure> {
     let prompt = prompt.map(prompt_text).transpose()?;
     if prompt.as_ref().is_some_and(|text| text.trim().is_empty()) {
@@ -184,6 +195,7 @@ pub(super) fn intervene(
         prompt,
         raises: how.raises,
         accepts: how.accept_unknown,
+        restore,
         step: step_options(&how.agent, how.new_session),
     };
     let report = operation(&context.runner, context.thread(thread)?, &intervention);

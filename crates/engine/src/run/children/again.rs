@@ -98,6 +98,7 @@ fn play_again(
 ) -> Result<(), EngineError> {
     let said = Intervention {
         prompt: options.prompt.clone(),
+        restore: options.restore,
         step: options.step.clone(),
         ..Intervention::default()
     };

@@ -1,0 +1,115 @@
+//! `--restore` of `thread poke` and `thread fork`: the files are put back with which a step begins.
+
+use std::fs;
+
+use crate::changed_files::{step, world};
+use crate::worktrees::place;
+use crate::world::World;
+
+fn read(world: &World, file: &str) -> String {
+    fs::read_to_string(world.project().join(file)).unwrap_or_default()
+}
+
+#[test]
+fn a_step_that_is_done_again_begins_with_the_files_that_it_found() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo first > work");
+    step(&world, &thread, "echo second >> work");
+    world.uwf(&["thread", "poke", &thread]).exits(0);
+    assert_eq!(read(&world, "work"), "first\nsecond\nsecond\n");
+    // The step that is replaced now had found what the one before it had left.
+    world
+        .uwf(&["thread", "poke", &thread, "--restore"])
+        .exits(0);
+    assert_eq!(read(&world, "work"), "first\nsecond\nsecond\n");
+    world.write("do", "echo third >> work");
+    world
+        .uwf(&["thread", "poke", &thread, "--restore"])
+        .exits(0);
+    assert_eq!(read(&world, "work"), "first\nsecond\nthird\n");
+}
+
+#[test]
+fn files_of_a_person_are_kept_and_nothing_is_done_again() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo first > work");
+    world.write("mine", "unsaved");
+    let steps = || world.uwf(&["thread", "steps", &thread]).exits(0).stdout;
+    let before = steps();
+    let refused = world
+        .uwf(&["thread", "poke", &thread, "--restore"])
+        .exits(1);
+    assert!(refused.stderr.contains("`mine`"), "{}", refused.stderr);
+    assert_eq!(steps(), before);
+    assert_eq!(read(&world, "work"), "first\n");
+    // What the hint says works.
+    let command = refused
+        .stderr
+        .split('`')
+        .find(|it| it.contains("restore --force"));
+    let words: Vec<&str> = command.unwrap().split(' ').skip(1).collect();
+    world.uwf(&words).exits(0);
+    world
+        .uwf(&["thread", "poke", &thread, "--restore"])
+        .exits(0);
+    assert_eq!(read(&world, "work"), "first\n");
+}
+
+#[test]
+fn a_fork_begins_with_the_files_of_its_step() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo first > work");
+    step(&world, &thread, "echo second > work");
+    let forked = world
+        .uwf(&["thread", "fork", &format!("{thread}@1"), "--restore"])
+        .exits(0);
+    let fork = forked.json()["thread"].as_str().unwrap().to_owned();
+    assert_eq!(read(&world, "work"), "first\n");
+    step(&world, &fork, "echo forked >> work");
+    assert_eq!(read(&world, "work"), "first\nforked\n");
+    // The thread is as it was, and its files can be had back.
+    world.uwf(&["thread", "restore", &thread]).exits(0);
+    assert_eq!(read(&world, "work"), "second\n");
+}
+
+#[test]
+fn a_fork_whose_files_cannot_be_put_back_is_made_and_says_so() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo first > work");
+    world.write("mine", "unsaved");
+    let forked = world
+        .uwf(&["thread", "fork", &thread, "--restore"])
+        .exits(1);
+    let fork = forked.json()["thread"].as_str().unwrap().to_owned();
+    for told in [&fork, "was made", "`mine`"] {
+        assert!(forked.stderr.contains(told), "{told}: {}", forked.stderr);
+    }
+    world.uwf(&["thread", "show", &fork]).exits(0);
+    assert_eq!(read(&world, "mine"), "unsaved");
+}
+
+#[test]
+fn a_fork_of_a_thread_with_a_worktree_leaves_that_worktree_alone() {
+    let (world, thread) = world();
+    world.configure("workspace.mode", "worktree");
+    // The worktree has the committed files only.
+    let agent = "#!/bin/sh\necho x >> work\nprintf -- '---\\nstatus: more\\n---\\n'\n";
+    let agent = world.script("worker.sh", agent);
+    world.agent("uwf-command", &["--", agent.to_str().unwrap()]);
+    world.step(&thread).exits(0);
+    world.step(&thread).exits(0);
+    let place = place(&world, &thread);
+    let work = || fs::read_to_string(place.join("work")).unwrap();
+    assert_eq!(work(), "x\nx\n");
+    let first = format!("{thread}@1");
+    let forked = world.uwf(&["thread", "fork", &first, "--restore"]).exits(0);
+    assert!(forked.stderr.contains("begins with"), "{}", forked.stderr);
+    world.configure("workspace.mode", "shared");
+    let forked = world.uwf(&["thread", "fork", &first, "--restore"]).exits(1);
+    assert!(
+        forked.stderr.contains("another thread"),
+        "{}",
+        forked.stderr
+    );
+    assert_eq!(work(), "x\nx\n");
+}
