@@ -18,6 +18,7 @@ mod bad_input;
 mod bad_workflow;
 mod branch_runs;
 mod branches;
+mod branches_answered;
 mod builtin;
 mod builtin_tools;
 mod cas;

@@ -7,6 +7,7 @@ pub(crate) mod answer;
 pub(crate) mod moved;
 pub(crate) mod of_step;
 pub(crate) mod redone;
+pub(crate) mod taken_up;
 pub(crate) mod used;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -44,6 +45,8 @@ pub(crate) struct Child {
     pub(crate) thread: ThreadId,
     /// Where it is; `None` if it was not made yet.
     pub(crate) place: Option<Located>,
+    /// How many steps it did, if an earlier step of the role has counted them: the role is done again, and this branch is not.
+    pub(crate) kept: Option<u64>,
     /// The earlier children of the same key. A person killed them.
     pub(crate) killed: Vec<HistoryRecord>,
 }
@@ -85,7 +88,9 @@ pub(crate) fn locate(
     let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
     let known = Known::of(&state, planned.len())?;
+    let mut kept = taken_up::kept(site, thread, assignment)?;
     let child = |planned: PlannedChild| {
+        let kept = kept.remove(&planned.key);
         let parent = Parent {
             thread: thread.id,
             head: thread.head,
@@ -94,6 +99,16 @@ pub(crate) fn locate(
             depth,
             attempt: 0,
         };
+        if let Some((record, steps)) = kept {
+            return Ok(Child {
+                planned,
+                parent,
+                thread: record.thread,
+                place: Some(Located::Archived(record)),
+                kept: Some(steps),
+                killed: Vec::new(),
+            });
+        }
         let mut found = newest_of(&known, planned, parent)?;
         for head in heads_before.iter().rev() {
             let parent = Parent {
@@ -134,6 +149,7 @@ fn newest_of(
                     parent,
                     thread: id,
                     place,
+                    kept: None,
                     killed,
                 });
             }
@@ -190,17 +206,23 @@ pub(crate) fn planned(
     let Some(role) = thread.program.task(&assignment.role) else {
         return Err(blocked("the workflow has no such role".to_owned()));
     };
-    let items = match list_of(&role.work) {
-        None => serde_json::Value::Null,
-        Some(List::Items(items)) => items.clone().into(),
-        Some(List::Expression(expression)) => {
+    let again = taken_up::again(site, thread, assignment)?;
+    let items_again = again.as_ref().and_then(|again| again.items.clone());
+    let items = match (list_of(&role.work), items_again) {
+        (None, _) => serde_json::Value::Null,
+        (Some(_), Some(items)) => items,
+        (Some(List::Items(items)), None) => items.clone().into(),
+        (Some(List::Expression(expression)), None) => {
             let steps = steps_with_outputs(&site.store, thread.head)?;
             let question = ValueQuestion::new(expression, &thread.start, &steps);
             let value = Conditions::of_one_thread(signals).value(question)?;
             value.map_err(|problem| blocked(format!("`each`: {problem}")))?
         }
     };
-    let answer = thread.last().map(|step| &step.output);
+    let answer = match &again {
+        Some(again) => again.answer.as_ref(),
+        None => thread.last().map(|step| &step.output),
+    };
     plan(&role.work, assignment, answer, items, &thread.start.prompt)
         .map_err(|problem| blocked(problem.to_string()))
 }
@@ -386,7 +408,7 @@ fn failures_below(site: &Site, id: ThreadId, head: CasRef) -> Option<usize> {
     if !has_children(&thread.program) {
         return None;
     }
-    let Ok(Route::To(assignment)) = thread.route(None).ok()? else {
+    let Ok(Route::To(assignment)) = taken_up::route(site, &thread, None).ok()? else {
         return None;
     };
     // A role with branches counts the failures of its branches itself.

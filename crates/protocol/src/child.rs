@@ -87,3 +87,18 @@ pub struct Misfit {
     /// What does not fit, for people.
     pub problem: String,
 }
+
+/// The answer of a person to a role that children do: they do it again. It holds as long as the thread has this head.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenUp {
+    /// The step that asked: the head of the thread.
+    pub head: CasRef,
+    /// The head that the thread had when the role began, before it asked for the first time.
+    pub base: CasRef,
+    /// The role.
+    pub role: RoleName,
+    /// What it asked.
+    pub question: String,
+    /// The answer; `None` means "go on".
+    pub answer: Option<String>,
+}

@@ -12,7 +12,7 @@ use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_start};
 
-use super::{Child, children_of, has_children, planned};
+use super::{Child, children_of, has_children, planned, taken_up};
 use crate::child_error::failed;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
@@ -107,7 +107,7 @@ pub(crate) fn at_work(
     if !has_children(&thread.program) {
         return Ok(None);
     }
-    let Ok(Route::To(assignment)) = thread.route(None)? else {
+    let Ok(Route::To(assignment)) = taken_up::route(site, thread, None)? else {
         return Ok(None);
     };
     if assignment.performer != Performer::Children {
@@ -119,6 +119,6 @@ pub(crate) fn at_work(
         Err(EngineError::Child(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    children.retain(|child| child.place.is_some());
+    children.retain(|child| child.place.is_some() && child.kept.is_none());
     Ok((!children.is_empty()).then_some((assignment, children)))
 }

@@ -10,7 +10,7 @@ use uwf_protocol::limits::Used;
 use uwf_storage::{Ledger, Located};
 use uwf_thread::{summarize, used_up_to};
 
-use super::{Child, children_of, has_children};
+use super::{Child, children_of, has_children, taken_up};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -37,6 +37,9 @@ impl<'a> Sums<'a> {
         let mut all = Used::default();
         for child in children {
             let head = child.place.as_ref().map(Located::head);
+            if child.kept.is_some() {
+                continue;
+            }
             let known = self.ended.get(&child.thread);
             if let Some(known) = known.filter(|known| child.is_ended() && Some(known.head) == head)
             {
@@ -84,8 +87,11 @@ pub(crate) fn used_in_progress(
     }
 }
 
-/// Returns what a child used up, and the killed children before it.
+/// Returns what a child used up, and the killed children before it; nothing if an earlier step has counted it.
 pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineError> {
+    if child.kept.is_some() {
+        return Ok(Used::default());
+    }
     let place = child.place.as_ref();
     let current = place.map(|place| (child.thread, place.head(), place.end().is_none()));
     let killed = child.killed.iter().map(|one| (one.thread, one.head, true));
@@ -111,7 +117,7 @@ pub(crate) fn used_by_thread(
     if has_more {
         let thread = Thread::load(&site.store, id, head)?;
         if has_children(&thread.program)
-            && let Ok(Route::To(assignment)) = thread.route(None)?
+            && let Ok(Route::To(assignment)) = taken_up::route(site, &thread, None)?
         {
             let mut sums = Sums::read(&ledger);
             used.add_all(&used_in_progress(site, &thread, &assignment, &mut sums)?);

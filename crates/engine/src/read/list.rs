@@ -14,7 +14,7 @@ use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
-use crate::children::{children_by_parent, has_children, parent_of};
+use crate::children::{children_by_parent, has_children, parent_of, taken_up};
 use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
 use crate::pipelines::route::recorded_route_of;
@@ -342,7 +342,10 @@ impl<'a> Reader<'a> {
         };
         let run = self.site.root.run(id);
         let route = match &*program {
-            Program::Graph(workflow) => self.conditions.route(workflow, &start, &steps)?,
+            Program::Graph(workflow) => {
+                let route = self.conditions.route(workflow, &start, &steps)?;
+                taken_up::answered(self.site, (id, head), &program, route)
+            }
             Program::Pipeline(_) => recorded_route_of(self.site, id, head)?,
         };
         let Standing {

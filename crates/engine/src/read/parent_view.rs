@@ -9,7 +9,7 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::work::{Branches, BranchesOf, Work};
 
 use crate::Site;
-use crate::children::{parent_of, planned};
+use crate::children::{parent_of, planned, taken_up};
 use crate::read::branch::Branch;
 use crate::thread::Thread;
 
@@ -54,7 +54,7 @@ fn item_of(site: &Site, parent: &Parent) -> Option<Value> {
     else {
         return None;
     };
-    let Ok(Route::To(assignment)) = above.route(None).ok()? else {
+    let Ok(Route::To(assignment)) = taken_up::route(site, &above, None).ok()? else {
         return None;
     };
     let planned = planned(site, &above, &assignment, None).ok()?;

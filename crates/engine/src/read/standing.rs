@@ -10,7 +10,7 @@ use uwf_protocol::program::Program;
 use uwf_storage::{Located, RunDir};
 
 use crate::children::used::{Sums, used_in_progress};
-use crate::children::{Child, children_of, has_failed};
+use crate::children::{Child, children_of, has_failed, taken_up};
 use crate::limits::{self, LimitedThread};
 use crate::pipelines::route::recorded_route_of;
 use crate::read::activity::Activity;
@@ -32,7 +32,7 @@ impl Standing {
     /// Finds out where a thread stands.
     pub(crate) fn of(site: &Site, thread: &Thread, config: &Config) -> Result<Self, EngineError> {
         let route = match thread.program {
-            Program::Graph(_) => thread.route(None)?,
+            Program::Graph(_) => taken_up::route(site, thread, None)?,
             Program::Pipeline(_) => recorded_route_of(site, thread.id, thread.head)?,
         };
         Self::on_route(site, thread, route, config)

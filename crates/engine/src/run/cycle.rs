@@ -16,6 +16,7 @@ use uwf_util::shell_words;
 
 use crate::agent_choice::AgentChoice;
 use crate::children::redone::{Redone, done_again, redone};
+use crate::children::taken_up;
 use crate::pipelines::chain::is_run;
 use crate::pipelines::error::PipelineError;
 use crate::read::report::{StepOrigin, StepReport};
@@ -154,7 +155,7 @@ pub(crate) fn step_untold(
             Redone::AtWork(child) => return Err(done_again(&thread, child)),
             Redone::Done => return take_redone(runner, run, thread, options),
         }
-        match thread.route(Some(&runner.signals))? {
+        match taken_up::route(&runner.site, &thread, Some(&runner.signals))? {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),
             Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
                 thread: id,

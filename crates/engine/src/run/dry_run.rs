@@ -7,6 +7,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::permissions::Permissions;
 use uwf_thread::summarize;
 
+use crate::children::taken_up;
 use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
 use crate::pipelines::error::PipelineError;
@@ -78,7 +79,7 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Step
     }
     refuse_if_paused(site, &run, id)?;
     let thread = Thread::load(&site.store, id, head)?;
-    match thread.route(Some(&runner.signals))? {
+    match taken_up::route(site, &thread, Some(&runner.signals))? {
         Err(source) => Err(EngineError::Blocked { thread: id, source }),
         Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
             thread: id,

@@ -4,7 +4,7 @@ use uwf_moderator::{Assignment, Performer, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{HistoryRecord, Located, Reactivated, Reason, State, StorageError};
 
-use crate::children::{has_children, parent_of};
+use crate::children::{has_children, parent_of, taken_up};
 use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::pipelines::chain::is_run;
@@ -61,7 +61,8 @@ fn resume_active(
     let is_held = supervisor::holds(&runner.site, run, &thread);
     if !is_held
         && has_children(&thread.program)
-        && let Ok(Route::To(assignment)) = thread.route(Some(&runner.signals))?
+        && let Ok(Route::To(assignment)) =
+            taken_up::route(&runner.site, &thread, Some(&runner.signals))?
         && assignment.performer == Performer::Children
     {
         return resume_children(runner, run, thread, &assignment, options);
@@ -76,6 +77,7 @@ fn resume_active(
         assignment,
         verb,
         is_awaited,
+        question,
     } = call(runner, &thread, options)?;
     let admitted = admission::admit(
         &runner.site,
@@ -97,6 +99,10 @@ fn resume_active(
         let message = format!("role={}", assignment.role);
         runner.site.log(&thread, tags::RESUMED, &message);
     }
+    if let Some(question) = question.filter(|_| assignment.performer == Performer::Children) {
+        let answer = (question, options.prompt.as_deref());
+        taken_up::write(&runner.site, &thread, &assignment, answer)?;
+    }
     let job = Job {
         assignment: &assignment,
         admitted,
@@ -112,6 +118,8 @@ struct Call {
     verb: Verb,
     /// Whether the thread waits for a person, or for the step with which it was taken up again.
     is_awaited: bool,
+    /// What the role asks, if it does.
+    question: Option<String>,
 }
 
 /// Returns what the call is to do. What a person says is a part of the instruction, also where no role asked: so the
@@ -119,6 +127,7 @@ struct Call {
 fn call(runner: &Runner, thread: &Thread, options: &Intervention) -> Result<Call, EngineError> {
     let prompt = options.prompt.as_deref();
     let resume = || Verb::Resume(options.prompt.clone());
+    let mut question = None;
     let (assignment, verb, is_awaited) = match thread.route(Some(&runner.signals))? {
         // An earlier call reactivated the ended thread and was ended before its step was.
         Ok(Route::End { .. }) => {
@@ -130,12 +139,18 @@ fn call(runner: &Runner, thread: &Thread, options: &Intervention) -> Result<Call
             let verb = prompt.map_or(Verb::Step, |_| resume());
             (with_message(assignment, prompt), verb, false)
         }
-        route => (answer(runner, thread, route, prompt)?, resume(), true),
+        route => {
+            if let Ok(Route::Suspend { message, .. }) = &route {
+                question = Some(message.clone());
+            }
+            (answer(runner, thread, route, prompt)?, resume(), true)
+        }
     };
     Ok(Call {
         assignment,
         verb,
         is_awaited,
+        question,
     })
 }
 
@@ -173,11 +188,15 @@ fn answer(
     let location = last
         .and_then(|step| step.cwd.clone())
         .filter(|cwd| !cwd.is_empty());
-    let question = MessageContext::Question {
-        instruction,
-        question: message,
+    let prompt = match Performer::of_role(&thread.program, &role) {
+        // Children get the answer with their tasks. Their instruction may be a template, which the words of a person are not.
+        Performer::Children => instruction,
+        Performer::Agent | Performer::Engine => MessageContext::Question {
+            instruction,
+            question: message,
+        }
+        .compose(prompt),
     };
-    let prompt = question.compose(prompt);
     Ok(assign(&thread.program, role, prompt, location))
 }
 

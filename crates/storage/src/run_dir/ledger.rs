@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
-use uwf_protocol::child::{Misfit, UsedByEnded};
+use uwf_protocol::child::{Misfit, TakenUp, UsedByEnded};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::nodes::Usage;
@@ -28,6 +28,7 @@ const CHILDREN: &str = "children.json";
 const MISFIT: &str = "misfit.json";
 const RAISES: &str = "raises.json";
 const REVIEWS: &str = "reviews.json";
+const TAKEN_UP: &str = "taken-up.json";
 const SUMMARY: &str = "summary.json";
 
 /// The usage of a thread, and its raised limits.
@@ -322,6 +323,20 @@ impl Ledger {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_misfit(&self, misfit: &Misfit) -> Result<(), StorageError> {
         self.records.overwrite(MISFIT, misfit)
+    }
+
+    /// Returns the last answer of a person to a role that children do. The caller must compare the head.
+    #[must_use]
+    pub fn taken_up(&self) -> Option<TakenUp> {
+        self.records.read(TAKEN_UP)
+    }
+
+    /// Writes the answer of a person to a role that children do, durably.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_taken_up(&self, answer: &TakenUp) -> Result<(), StorageError> {
+        self.records.replace(TAKEN_UP, answer, Durability::Durable)
     }
 
     /// Returns what a person allowed beyond the limits. A record that cannot be read allows nothing.

@@ -8,8 +8,8 @@ use uwf_protocol::work::{Player, alone};
 use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
 
+use super::round::Said;
 use crate::children::Child;
-use crate::person_message::MessageContext;
 use crate::project::config_for;
 use crate::run::contract;
 use crate::run::pipelines::put_start;
@@ -21,7 +21,7 @@ use crate::{EngineError, Runner, check_files, tags};
 pub(super) fn make(
     runner: &Runner,
     thread: &Thread,
-    (assignment, words): (&Assignment, Option<&str>),
+    (assignment, said): (&Assignment, Option<&Said>),
     children: &mut [&mut Child],
 ) -> Result<(), EngineError> {
     let site = &runner.site;
@@ -38,9 +38,7 @@ pub(super) fn make(
     let mut batch = site.store.batch();
     let mut made = Vec::new();
     for child in children.iter_mut() {
-        let task = MessageContext::Addition {
-            instruction: child.planned.prompt.clone(),
-        };
+        let task = child.planned.prompt.clone();
         let program = match child.planned.player {
             Player::Workflow(workflow) => Some(workflow),
             Player::Role(_) => None,
@@ -55,7 +53,10 @@ pub(super) fn make(
                 known,
             )?,
             workflow: workflow_of(&mut batch, thread, child, now_ms)?,
-            prompt: task.compose(words),
+            prompt: match said {
+                Some(said) => said.with_task(task),
+                None => task,
+            },
             cwd: Some(cwd),
             parent: Some(child.parent.clone()),
             run: None,

@@ -9,11 +9,33 @@ use uwf_storage::Located;
 
 use super::make;
 use crate::children::moved::heads_before;
-use crate::children::{Child, children_of, has_failed, locate};
+use crate::children::{Child, children_of, has_failed, locate, taken_up};
+use crate::person_message::MessageContext;
 use crate::run::admission::Admitted;
 use crate::run::kill::kill;
 use crate::thread::Thread;
 use crate::{EngineError, Runner};
+
+/// What a person said to a thread whose children begin.
+pub(super) struct Said {
+    /// What the role had asked, if it had.
+    question: Option<String>,
+    words: Option<String>,
+}
+
+impl Said {
+    /// Returns the task of a child, with what was said.
+    pub(super) fn with_task(&self, instruction: String) -> String {
+        let context = match &self.question {
+            Some(question) => MessageContext::Question {
+                instruction,
+                question: question.clone(),
+            },
+            None => MessageContext::Addition { instruction },
+        };
+        context.compose(self.words.as_deref())
+    }
+}
 
 /// The children of a step.
 pub(super) struct Round<'a> {
@@ -24,8 +46,8 @@ pub(super) struct Round<'a> {
     pub(super) children: Vec<Child>,
     /// The heads that the thread had before its head by migrations.
     heads_before: Vec<CasRef>,
-    /// What a person said to the thread: it is a part of the tasks that this call gives.
-    words: Option<&'a str>,
+    /// What a person said to the thread: it is a part of the tasks that are given.
+    said: Option<Said>,
     /// The children that processes of this call work on.
     pub(super) at_work: Vec<ThreadId>,
     /// The heads of the children before the cycles of this call.
@@ -45,6 +67,17 @@ impl<'a> Round<'a> {
         words: Option<&'a str>,
     ) -> Result<Self, EngineError> {
         let children = children_of(&runner.site, thread, assignment, Some(&runner.signals))?;
+        let answered = taken_up::record(&runner.site, thread.id, thread.head);
+        let said = match answered.filter(|answered| answered.role == assignment.role) {
+            Some(answered) => Some(Said {
+                question: Some(answered.question),
+                words: answered.answer,
+            }),
+            None => words.map(|words| Said {
+                question: None,
+                words: Some(words.to_owned()),
+            }),
+        };
         Ok(Self {
             runner,
             thread,
@@ -52,7 +85,7 @@ impl<'a> Round<'a> {
             admitted,
             children,
             heads_before: heads_before(&runner.site, thread.id, thread.head)?,
-            words,
+            said,
             at_work: Vec::new(),
             heads: HashMap::new(),
             made_here: HashSet::new(),
@@ -95,7 +128,7 @@ impl<'a> Round<'a> {
     pub(super) fn make(&mut self, soon: impl Fn(usize) -> bool) -> Result<(), EngineError> {
         let all = self.children.iter_mut().enumerate();
         let unmade = all.filter(|(index, child)| {
-            child.place.is_none() && (self.words.is_some() || soon(*index))
+            child.place.is_none() && (self.said.is_some() || soon(*index))
         });
         let mut unmade: Vec<&mut Child> = unmade.map(|(_, child)| child).collect();
         self.made_here
@@ -105,7 +138,7 @@ impl<'a> Round<'a> {
             false => make::make(
                 self.runner,
                 self.thread,
-                (self.assignment, self.words),
+                (self.assignment, self.said.as_ref()),
                 &mut unmade,
             ),
         }
