@@ -190,18 +190,6 @@ fn an_edge_for_failed_checks_leads_on_and_its_template_says_what_failed() {
 }
 
 #[test]
-fn an_agent_without_sessions_is_not_asked_again() {
-    let (world, thread) = world(r#"["false"]"#, "");
-    world.mock("roles: { writer: [{ output: { note: n } }] }");
-    let run = world
-        .step(&thread)
-        .exits(3)
-        .says("check `false` failed: exit code 1");
-    assert!(!run.stderr.contains("correction"), "{}", run.stderr);
-    failed(&run);
-}
-
-#[test]
 fn the_mock_corrects_what_failed() {
     let (world, thread) = world(r#"["test -e fixed"]"#, EDGE);
     world.mock("roles: { writer: [{ output: { note: a }, corrections: [{ note: b }] }] }");

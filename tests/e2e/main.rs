@@ -24,6 +24,7 @@ mod builtin_tools;
 mod cas;
 mod changed_files;
 mod checks;
+mod checks_again;
 mod checks_in_worktrees;
 mod checks_kept;
 mod children_care;

@@ -43,6 +43,19 @@ pub trait Adapter {
     /// [gone](AdapterError::session_gone), the kit calls again without a session and with the whole prompt.
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError>;
 
+    /// Sends a whole prompt that goes on from an answer of this attempt, and waits for the answer. It has [`Task::prompt`], that
+    /// answer, and what was wrong with the work. Called only if there is no session that could be given a message.
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    fn run_again(&mut self, task: &Task, prompt: &str) -> Result<Reply, AdapterError> {
+        self.run(&Task {
+            prompt: prompt.to_owned(),
+            session: None,
+            ..task.clone()
+        })
+    }
+
     /// Sends a message to a session that has the task already, and waits for the answer. Called only if the adapter
     /// [can resume](Self::can_resume).
     ///
@@ -66,7 +79,7 @@ pub struct Task {
     pub agent: String,
     /// The whole prompt.
     pub prompt: String,
-    /// The instruction of the moderator, which is the last part of the prompt.
+    /// The instruction of the moderator, which the prompt ends with. What follows it there is about earlier attempts.
     pub edge_prompt: String,
     /// The directory to work in.
     pub cwd: PathBuf,

@@ -21,7 +21,6 @@ use crate::conversation::{Conversation, Unfinished};
 use crate::extract::{Extracted, RoleSchema};
 use crate::extractor::Reading;
 use crate::notes::note;
-use crate::prompt;
 use command::Place;
 
 /// How much of the end of its output a check shows to the agent and in the step, in bytes.
@@ -78,8 +77,7 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Checking<'_> {
-    /// Runs the checks until they pass. Failed ones go back to the agent, if it has a session. If checks still fail after the
-    /// last correction, the step says so in its output (if the graph has an edge for that), or the attempt fails. The outer error
+    /// Runs the checks until they pass. Failed ones go back to the agent. If checks still fail after the last correction, the step says so in its output (if the graph has an edge for that), or the attempt fails. The outer error
     /// is the kit's, the inner one the agent's.
     pub(crate) fn until_passed(
         &self,
@@ -101,14 +99,12 @@ impl Checking<'_> {
                 Err(stop) => return Ok(Err(Unfinished::Stopped(stop.signal))),
             };
             let failed = failed(&checked);
-            let may_ask = asking.adapter.can_resume() && conversation.session_id.is_some();
             if failed.is_empty() {
                 return Ok(Ok(accepted(done, checked)));
             }
-            if sent_back < self.checks.attempts && may_ask {
+            if sent_back < self.checks.attempts {
                 sent_back += 1;
-                let message = prompt::failed_checks(&failed, asking.schema.schema());
-                done = match conversation.send_back(asking, message) {
+                done = match conversation.send_back(asking, &failed) {
                     Ok(done) => done,
                     Err(unfinished) => return Ok(Err(unfinished)),
                 };

@@ -205,23 +205,35 @@ impl Conversation {
         self.settle(adapter, task, schema, read)
     }
 
-    /// Sends an agent whose answer fitted back to its work, and asks for corrections as before. The agent has a session.
+    /// Sends an agent whose answer fitted back to its work, and asks for corrections as before. An agent without a session gets a
+    /// whole new prompt.
     ///
     /// # Errors
     /// As of [`run`](Self::run).
     pub(crate) fn send_back(
         &mut self,
         asking: &mut Asking<'_>,
-        message: String,
+        failed: &[CheckResult],
     ) -> Result<(Extracted, Extraction), Unfinished> {
         let task = asking.task;
-        let session = self.session_id.clone().unwrap_or_default();
         self.record_asking();
         // From now on the files are those of another answer. If this attempt is killed, the next one must not use this one.
         if let Some(scratch) = &self.scratch {
             let _ = scratch.clear_answered();
         }
-        let reply = asking.adapter.resume(task, &session, &message);
+        let session = self.session_id.as_deref();
+        let (message, reply) = match session.filter(|_| asking.adapter.can_resume()) {
+            Some(session) => {
+                let message = prompt::failed_checks(failed, asking.schema.schema());
+                let reply = asking.adapter.resume(task, session, &message);
+                (message, reply)
+            }
+            None => {
+                let prompt = prompt::again_after_checks(&task.prompt, self.answer(), failed);
+                let reply = asking.adapter.run_again(task, &prompt);
+                (prompt, reply)
+            }
+        };
         self.take(Some(message), reply, &task.prices)?;
         self.settle(asking.adapter, task, asking.schema, asking.read)
     }

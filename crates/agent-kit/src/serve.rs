@@ -143,7 +143,7 @@ impl Service<'_> {
         run.scratch.clear_live().map_err(KitError::from)?;
         run.scratch.clear_running_check().map_err(KitError::from)?;
         let agent = adapter.label();
-        let mut task = self.task(&context, session_key)?;
+        let mut task = self.task(&context, adapter)?;
         let opening = match adapter.can_resume() {
             true => session::opening(run, &mut task),
             false => Opening::Prompt,
@@ -254,7 +254,7 @@ impl Service<'_> {
             && conversation.lacks_session(error)
         {
             let recapped;
-            (*task, recapped) = self.task_anew(task, error)?;
+            (*task, recapped) = self.task_anew(adapter, task, error)?;
             conversation.count(recapped);
             result = conversation.run(adapter, task, schema, &Opening::Prompt, &mut read);
         }
@@ -317,6 +317,7 @@ impl Service<'_> {
     /// Returns the task for a new session in place of one that is gone. Its prompt covers the thread from its start.
     fn task_anew(
         &self,
+        adapter: &dyn Adapter,
         before: &Task,
         why: &Unfinished,
     ) -> Result<(Task, Option<Usage>), KitError> {
@@ -331,7 +332,7 @@ impl Service<'_> {
         let (context, recapped) = self.recapper().context(Past::Whole)?;
         let task = Task {
             session: None,
-            ..self.task(&context, before.agent.clone())?
+            ..self.task(&context, adapter)?
         };
         Ok((task, recapped))
     }
@@ -347,7 +348,7 @@ impl Service<'_> {
         Ok(finished)
     }
 
-    fn task(&self, context: &Context, agent: String) -> Result<Task, KitError> {
+    fn task(&self, context: &Context, adapter: &dyn Adapter) -> Result<Task, KitError> {
         let Self {
             call,
             env,
@@ -357,19 +358,19 @@ impl Service<'_> {
         } = self;
         let edge_prompt = context::instruction(call, env, store)?;
         let decided = context::decided(call, env, store, context)?;
-        let about_decision = decided.as_ref().map(prompt::decided).unwrap_or_default();
-        let prompt = context.prompt(call, &edge_prompt) + &about_decision;
+        let agent = adapter.session_key();
         let is_fresh = context.role.session == Some(SessionPolicy::Fresh);
         let may_go_on = context.replaces.is_some() || (context.visit > 1 && !is_fresh);
         let session = run.sessions.of_agent(&call.role, &agent);
         let session = session.filter(|_| may_go_on);
-        Ok(Task {
+        let about_decision = decided.as_ref().map(prompt::decided).unwrap_or_default();
+        let mut task = Task {
             thread: call.thread,
             role: call.role.clone(),
             head: context.head,
             replaces: context.replaces,
             agent,
-            prompt,
+            prompt: context.prompt(call, &edge_prompt),
             edge_prompt,
             cwd: env.cwd().to_owned(),
             run_dir: run.path().to_owned(),
@@ -383,6 +384,12 @@ impl Service<'_> {
             attempt: env.var(ATTEMPT).map(ToOwned::to_owned),
             prices: self.prices.clone(),
             masks: self.masks.clone(),
-        })
+        };
+        if let Some(failed) = session::untold_checks(run, adapter, &task) {
+            let said = failed.feedback.as_ref().unwrap_or(&failed.error);
+            task.prompt += &prompt::failed_before(said, failed.raw);
+        }
+        task.prompt += &about_decision;
+        Ok(task)
     }
 }

@@ -7,7 +7,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::{Attempt, StartedSession};
 use uwf_storage::RunDir;
 
-use crate::adapter::Task;
+use crate::adapter::{Adapter, Task};
 use crate::conversation::Opening;
 
 /// After this many failures in a row a new session is started, since the session itself may be the cause.
@@ -73,10 +73,30 @@ fn failures_in_session(run: &RunDir, task: &Task) -> Vec<Attempt> {
     let remembered = run.sessions.of_agent(&task.role, &task.agent);
     let mut attempts = run.ledger.attempts();
     let is_other = |attempt: &Attempt| {
-        let place = (attempt.head, attempt.replaces) == (task.head, task.replaces);
-        let here = place && attempt.role == task.role;
-        !here || attempt.session_id.is_none() || attempt.session_id != remembered
+        !is_here(attempt, task)
+            || attempt.session_id.is_none()
+            || attempt.session_id != remembered
     };
     let others = attempts.iter().rposition(is_other).map_or(0, |at| at + 1);
     attempts.split_off(others)
+}
+
+/// Tells whether an attempt was one at the step of a task.
+fn is_here(attempt: &Attempt, task: &Task) -> bool {
+    let place = (attempt.head, attempt.replaces) == (task.head, task.replaces);
+    place && attempt.role == task.role
+}
+
+/// Returns the newest attempt at this step whose work failed the checks, unless a session goes on that knows it.
+///
+/// It follows from attempts and sessions that do not change when an attempt is killed, so the next one gets the same prompt and
+/// finds what the killed one left.
+pub(crate) fn untold_checks(run: &RunDir, adapter: &dyn Adapter, task: &Task) -> Option<Attempt> {
+    let attempts = run.ledger.attempts().into_iter().rev();
+    let mut here = attempts.take_while(|attempt| is_here(attempt, task));
+    let newest = here.find(|attempt| attempt.class == Some(FailureClass::ChecksFailed))?;
+    let in_session = failures_in_session(run, task);
+    let is_in_session = in_session.iter().any(|one| one.number == newest.number);
+    let is_told = adapter.can_resume() && is_in_session && !is_given_up(&in_session);
+    (!is_told).then_some(newest)
 }

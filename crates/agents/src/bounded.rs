@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+/// The longest text of a turn, in bytes.
+pub(crate) const TURN_TEXT: usize = 64 * 1024;
+
 /// The beginning and the end of a stream.
 pub(crate) struct BoundedBuffer {
     /// The size of each part, in bytes.

@@ -33,7 +33,6 @@ mod progress;
 mod record;
 mod recording;
 mod rpc;
-mod shorten;
 mod signs;
 mod stream;
 #[cfg(test)]

@@ -2,8 +2,13 @@
 
 use serde_json::Value;
 use uwf_protocol::checks::{CheckResult, Checks, line};
+use uwf_protocol::ids::CasRef;
+use uwf_util::text::shorten;
 
 use super::deliverable;
+
+/// How much of its own answer an agent without a session is shown, in bytes.
+const OWN_ANSWER: usize = 16 * 1024;
 
 /// Returns the section about the checks that will run.
 pub(super) fn section(checks: &Checks) -> String {
@@ -30,6 +35,36 @@ pub fn failed_checks(failed: &[CheckResult], schema: &Value) -> String {
          Your work is kept. Fix what the checks report, and give your whole answer again.\n\n{}",
         said_by_checks(failed, usize::MAX),
         deliverable(schema),
+    )
+}
+
+/// Returns the whole prompt for an agent that does not know what it was asked: the prompt of the task, the agent's own answer
+/// to it, and the checks that its work did not pass.
+#[must_use]
+pub fn again_after_checks(prompt: &str, answer: &str, failed: &[CheckResult]) -> String {
+    format!(
+        "{}\n\n## Your Answer\n\n\
+         You have worked on this already. Your work is kept, and this was your answer:\n\n~~~~~~\n{}\n~~~~~~\n\n\
+         ## Failed Checks\n\n\
+         Your work did not pass the checks.\n\n{}\n\n\
+         Fix what the checks report, and give your whole answer again, as the Deliverable says.\n",
+        prompt.trim_end(),
+        shorten(answer.trim(), OWN_ANSWER),
+        said_by_checks(failed, usize::MAX),
+    )
+}
+
+/// Returns the section about an earlier attempt at the step whose work did not pass the checks. `said` is what they said,
+/// `answer` the node with the whole answer.
+#[must_use]
+pub fn failed_before(said: &str, answer: Option<CasRef>) -> String {
+    let whole = answer.map(|node| format!(" `uwf cas cat {node}` prints its answer."));
+    format!(
+        "\n## The Attempt before This One\n\n\
+         An attempt at this step was made before. Its work is kept, but it did not pass the checks.{}\n\n{}\n\n\
+         Check how far the work is, fix what the checks report, and give your whole answer.\n",
+        whole.unwrap_or_default(),
+        said.trim_end(),
     )
 }
 

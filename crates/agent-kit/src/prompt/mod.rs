@@ -12,7 +12,7 @@ use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::permissions::DecidedPermission;
 use uwf_protocol::workflow::Role;
 
-pub use checks::{failed_checks, said_by_checks};
+pub use checks::{again_after_checks, failed_before, failed_checks, said_by_checks};
 pub use deliverable::deliverable;
 pub(crate) use deliverable::{REPORT, stand_ins};
 pub use history::{Budget, History, PastStep};

@@ -5,10 +5,10 @@ use uwf_agent_kit::Reply;
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::ids::Status;
 use uwf_protocol::permissions::{AskedPermission, PermissionOption};
+use uwf_util::text::shorten;
 
 use super::client::Outcome;
 use crate::answer::render;
-use crate::shorten::shorten;
 
 /// How much of a call's input the question shows, in bytes.
 const INPUT_SHOWN: usize = 2000;

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole};
+use uwf_util::text::shorten;
 
+use crate::bounded::TURN_TEXT;
 use crate::json::plain;
-use crate::shorten::{TURN_TEXT, shorten};
 
 /// The transcript so far. The answer is the agent's text after its last tool call and its result: text before it is a comment on the
 /// work, and would precede the front matter.

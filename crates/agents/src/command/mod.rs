@@ -78,6 +78,11 @@ impl Adapter for Command {
         }
     }
 
+    /// The record of the program names the task by its prompt, so that the answer is found after a crash.
+    fn run_again(&mut self, task: &Task, prompt: &str) -> Result<Reply, AdapterError> {
+        self.ask(task, &self.options.args, None, prompt)
+    }
+
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
         self.ask(task, &self.options.resume_args, Some(session), message)
     }

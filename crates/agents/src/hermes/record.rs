@@ -4,8 +4,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
+use uwf_util::text::shorten;
 
-use crate::shorten::{TURN_TEXT, shorten};
+use crate::bounded::TURN_TEXT;
 
 /// A session as hermes recorded it. The fields are those that every version has, and those that we need.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

@@ -7,9 +7,10 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
 use uwf_util::size;
+use uwf_util::text::shorten;
 
+use crate::bounded::TURN_TEXT;
 use crate::progress;
-use crate::shorten::{TURN_TEXT, shorten};
 
 /// The limit of all turns, in bytes of memory.
 const ALL: usize = 16 << 20;
