@@ -25,6 +25,7 @@ mod cas;
 mod changed_files;
 mod checks;
 mod checks_again;
+mod checks_elsewhere;
 mod checks_in_worktrees;
 mod checks_kept;
 mod children_care;

@@ -5,8 +5,11 @@
 
 mod command;
 
+use std::path::PathBuf;
+
 use uwf_process::Stop;
 use uwf_protocol::answer::is_suspension;
+use uwf_protocol::check_files::CheckPlace;
 use uwf_protocol::checks::{self, Check, CheckResult, Checks, PinnedFile};
 use uwf_protocol::nodes::Extraction;
 use uwf_protocol::run::{Answered, RunningCheck};
@@ -58,6 +61,8 @@ pub(crate) struct Checking<'a> {
     pub(crate) checks: &'a Checks,
     /// The files of the checks as they were when the thread started.
     pub(crate) pinned: &'a [PinnedFile],
+    /// The directory of the thread: its own, and the one in its worktree.
+    pub(crate) own: Vec<PathBuf>,
     /// What must not be seen in their output.
     pub(crate) masks: Masks,
     /// Whether the graph has an edge for checks that failed.
@@ -217,13 +222,14 @@ impl Checking<'_> {
 
     /// Returns which file of a check is not as it was when the thread started. Then the check says nothing.
     fn changed_file(&self, check: &Check, task: &Task) -> Option<String> {
-        let paths = check.paths();
-        let of_check = self
-            .pinned
-            .iter()
-            .filter(|pinned| paths.contains(&pinned.path.as_str()));
-        for pinned in of_check {
-            let path = &pinned.path;
+        let place = CheckPlace {
+            own: &self.own,
+            cwd: &task.cwd,
+        };
+        for path in check.paths() {
+            let Some(pinned) = place.pinned(path, self.pinned) else {
+                continue;
+            };
             let what = match uwf_durable::sha256(&task.cwd.join(path)) {
                 Ok(Some(sha256)) if sha256 == pinned.sha256 => continue,
                 Ok(Some(_)) => "was changed since the thread started".to_owned(),

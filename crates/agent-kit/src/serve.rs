@@ -4,6 +4,7 @@ mod failure;
 mod record;
 
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use uwf_cas_fs::Store;
 use uwf_config::own_secret_masks;
@@ -13,7 +14,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_protocol::policy::SessionPolicy;
 use uwf_protocol::prices::Prices;
-use uwf_storage::{Env, Root, RunDir, ThreadLock};
+use uwf_storage::{Env, Root, RunDir, ThreadLock, real};
 use uwf_util::mask::Masks;
 
 use crate::KitError;
@@ -293,12 +294,24 @@ impl Service<'_> {
             scratch: &self.run.scratch,
             checks,
             pinned: &context.start.check_files,
+            own: self.own_directories(context),
             masks: uwf_config::secrets_in_output(&self.root, self.env),
             has_edge: context.has_checks_edge,
             started_at_ms: begun.started_at_ms,
             attempt: self.run.ledger.next_attempt(),
         };
         checking.until_passed(conversation, &mut asking, done)
+    }
+
+    /// Returns the directory of the thread, and the one in its worktree that stands for it, without links.
+    fn own_directories(&self, context: &Context) -> Vec<PathBuf> {
+        let Some(own) = context.start.cwd.as_deref().map(Path::new) else {
+            return Vec::new();
+        };
+        let worktree = self.root.worktree(self.call.thread).read().ok().flatten();
+        let in_worktree = worktree.map(|record| record.inside(own));
+        let all = in_worktree.into_iter().chain([own.to_owned()]);
+        all.map(|directory| real(&directory)).collect()
     }
 
     fn recapper(&self) -> Recapper<'_> {

@@ -22,7 +22,6 @@ use uwf_thread::{read_program, read_start, steps, steps_with_outputs};
 use crate::check_files;
 use crate::pipelines::error::PipelineError;
 use crate::thread::Thread;
-use crate::workspace::inside;
 use crate::{EngineError, Site};
 
 /// The output of a step that does not fit the schema that its role has in the other workflow.
@@ -156,7 +155,7 @@ pub(crate) fn copy(
     let known = &read.node;
     // The other workflow may have checks of other files. They are those where the agents of the thread work.
     let cwd = known.cwd.as_deref().map(|cwd| match worktree {
-        Some(record) => inside(record, Path::new(cwd)).display().to_string(),
+        Some(record) => record.inside(Path::new(cwd)).display().to_string(),
         None => cwd.to_owned(),
     });
     let check_files = check_files::pin(store, workflow, cwd.as_deref(), &known.check_files)?;

@@ -3,7 +3,7 @@
 
 pub(crate) mod removal;
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use uwf_protocol::child::Parent;
@@ -96,36 +96,6 @@ pub(crate) fn worktree_of(record: &WorktreeRecord) -> Worktree<'_> {
         branch: &record.branch,
         base: &record.base,
     }
-}
-
-/// Returns the folder in the worktree that stands for a folder of the working tree that it was made for. A folder elsewhere
-/// stays the same.
-pub(crate) fn inside(record: &WorktreeRecord, folder: &Path) -> PathBuf {
-    match real(folder).strip_prefix(&record.source) {
-        Ok(relative) => record.place.join(relative),
-        Err(_) => folder.to_owned(),
-    }
-}
-
-/// Returns a path without links and without `..`, also if its end does not exist.
-pub(crate) fn real(path: &Path) -> PathBuf {
-    let found = path.ancestors().find_map(|above| {
-        let real = above.canonicalize().ok()?;
-        Some((real, path.strip_prefix(above).ok()?))
-    });
-    let Some((mut real, rest)) = found else {
-        return path.to_owned();
-    };
-    for part in rest.components() {
-        match part {
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::Normal(name) => real.push(name),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    real
 }
 
 /// Returns the folder in which the worktree of a thread will be.

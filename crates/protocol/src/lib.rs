@@ -7,6 +7,7 @@ pub mod agent;
 pub mod answer;
 pub mod artifact;
 pub mod chain;
+pub mod check_files;
 pub mod checks;
 pub mod child;
 mod chosen_agent;

@@ -204,7 +204,7 @@ impl<S> Workflow<S> {
             nodes.extend(first.filter(|node| seen.insert(*node)));
             while let Some(node) = nodes.get(next) {
                 let targets = self.graph.get(*node).map(Edges::targets);
-                for target in targets.into_iter().flatten() {
+                for (target, _) in targets.into_iter().flatten() {
                     let Destination::Role(role) = target else {
                         continue;
                     };
@@ -217,14 +217,30 @@ impl<S> Workflow<S> {
         }
         nodes
     }
+
+    /// Returns the templates of the directories in which a role works, one for each edge that leads to it; `None` is the
+    /// thread's own.
+    pub fn locations<'w>(&'w self, role: &'w RoleName) -> impl Iterator<Item = Option<&'w str>> {
+        let targets = self.graph.values().flat_map(Edges::targets);
+        targets.filter_map(move |(to, location)| match to {
+            Destination::Role(name) if name == role => Some(location),
+            Destination::Role(_) | Destination::End | Destination::Suspend => None,
+        })
+    }
 }
 
 impl Edges {
-    /// Returns where the edges lead, in their order.
-    fn targets(&self) -> Vec<&Destination> {
+    /// Returns where the edges lead, and the templates of the directories there, in their order.
+    fn targets(&self) -> Vec<(&Destination, Option<&str>)> {
         match self {
-            Self::ByStatus(targets) => targets.values().map(|target| &target.to).collect(),
-            Self::InOrder(edges) => edges.iter().map(|edge| &edge.to).collect(),
+            Self::ByStatus(targets) => targets
+                .values()
+                .map(|target| (&target.to, target.location.as_deref()))
+                .collect(),
+            Self::InOrder(edges) => edges
+                .iter()
+                .map(|edge| (&edge.to, edge.location.as_deref()))
+                .collect(),
         }
     }
 }

@@ -51,4 +51,4 @@ pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,
 };
-pub use worktrees::{WorktreeFile, WorktreeRecord};
+pub use worktrees::{WorktreeFile, WorktreeRecord, real};

@@ -2,7 +2,7 @@
 //! config names another folder. A record is not in the run folder, because a run folder can be deleted, and the work in a
 //! worktree must not be forgotten then.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
@@ -41,6 +41,38 @@ impl WorktreeRecord {
         }
         Ok(is_inside)
     }
+
+    /// Returns the folder in the worktree that stands for a folder of the working tree that it was made for. A folder elsewhere
+    /// stays the same.
+    #[must_use]
+    pub fn inside(&self, folder: &Path) -> PathBuf {
+        match real(folder).strip_prefix(&self.source) {
+            Ok(relative) => self.place.join(relative),
+            Err(_) => folder.to_owned(),
+        }
+    }
+}
+
+/// Returns a path without links and without `..`, also if its end does not exist.
+#[must_use]
+pub fn real(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        Some((real, path.strip_prefix(above).ok()?))
+    });
+    let Some((mut real, rest)) = found else {
+        return path.to_owned();
+    };
+    for part in rest.components() {
+        match part {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::Normal(name) => real.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    real
 }
 
 /// The record of the worktree of one thread.

@@ -15,7 +15,6 @@ use uwf_storage::WorktreeRecord;
 use uwf_util::size;
 
 use crate::thread::Thread;
-use crate::workspace::inside;
 use crate::{EngineError, Site};
 
 /// The variables that tell an agent how it is supervised, what it may do, and in which worktree it works.
@@ -176,7 +175,7 @@ pub(crate) fn directory_of(
     let base = own.map_or(site.env.cwd(), Path::new);
     let directory = base.join(given);
     match worktree {
-        Some(record) => inside(record, &directory),
+        Some(record) => record.inside(&directory),
         None => directory,
     }
 }

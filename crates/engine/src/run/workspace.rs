@@ -9,7 +9,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Repository, SnapshotError, Worktree, tree_around};
-use uwf_storage::{State, WorktreeFile, WorktreeRecord};
+use uwf_storage::{State, WorktreeFile, WorktreeRecord, real};
 use uwf_thread::{Head, steps};
 use uwf_util::text::counted;
 
@@ -17,7 +17,7 @@ use crate::check_error::CheckError;
 use crate::check_files::is_unchanged;
 use crate::read::changed_files::recorded;
 use crate::thread::Thread;
-use crate::workspace::{inside, mode_of, place_of, real, worktree_of};
+use crate::workspace::{mode_of, place_of, worktree_of};
 use crate::workspace_error::WorkspaceError;
 use crate::{EngineError, Runner, Site, tags};
 
@@ -161,11 +161,11 @@ impl Making<'_> {
     /// changed: that check could never pass.
     fn lost_check_file(&self, record: &WorktreeRecord, files: Files) -> Option<CheckError> {
         let directory = start_directory(&self.runner.site, self.thread);
-        let place = inside(record, &directory);
         let mut pinned = self.thread.start.check_files.iter();
         pinned.find_map(|file| {
-            let is_committed = is_unchanged(file, &place);
-            let is_here = is_unchanged(file, &directory);
+            let here = directory.join(&file.path);
+            let is_committed = is_unchanged(file, &in_worktree(record, &here));
+            let is_here = is_unchanged(file, &here);
             let (thread, path) = (self.thread.id, file.path.clone());
             let directory = directory.clone();
             match files {
@@ -363,7 +363,7 @@ pub(crate) fn own_directory(
 ) -> PathBuf {
     let directory = start_directory(site, thread);
     match worktree {
-        Some(record) => inside(record, &directory),
+        Some(record) => record.inside(&directory),
         None => directory,
     }
 }
@@ -373,6 +373,14 @@ pub(crate) fn start_directory(site: &Site, thread: &Thread) -> PathBuf {
     let own = thread.start.cwd.as_ref().filter(|own| !own.is_empty());
     let own = own.map(|own| site.env.cwd().join(own));
     own.unwrap_or_else(|| site.env.cwd().to_owned())
+}
+
+/// Returns the file in a worktree that stands for a file of the working tree. The file itself may be a link.
+fn in_worktree(record: &WorktreeRecord, file: &Path) -> PathBuf {
+    match (file.parent(), file.file_name()) {
+        (Some(folder), Some(name)) => record.inside(folder).join(name),
+        _ => file.to_owned(),
+    }
 }
 
 /// Returns the place of a worktree without links, if nothing is there and it does not lie in the working tree.

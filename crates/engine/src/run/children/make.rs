@@ -28,11 +28,9 @@ pub(super) fn make(
     let (config, _) = config_for(site, &thread.start)?;
     let worktree = workspace::prepare(runner, thread, &config)?.worktree;
     let directory = contract::working_directory(site, thread, assignment, worktree.as_ref())?;
-    // In the folder of the parent, the files of checks are as they were when the parent started.
-    let known = match directory == own_directory(site, thread, worktree.as_ref()) {
-        true => thread.start.check_files.as_slice(),
-        false => &[],
-    };
+    // In the folder of the parent, and below it, the files of checks are as they were when the parent started.
+    let own = own_directory(site, thread, worktree.as_ref());
+    let known = check_files::known_to_child(&thread.start.check_files, &own, &directory);
     let _hold = site.store.hold()?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();
@@ -50,7 +48,7 @@ pub(super) fn make(
                 // A role alone has no checks but those of the workflow that it is in.
                 program.unwrap_or(thread.start.workflow),
                 Some(&cwd),
-                known,
+                &known,
             )?,
             workflow: workflow_of(&mut batch, thread, child, now_ms)?,
             prompt: match said {

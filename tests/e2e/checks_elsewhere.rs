@@ -1,0 +1,109 @@
+//! The files of checks that run in another folder than that of the thread, or that are named in a roundabout way.
+
+use std::fs;
+
+use crate::checks::{checked, world};
+use crate::checks_kept::OUTER;
+use crate::world::World;
+
+const CHANGED: &str = "belongs to the check and was changed since the thread started";
+
+/// A world whose role `writer` has these checks, and works in a folder below that of the thread. Each folder has another check.
+fn in_folder(check: &str) -> World {
+    let checks = format!("{{ run: [\"{check}\"], attempts: 0 }}");
+    let (world, _) = world(&checks, "");
+    let below = r#"role: writer, location: sub, prompt: "Write.""#;
+    let workflow = checked(&checks, "").replace(r#"role: writer, prompt: "Write.""#, below);
+    world.put(&workflow);
+    world.write("check.sh", "exit 0 # above\n");
+    world.write("sub/check.sh", "exit 0 # below\n");
+    world
+}
+
+/// Does one step in which the agent does something, and returns what stderr says; empty if the checks pass.
+fn step(world: &World, workflow: &str, does: &str) -> String {
+    let thread = world.start(workflow);
+    for folder in ["sub", "."] {
+        let folder = world.project().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        for old in fs::read_dir(&folder).unwrap() {
+            let old = old.unwrap().path();
+            if old.display().to_string().contains("/asked-") {
+                fs::remove_file(old).unwrap();
+            }
+        }
+        fs::write(folder.join("do-0"), does).unwrap();
+    }
+    let run = world.uwf(&["thread", "step", &thread]);
+    assert!([0, 3].contains(&run.code), "{}", run.stderr);
+    if run.code == 0 {
+        String::new()
+    } else {
+        run.stderr
+    }
+}
+
+#[test]
+fn a_file_of_a_check_is_that_of_the_folder_in_which_it_runs() {
+    let world = in_folder("sh check.sh");
+    assert_eq!(step(&world, "checked", ""), "");
+    let other = step(&world, "checked", "echo exit 1 > ../check.sh");
+    assert_eq!(other, "", "no check needs the other file");
+    let told = step(&world, "checked", "echo 'exit 0 # weaker' > check.sh");
+    assert!(told.contains(CHANGED), "{told}");
+}
+
+#[test]
+fn a_check_that_only_the_other_folder_has_is_recorded() {
+    let world = in_folder("sh ./check.sh");
+    fs::remove_file(world.project().join("check.sh")).unwrap();
+    let told = step(&world, "checked", "echo 'exit 0 # weaker' > check.sh");
+    assert!(told.contains(CHANGED), "{told}");
+}
+
+#[test]
+fn a_check_above_its_folder_is_recorded() {
+    let world = in_folder("sh ../check.sh");
+    assert_eq!(step(&world, "checked", "echo exit 1 > check.sh"), "");
+    let told = step(&world, "checked", "echo 'exit 0 # weaker' > ../check.sh");
+    assert!(told.contains(CHANGED), "{told}");
+}
+
+#[test]
+fn a_file_is_recorded_however_its_path_is_written() {
+    for path in ["ci/../ci/check.sh", "./ci/./check.sh", "ci/x/../check.sh"] {
+        let (world, _) = world(&format!("{{ run: [\"sh {path}\"], attempts: 0 }}"), "");
+        world.write("ci/check.sh", "exit 0\n");
+        world.write("ci/x/file", "");
+        assert_eq!(step(&world, "checked", ""), "");
+        let told = step(&world, "checked", "echo 'exit 0 # weaker' > ci/check.sh");
+        assert!(told.contains(CHANGED), "{path}: {told}");
+    }
+}
+
+#[test]
+fn a_listed_file_must_be_in_the_folder_of_its_check() {
+    let world = in_folder("true");
+    let checks = r#"[{ command: "true", files: [rules] }]"#;
+    let below = r#"role: writer, location: sub, prompt: "Write.""#;
+    world.put(&checked(checks, "").replace(r#"role: writer, prompt: "Write.""#, below));
+    world.write("rules", "be good\n");
+    let start = ["thread", "start", "checked", "-p", "x"];
+    let place = world.project().join("sub");
+    let says = format!("`rules`, which cannot be read in `{}`", place.display());
+    world.uwf(&start).exits(1).says(&says);
+    world.write("sub/rules", "be good\n");
+    assert_eq!(step(&world, "checked", ""), "");
+}
+
+#[test]
+fn the_checks_of_a_child_elsewhere_are_those_of_the_start() {
+    let (world, _) = world(r#"{ run: ["sh check.sh"], attempts: 0 }"#, "");
+    world.write("sub/check.sh", "exit 1\n");
+    let second = r#"role: second, location: sub, prompt: "Go on.""#;
+    world.put(&OUTER.replace(r#"role: second, prompt: "Go on.""#, second));
+    let thread = world.start("outer");
+    world.write("do-0", "echo exit 0 > sub/check.sh");
+    world.step(&thread).exits(0);
+    world.step(&thread).exits(3).says(CHANGED);
+}
