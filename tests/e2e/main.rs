@@ -12,6 +12,7 @@ mod agent_secrets;
 mod agents;
 mod answers;
 mod artifacts;
+mod artifacts_left;
 mod asked_permissions;
 mod attempts;
 mod bad_input;

@@ -88,6 +88,9 @@ pub(crate) fn adopt(
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
     run.outbox.readmit(pending.step)?;
     run.lease.clear_record()?;
+    // An agent that was ended right after it had finished its step leaves the record of its answer. Nobody waits for it now.
+    let _ = run.scratch.clear_answered();
+    let _ = run.scratch.clear_launched();
     mask_output(runner, run, &start);
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);

@@ -113,8 +113,6 @@ pub(crate) fn run_agent(
     if survivors.is_empty() {
         // What cannot be masked is removed, so an error changes nothing about the step.
         let _ = run.scratch.mask(agent_run.masks);
-        // They are nodes now, or belong to a failed attempt.
-        let _ = run.scratch.remove_artifacts();
     }
     let outcome = match ended.ending {
         RunEnding::Interrupted(signal) => Err(Problem::interrupted(signal)),

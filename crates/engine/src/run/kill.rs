@@ -73,7 +73,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         children.push(killed.thread);
         children.extend(killed.children);
     }
-    record_lost_run(runner, &run, id, head)?;
+    settle_lost_run(runner, &run, id, head)?;
     if let Err(error) = show_cancelled(runner, id) {
         (runner.notice)(&format!(
             "the files of the run do not show its end: {error}"
@@ -159,21 +159,27 @@ fn kill_children(
     }
 }
 
-/// Records the attempt of an agent that died together with its engine before this call: it was paid for. A
-/// process that still has the thread's lock records its own attempt.
-fn record_lost_run(
+/// Records the attempt of an agent that died together with its engine before this call: it was paid for. Then nothing needs what
+/// the attempt left. A process that still has the thread's lock records its own attempt.
+fn settle_lost_run(
     runner: &Runner,
     run: &RunDir,
     id: ThreadId,
     head: Option<CasRef>,
 ) -> Result<(), EngineError> {
-    let Some(head) = head.filter(|_| run.lease.read_record().is_some()) else {
+    if !run.exists() {
         return Ok(());
-    };
+    }
     let Some(_lock) = run.lease.acquire_if_free()? else {
         return Ok(());
     };
-    lost_run::record_at(&runner.site, run, id, head)
+    if let Some(head) = head.filter(|_| run.lease.read_record().is_some()) {
+        lost_run::record_at(&runner.site, run, id, head)?;
+    }
+    // No attempt follows that could use an answer that waits.
+    run.scratch.clear_answered()?;
+    run.scratch.clear_launched()?;
+    Ok(run.scratch.remove_artifacts()?)
 }
 
 /// Returns the history record of a thread that is cancelled at a head. A thread with damaged nodes can be cancelled, too:

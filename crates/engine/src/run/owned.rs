@@ -66,6 +66,8 @@ impl OwnedRun {
             // Processes of an attempt may live. They keep the lock, and their end releases it.
             return;
         }
+        // No attempt is at work, whoever saw the end of the last one. Its artefacts are nodes now, or belong to a failed attempt.
+        let _ = self.run.scratch.remove_artifacts();
         if let Err(error) = self.lock.into_inner().release() {
             runner.site.log_line(
                 tags::LOCK_NOT_RELEASED,
