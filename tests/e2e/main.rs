@@ -126,6 +126,7 @@ mod retry_after;
 mod running;
 mod server_usage;
 mod sessions;
+mod sessions_of_commands;
 mod setup;
 mod setup_asks;
 mod shared_trees;

@@ -35,6 +35,12 @@ pub trait Adapter {
         None
     }
 
+    /// Returns the session in which a program of an earlier attempt has begun the same task, if that attempt died before it could
+    /// record it. What the program has done there is already paid for.
+    fn earlier_session(&self, _task: &Task) -> Option<String> {
+        None
+    }
+
     /// Sends [`Task::prompt`] to the agent and waits for its answer. An agent with sessions continues
     /// [`Task::session`].
     ///

@@ -146,7 +146,10 @@ impl Service<'_> {
         let agent = adapter.label();
         let mut task = self.task(&context, adapter)?;
         let opening = match adapter.can_resume() {
-            true => session::opening(run, &mut task),
+            true => {
+                session::record_earlier(run, adapter, &task);
+                session::opening(run, &mut task)
+            }
             false => Opening::Prompt,
         };
         // An agent of no repository, or one whose files cannot be recorded, works all the same.

@@ -9,6 +9,7 @@ use uwf_storage::RunDir;
 
 use crate::adapter::{Adapter, Task};
 use crate::conversation::Opening;
+use crate::masked;
 
 /// After this many failures in a row a new session is started, since the session itself may be the cause.
 const ATTEMPTS_PER_SESSION: usize = 3;
@@ -53,6 +54,16 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     }
 }
 
+/// Records the session that a program of an earlier attempt has begun and that its adapter could not record. It is best effort:
+/// without the record, the agent is asked in a new session.
+pub(crate) fn record_earlier(run: &RunDir, adapter: &dyn Adapter, task: &Task) {
+    if let Some(session) = adapter.earlier_session(task)
+        && masked::is_free(&session, &task.masks)
+    {
+        let _ = run.sessions.write_started(&task.started_session(session));
+    }
+}
+
 /// Tells whether a new session must be tried. Attempts that were ended from outside or refused by the provider do not count.
 fn is_given_up(attempts: &[Attempt]) -> bool {
     let is_refused = |attempt: &Attempt| attempt.class.is_some_and(FailureClass::is_of_provider);
@@ -73,9 +84,7 @@ fn failures_in_session(run: &RunDir, task: &Task) -> Vec<Attempt> {
     let remembered = run.sessions.of_agent(&task.role, &task.agent);
     let mut attempts = run.ledger.attempts();
     let is_other = |attempt: &Attempt| {
-        !is_here(attempt, task)
-            || attempt.session_id.is_none()
-            || attempt.session_id != remembered
+        !is_here(attempt, task) || attempt.session_id.is_none() || attempt.session_id != remembered
     };
     let others = attempts.iter().rposition(is_other).map_or(0, |at| at + 1);
     attempts.split_off(others)

@@ -53,7 +53,7 @@ impl Adapter for Command {
         let answer = uwf_durable::read(&program::answer_file(&task.run_dir)).ok()??;
         let output = Output {
             stdout: bounded::text(answer),
-            stderr: String::new(),
+            stderr: earlier_stderr(task),
             problem: None,
             is_complete: true,
         };
@@ -63,6 +63,15 @@ impl Adapter for Command {
             Unread::EndUnseen => output.stdout.ends_with('\n'),
         };
         is_whole.then(|| self.reply(output, None).ok()).flatten()
+    }
+
+    fn earlier_session(&self, task: &Task) -> Option<String> {
+        task.unread_program(&self.options.args)?;
+        let regex = self.options.session_regex.as_ref()?;
+        let answer = uwf_durable::read(&program::answer_file(&task.run_dir));
+        let answer = bounded::text(answer.ok().flatten().unwrap_or_default());
+        find_session(regex, whole_lines(&earlier_stderr(task)))
+            .or_else(|| find_session(regex, whole_lines(&answer)))
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
@@ -182,6 +191,20 @@ fn may_be_gone(error: &AdapterError) -> bool {
         | FailureClass::ChecksFailed
         | FailureClass::Cancelled => false,
     }
+}
+
+/// Returns what the program of an earlier attempt has printed to stderr; empty if that is not known.
+fn earlier_stderr(task: &Task) -> String {
+    let file = RunDir::at(task.run_dir.clone())
+        .scratch
+        .program_stderr_file();
+    let printed = uwf_durable::read(&file).ok().flatten();
+    bounded::text(printed.unwrap_or_default())
+}
+
+/// Returns the lines of a text that may have been cut off, without an unfinished one.
+fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').map_or("", |end| &text[..end])
 }
 
 /// Returns the first group of the last match, or the whole match if the expression has no group.
