@@ -122,6 +122,7 @@ mod restored_first;
 mod resumes;
 mod retries;
 mod retries_children;
+mod retries_seen;
 mod retry_after;
 mod running;
 mod server_usage;

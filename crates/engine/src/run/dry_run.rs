@@ -11,7 +11,7 @@ use crate::children::taken_up;
 use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
 use crate::pipelines::error::PipelineError;
-use crate::planned_try::of_role;
+use crate::planned_try::{PlannedTry, of_role};
 use crate::project;
 use crate::read::activity::Activity;
 use crate::read::verdict;
@@ -60,12 +60,16 @@ pub struct AgentPlan {
     pub cwd: String,
     /// What the graph tells the role.
     pub instruction: String,
+    /// When, if the thread waits until then: a call for a step comes too early now.
+    #[serde(flatten)]
+    pub next_try: Option<PlannedTry>,
 }
 
 /// Returns what the next step of a thread would be.
 ///
 /// # Errors
-/// As of [`step`](crate::step), as far as they are known before an agent is started.
+/// As of [`step`](crate::step), as far as they are known before an agent is started. A call that comes too early is none: the plan
+/// says when the step is done.
 pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<StepPlan, EngineError> {
     let site = &runner.site;
     let head = thread::active_head(site, id)?;
@@ -138,7 +142,10 @@ fn plan_agent(
     let planned = || of_role(site, &config, name, place, ledger);
     let next = options.choice.agent.is_none().then(planned).flatten();
     let run = site.root.run(thread.id);
-    refuse_early(&run, thread, (role, next.as_ref()), options)?;
+    let next_try = match refuse_early(&run, thread, (role, next.as_ref()), options) {
+        Err(EngineError::Waiting(waiting)) => Some(waiting.planned),
+        other => other.map(|()| None)?,
+    };
     let next = next.as_ref().map(|next| next.agent.as_str());
     let agent = agent_command::resolve(runner, &config, (&options.choice, next), name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
@@ -165,5 +172,6 @@ fn plan_agent(
         cwd: cwd.display().to_string(),
         role: assignment.role,
         instruction: assignment.prompt,
+        next_try,
     })
 }

@@ -10,7 +10,7 @@ use super::listing;
 use super::next_try::step_in_time;
 use super::parallel;
 use super::stepping::{or_print_failure, print_report, step_options};
-use super::tally::{Tally, is_skipped};
+use super::tally::{Later, Tally, is_skipped};
 use crate::args::{Many, StepArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
@@ -57,6 +57,7 @@ pub(super) fn step_many(
             for item in &found.damaged {
                 tally.add(many, report_damaged(context, item)?);
             }
+            tally.later = found.later;
             found.threads
         }
         false => named,
@@ -91,13 +92,24 @@ struct Steppable {
     threads: Vec<ThreadId>,
     /// Those that cannot be read. Nobody knows whether they are idle, and they must not be forgotten in silence.
     damaged: Vec<ThreadItem>,
+    /// Those that get no step because their next attempt is made later.
+    later: Option<Later>,
 }
 
-/// Returns the threads that `--all` means: the idle ones, unless other statuses were chosen. Damaged threads get no step, so
-/// they do not count against `--limit`.
+/// Returns the threads that `--all` means: the idle ones, unless other statuses were chosen, and with `--now` those that wait for
+/// their next attempt. Damaged threads get no step, so they do not count against `--limit`.
 fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
     let chosen = listing::filter(context, &args.filter)?;
-    let statuses = chosen.statuses.unwrap_or_else(|| vec![ThreadStatus::Idle]);
+    let usual = match args.early.now {
+        true => vec![ThreadStatus::Idle, ThreadStatus::Waiting],
+        false => vec![ThreadStatus::Idle],
+    };
+    // Nobody who chooses statuses asks about other threads that wait.
+    let counted = match &chosen.statuses {
+        Some(_) => vec![ThreadStatus::Corrupt],
+        None => vec![ThreadStatus::Corrupt, ThreadStatus::Waiting],
+    };
+    let statuses = chosen.statuses.unwrap_or(usual);
     let has_step = |status: &ThreadStatus| {
         matches!(
             status,
@@ -114,8 +126,9 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
         ))
         .hint("`--all` takes `--status` idle, failed, waiting or active"));
     }
+    let gets_step = |item: &ThreadItem| statuses.contains(&item.status);
     let filter = ListFilter {
-        statuses: Some([statuses, vec![ThreadStatus::Corrupt]].concat()),
+        statuses: Some([&statuses[..], &counted].concat()),
         take: None,
         ..chosen
     };
@@ -125,12 +138,17 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
         warn(warning);
     }
     let is_damaged = |item: &ThreadItem| item.status == ThreadStatus::Corrupt;
-    let (damaged, mut good): (Vec<_>, Vec<_>) = listed.threads.into_iter().partition(is_damaged);
+    let (damaged, good): (Vec<_>, Vec<_>) = listed.threads.into_iter().partition(is_damaged);
+    let (mut good, later): (Vec<_>, Vec<_>) = good.into_iter().partition(gets_step);
     // The thread that has waited longest comes first. So each thread gets its turn, also with `--limit`.
     good.sort_by_key(|item| (item.outline.changed_at_ms, item.thread));
     good.truncate(args.filter.limit.unwrap_or(usize::MAX));
     let threads = good.iter().map(|item| item.thread).collect();
-    Ok(Steppable { threads, damaged })
+    Ok(Steppable {
+        threads,
+        damaged,
+        later: Later::of(&later),
+    })
 }
 
 /// Prints for programs that a damaged thread got no step, and returns its exit code.

@@ -1,9 +1,38 @@
 //! What came of the steps of several threads: how many were done, and the exit code of the whole call.
 
+use uwf_engine::ThreadItem;
 use uwf_protocol::exit::Exit;
 use uwf_util::text::counted;
 
 use crate::args::Many;
+use crate::local_time;
+
+/// Threads that wait for their next attempts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Later {
+    count: usize,
+    /// When the first of them is made, in milliseconds since 1970.
+    first_ms: i64,
+}
+
+impl Later {
+    /// Returns what is told of these threads, if there are any.
+    pub(super) fn of(threads: &[ThreadItem]) -> Option<Self> {
+        let times = threads.iter().filter_map(|item| item.next_try.as_ref());
+        Some(Self {
+            count: threads.len(),
+            first_ms: times.map(|next| next.at_ms).min()?,
+        })
+    }
+
+    fn text(self) -> String {
+        let until = local_time::moment(self.first_ms);
+        match self.count {
+            1 => format!("1 waits until {until} for its next attempt"),
+            more => format!("{more} wait for their next attempts, the first until {until}"),
+        }
+    }
+}
 
 /// What came of the threads.
 #[derive(Debug, Default)]
@@ -11,6 +40,8 @@ pub(super) struct Tally {
     done: usize,
     skipped: usize,
     failed: usize,
+    /// The threads that got no step because they wait for their next attempt.
+    pub(super) later: Option<Later>,
     /// The exit code of the whole call: a signal, else the first failure.
     pub(super) decided: Exit,
     /// The exit code of the last thread.
@@ -33,8 +64,13 @@ impl Tally {
         }
     }
 
-    /// Returns the counts as a text: `4 threads: 1 stepped, 3 failed`.
+    /// Returns the counts as a text: `4 threads: 1 stepped, 3 failed; 1 waits until … for its next attempt`.
     pub(super) fn summary(&self) -> String {
+        let later = self.later.map(|later| format!("; {}", later.text()));
+        self.counts() + &later.unwrap_or_default()
+    }
+
+    fn counts(&self) -> String {
         let threads = counted(self.done + self.skipped + self.failed, "thread");
         let counts = [
             (self.done, "stepped"),

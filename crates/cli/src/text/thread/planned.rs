@@ -5,6 +5,7 @@ use uwf_engine::AgentPlan;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_util::shell_words;
 
+use super::listed::next_try_text;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
 
@@ -104,6 +105,8 @@ impl Show for PlanView {
             ("role", plan.role.to_string()),
             ("agent", plan.agent.clone()),
         ];
+        let when = plan.next_try.as_ref();
+        rows.extend(when.map(|next| ("waits", next_try_text(next))));
         rows.extend(plan.permissions.map(|it| ("may", it.about().to_owned())));
         rows.extend([("command", command), ("cwd", plan.cwd.clone())]);
         format!("{}\n\n{}", fields(&rows, page), prompt.trim_end())

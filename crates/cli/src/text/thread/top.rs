@@ -1,4 +1,4 @@
-//! The threads that run, and those that wait for a person.
+//! The threads that run, and those that wait for a person or for the time of their next attempt.
 
 use serde::Serialize;
 use uwf_engine::{ThreadItem, ThreadStatus};
@@ -72,14 +72,22 @@ impl Show for TopView {
         if self.threads.is_empty() {
             return "nothing runs, and nothing waits for a person".to_owned();
         }
-        let is_running = |item: &&ThreadItem| item.status == ThreadStatus::Running;
-        let running = self.threads.iter().filter(is_running).count();
-        let others = match self.threads.len() - running {
+        let count = |status| {
+            let is_so = |item: &&ThreadItem| item.status == status;
+            self.threads.iter().filter(is_so).count()
+        };
+        let (running, later) = (count(ThreadStatus::Running), count(ThreadStatus::Waiting));
+        let later_text = match later {
+            0 => String::new(),
+            1 => "1 waits for its next attempt, ".to_owned(),
+            more => format!("{more} wait for their next attempt, "),
+        };
+        let for_person = match self.threads.len() - running - later {
             1 => "1 waits for a person".to_owned(),
             more => format!("{more} wait for a person"),
         };
         let rows = self.threads.iter().map(|item| self.row(item)).collect();
         let table = columns(&COLUMNS, rows, page);
-        format!("{running} running, {others}\n{table}")
+        format!("{running} running, {later_text}{for_person}\n{table}")
     }
 }
