@@ -77,6 +77,7 @@ mod jobs;
 mod kept_running;
 mod kills;
 mod known_sessions;
+mod left_by_steps;
 mod limits;
 mod live;
 mod lost_lines;

@@ -193,3 +193,23 @@ fn a_model_that_calls_the_shell_without_leave_is_told_so_and_so_are_people() {
         json!([{ "tool": "shell_exec", "calls": 1 }])
     );
 }
+
+#[test]
+fn the_list_says_why_a_thread_whose_agent_was_refused_is_idle() {
+    let again = CLAUDE.replace("ANSWER", r"---\n$status: again\n---\n");
+    let (world, _) = world("uwf-claude-code", "claude", &again);
+    world.put(crate::trees::LOOP);
+    let thread = world.start("loop");
+    step(&world, &thread, "json");
+    let list = ["thread", "list"];
+    let listed = world.uwf(&list).exits(0).json();
+    let listed = listed.as_array().unwrap().iter();
+    let found: Vec<&Value> = listed
+        .filter(|one| one["thread"] == json!(thread))
+        .collect();
+    assert_eq!(found[0]["status"], json!("idle"));
+    assert_eq!(found[0]["refusedCalls"][0]["tool"], json!("Edit"));
+    let text = world.uwf(&[&list[..], &["--format", "text"]].concat());
+    let says = "3 tool calls were refused: Edit, Bash";
+    assert!(text.exits(0).stdout.contains(says));
+}

@@ -117,6 +117,7 @@ pub use read::graph::way::thread_graph;
 pub use read::graph::{
     GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,
 };
+pub use read::left_by_step::LeftByStep;
 pub use read::list::{ThreadList, list};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::outline::Outline;

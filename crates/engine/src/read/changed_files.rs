@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::Value;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::step_files::StepFiles;
 use uwf_snapshot::{Change, Changed, Repository};
 use uwf_thread::read_step;
 
 use crate::files_error::FilesError;
+use crate::read::detail_summary::files_of;
 use crate::read::history::History;
 use crate::{EngineError, Site};
 
@@ -133,10 +133,5 @@ fn compare(snapshots: StepFiles, steps: Vec<StepOfFiles>) -> Result<ChangedFiles
 
 /// Returns the snapshots that the detail of a step names.
 pub(crate) fn recorded(site: &Site, detail: CasRef) -> Result<Option<StepFiles>, EngineError> {
-    let detail = site.store.need(detail)?.payload;
-    let files = detail.get("files").filter(|files| !files.is_null());
-    // A detail of a program that writes its own may have another field of that name.
-    let files =
-        files.and_then(|files| serde_json::from_value::<StepFiles>(Value::clone(files)).ok());
-    Ok(files.filter(StepFiles::is_sound))
+    Ok(files_of(&site.store.need(detail)?.payload))
 }

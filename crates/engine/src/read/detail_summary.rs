@@ -10,6 +10,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_protocol::permissions::Permissions;
 use uwf_protocol::schemas;
+use uwf_protocol::step_files::StepFiles;
 
 /// The summary of a detail. Of details that the agent kit did not write, only the usage is known.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(crate) struct DetailSummary {
     pub(crate) checks: Vec<CheckResult>,
     /// The files that the agent left.
     pub(crate) artifacts: Vec<Artifact>,
+    /// The snapshots before and after it, if the files were recorded.
+    pub(crate) files: Option<StepFiles>,
     /// What the agent was allowed to do, if anything said so.
     pub(crate) permissions: Option<Permissions>,
     /// `None` if nothing is known.
@@ -62,9 +65,18 @@ impl DetailSummary {
             refused_calls: refused.unwrap_or_default(),
             checks: checks.unwrap_or_default(),
             artifacts: artifacts.unwrap_or_default(),
+            files: files_of(detail),
             permissions,
             usage,
             children: Vec::new(),
         }
     }
+}
+
+/// Returns the snapshots that a detail names, if the files of its step were recorded.
+pub(crate) fn files_of(detail: &Value) -> Option<StepFiles> {
+    let files = detail.get("files").filter(|files| !files.is_null())?;
+    // A detail of a program that writes its own may have another field of that name.
+    let files = serde_json::from_value::<StepFiles>(Value::clone(files)).ok();
+    files.filter(StepFiles::is_sound)
 }

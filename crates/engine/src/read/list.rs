@@ -19,6 +19,7 @@ use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
 use crate::pipelines::route::recorded_route_of;
 use crate::read::activity;
+use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{Children, ListFilter, Selector};
 use crate::read::show::ended_status;
@@ -366,7 +367,12 @@ impl<'a> Reader<'a> {
         let outline = outline.outline()?;
         let item = ThreadItem::of_active(id, head, (state, pause), activity, &route);
         let waiting = item.waiting_answer;
+        let detail = steps.last().map(|last| last.node.detail);
+        let detail = detail.filter(|_| item.status == ThreadStatus::Idle);
+        // A thread whose detail is lost can go on.
+        let detail = detail.and_then(|detail| DetailSummary::read(store, detail).ok());
         Ok(ThreadItem {
+            refused_calls: detail.unwrap_or_default().refused_calls,
             waiting_answer: waiting.map(|it| it.in_view(self.site, &start, program.name())),
             workflow: Some(start.workflow),
             parent: parent_of(id, &start).cloned(),

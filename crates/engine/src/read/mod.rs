@@ -18,6 +18,7 @@ pub(crate) mod family_tail;
 pub(crate) mod glance;
 pub(crate) mod graph;
 mod history;
+pub(crate) mod left_by_step;
 pub(crate) mod list;
 pub(crate) mod meaning;
 pub(crate) mod outline;

@@ -18,6 +18,7 @@ use crate::pipelines::place::RunOfThread;
 use crate::read::activity::{self, AttemptView, RunningView};
 use crate::read::child_view::{ChildView, SumsWithChildren, child_views, sums_with_children};
 use crate::read::detail_summary::DetailSummary;
+use crate::read::left_by_step::LeftByStep;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::parent_view::ParentView;
 use crate::read::standing::Standing;
@@ -100,6 +101,9 @@ pub struct ThreadView {
     /// The tool calls that the agent of the last step was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// What the last step left beside its answer, with the commands that show it.
+    #[serde(skip)]
+    pub left: Vec<LeftByStep>,
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
@@ -140,6 +144,7 @@ pub fn show(site: &Site, id: ThreadId) -> Result<ThreadView, EngineError> {
 fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, EngineError> {
     let thread = Thread::load(&site.store, id, head)?;
     let run = site.root.run(id);
+    let last = last_detail(&site.store, head)?;
     let Standing {
         activity,
         route,
@@ -190,7 +195,8 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
         summary: SummaryView::read(&site.store, &run.ledger),
         orphans: activity.orphans,
-        refused_calls: refused_calls(&site.store, head)?,
+        left: LeftByStep::all(head, &last),
+        refused_calls: last.refused_calls,
         finished_step: activity.finished_step,
         refused_steps: run.outbox.refused(),
     })
@@ -198,6 +204,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
 
 fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineError> {
     let run = site.root.run(record.thread);
+    let last = last_detail(&site.store, record.head)?;
     let program = read_program(&site.store, record.workflow).ok();
     let failed = activity::failed_resume(&run.ledger, record);
     let start = start_of(&site.store, record.head).ok();
@@ -233,7 +240,8 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
         summary: SummaryView::read(&site.store, &run.ledger),
         orphans: attempt::orphans(&run),
-        refused_calls: refused_calls(&site.store, record.head)?,
+        left: LeftByStep::all(record.head, &last),
+        refused_calls: last.refused_calls,
         finished_step: None,
         waiting_answer: None,
         refused_steps: run.outbox.refused(),
@@ -283,11 +291,11 @@ fn start_of(store: &Store, head: CasRef) -> Result<StartNode, EngineError> {
     Ok(read_start(store, Head::read(store, head)?.start())?.node)
 }
 
-/// Returns the refused tool calls of the step at the head.
-fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, EngineError> {
+/// Returns the summary of the step at the head; an empty one if there is no step.
+fn last_detail(store: &Store, head: CasRef) -> Result<DetailSummary, EngineError> {
     Ok(match Head::read(store, head)? {
-        Head::Step(step) => DetailSummary::read(store, step.node.detail)?.refused_calls,
-        Head::Start(_) => Vec::new(),
+        Head::Step(step) => DetailSummary::read(store, step.node.detail)?,
+        Head::Start(_) => DetailSummary::default(),
     })
 }
 

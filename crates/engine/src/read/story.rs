@@ -24,6 +24,7 @@ use crate::person_message::MessageContext;
 use crate::read::activity::AttemptView;
 use crate::read::branch::{ChildOfStep, children_of_step};
 use crate::read::detail_summary::DetailSummary;
+use crate::read::left_by_step::LeftByStep;
 use crate::read::steps::replaced_by;
 use crate::read::visit_story::{self, VisitStory};
 use crate::thread::Thread;
@@ -85,6 +86,9 @@ pub struct StepStory {
     /// What came of the checks of the role.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<CheckResult>,
+    /// What it left beside its answer, with the commands that show it.
+    #[serde(skip)]
+    pub left: Vec<LeftByStep>,
     /// What the agent was allowed to do without asking, if anything said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
@@ -164,6 +168,7 @@ impl StoryReader<'_> {
             tool_calls: Vec::new(),
             refused_calls: Vec::new(),
             checks: Vec::new(),
+            left: Vec::new(),
             permissions: None,
             children: Vec::new(),
             usage: None,
@@ -193,6 +198,7 @@ impl StoryReader<'_> {
         }
         let detail = self.site.store.need(node.detail)?;
         let summary = DetailSummary::of(detail.type_hash, &detail.payload);
+        story.left = LeftByStep::all(story.hash, &summary);
         story.extraction = summary.extraction;
         story.refused_calls = summary.refused_calls;
         story.checks = summary.checks;

@@ -191,7 +191,7 @@ pub(crate) fn tools_note(calls: &[ToolUse]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// Returns a line for each failed attempt at the step, and for each step that it replaced.
+/// Returns a line for each failed attempt at the step, for each step that it replaced, and for each thing that it left.
 fn lines(story: &StepStory) -> Vec<String> {
     let attempts = story.attempts.iter().map(|attempt| {
         let what = match attempt.replaces {
@@ -202,7 +202,9 @@ fn lines(story: &StepStory) -> Vec<String> {
     });
     let replaced = story.replaces.iter();
     let replaced = replaced.map(|step| format!("- done again: it took the place of step `{step}`"));
-    attempts.chain(replaced).collect()
+    let left = story.left.iter();
+    let left = left.map(|left| format!("- {}: {}", left.what, left.shown_by));
+    attempts.chain(replaced).chain(left).collect()
 }
 
 /// Returns the instruction, the question, the message of a person and the answer, each between tags.

@@ -6,6 +6,7 @@ use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::naming::{Labels, Name};
+use uwf_protocol::nodes::RefusedCalls;
 use uwf_storage::Paused;
 
 use crate::conditions;
@@ -77,6 +78,9 @@ pub struct ThreadItem {
     /// Who paused it, when and why, if it is paused. A step that is being done goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<Paused>,
+    /// The tool calls that the agent of the last step was not allowed to make, if the thread is idle.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
@@ -124,6 +128,7 @@ impl ThreadItem {
             finished_step: None,
             waiting_answer: None,
             paused: None,
+            refused_calls: Vec::new(),
             limit: None,
             next_try: None,
             blocked_reason: None,

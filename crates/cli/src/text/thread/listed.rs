@@ -3,6 +3,7 @@
 use serde::Serialize;
 use uwf_engine::{PlannedTry, ThreadItem, ThreadStatus};
 use uwf_protocol::child::Parent;
+use uwf_protocol::nodes::RefusedCalls;
 use uwf_util::text::cut_line;
 use uwf_util::time;
 
@@ -128,7 +129,9 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
         return Some(format!("an answer of {} has no step yet", answer.role));
     }
     match item.status {
-        ThreadStatus::Idle => summary_line(item),
+        ThreadStatus::Idle => {
+            RefusedCalls::note(&item.refused_calls).or_else(|| summary_line(item))
+        }
         ThreadStatus::Running if item.running.as_ref().is_some_and(|now| now.waiting) => {
             Some("waits until its agent may start".to_owned())
         }

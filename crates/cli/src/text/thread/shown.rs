@@ -49,6 +49,8 @@ impl Show for ShownView {
             rows.push(("alive", format!("{orphans}, without an engine")));
         }
         rows.extend(refused_row(&view.refused_calls));
+        let left = view.left.iter();
+        rows.extend(left.map(|left| (left.what, left.shown_by.clone())));
         rows.extend(why_suspended(&view.state));
         rows.extend(failed_below(&view.state));
         let is_new = |verdict: &&VerdictView| {

@@ -1,6 +1,8 @@
 //! The steps of one thread.
 
-use uwf_engine::{AttemptView, ChildOfStep, StartEntry, StepEntry, StepsEntry, StepsView};
+use uwf_engine::{
+    AttemptView, ChildOfStep, LeftByStep, StartEntry, StepEntry, StepsEntry, StepsView,
+};
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
@@ -27,6 +29,7 @@ impl Show for StepsView {
                     && step.hash == hash
                 {
                     rows.extend(child_rows(step));
+                    rows.extend(check_rows(step));
                 }
                 let there = self.attempts.iter().filter(|attempt| attempt.at() == hash);
                 rows.extend(there.map(attempt_row));
@@ -93,6 +96,16 @@ fn child_rows(step: &StepEntry) -> Vec<Vec<String>> {
         rows.push(row(format!("and {more} more")));
     }
     rows
+}
+
+/// Returns a row for each command that prints what the failed checks of a step printed.
+fn check_rows(step: &StepEntry) -> Vec<Vec<String>> {
+    let left = LeftByStep::by_checks(step.hash, &step.checks).into_iter();
+    let row = |left: LeftByStep| {
+        let cells = ["(checks)", step.role.as_str(), "-", "-", &left.shown_by];
+        cells.map(str::to_owned).to_vec()
+    };
+    left.map(row).collect()
 }
 
 /// Returns the rows of the steps that a step replaced.

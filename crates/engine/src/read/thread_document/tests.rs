@@ -33,6 +33,7 @@ fn story(number: usize, role: &str, answer: &str) -> StepStory {
         tool_calls: Vec::new(),
         refused_calls: Vec::new(),
         checks: Vec::new(),
+        left: Vec::new(),
         permissions: None,
         children: Vec::new(),
         usage: None,
