@@ -109,3 +109,37 @@ fn a_thread_that_cannot_be_read_is_named_where_it_may_belong() {
     assert_eq!(listed.json()[0]["thread"], json!(second));
     assert_eq!(listed.stderr, "");
 }
+
+#[test]
+fn ended_threads_are_pruned_by_workflow_name_label_and_folder() {
+    let (world, [first, second, third]) = world();
+    for thread in [&first, &second] {
+        world.uwf(&["thread", "kill", thread]).exits(0);
+    }
+    world
+        .uwf(&["thread", "rename", &second, "night-1"])
+        .exits(0);
+    let prune = |options: &[&str]| {
+        let args = [&["thread", "prune", "--ended"], options].concat();
+        let pruned = world.uwf(&args).exits(0).json();
+        let threads = pruned["threads"].as_array().unwrap().iter();
+        let mut threads: Vec<_> = threads.map(|one| one["thread"].clone()).collect();
+        threads.sort_by_key(ToString::to_string);
+        json!(threads)
+    };
+    let looks = |options: &[&str], threads: &[&String]| {
+        let options = [&["--dry-run"], options].concat();
+        assert_eq!(prune(&options), json!(threads), "{options:?}");
+    };
+    looks(&[], &[&first, &second, &third]);
+    looks(&["--workflow", "one"], &[&first, &third]);
+    looks(&["--workflow", "one", "--status", "cancelled"], &[&first]);
+    looks(&["--label", "team=web"], &[&first, &third]);
+    looks(&["--label", "team", "--label", "env=prod"], &[&first]);
+    looks(&["--name", "night-*"], &[&second]);
+    looks(&["--here"], &[&first, &third]);
+    let wrong = ["thread", "prune", "--ended", "--workflow", "on"];
+    world.uwf(&wrong).exits(1).says("did you mean `one`?");
+    assert_eq!(prune(&["--label", "team=web"]), json!([&first, &third]));
+    lists(&world, &["--all"], &[&second]);
+}

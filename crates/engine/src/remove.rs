@@ -15,6 +15,7 @@ use uwf_util::causes::with_causes;
 use crate::child_error::{ChildProblem, failed};
 use crate::read::outline::first_line;
 use crate::read::removed_cost::spent_by_leaving;
+use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::snapshots::forget_snapshots;
@@ -37,6 +38,8 @@ pub struct PruneOptions {
     pub statuses: Vec<ThreadStatus>,
     /// Only threads that ended before this time, in milliseconds since 1970.
     pub ended_before_ms: Option<i64>,
+    /// Only threads of this workflow, with such a name, with these labels, and of this directory.
+    pub about: ListFilter,
     /// Whether they are removed or only listed.
     pub mode: Prune,
 }
@@ -61,6 +64,8 @@ pub struct Pruned {
     pub unkept: Vec<UnkeptThread>,
     /// The removed threads whose worktree or folder cannot be removed. The next call tries it again.
     pub left: Vec<LeftThread>,
+    /// The problems that may hide a thread, one line each.
+    pub warnings: Vec<String>,
 }
 
 /// A thread that is not removed, because changes in its worktree would be lost.
@@ -212,8 +217,9 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         busy: Vec::new(),
         unkept: Vec::new(),
         left: Vec::new(),
+        warnings: Vec::new(),
     };
-    let chosen = chosen(&state, options)?;
+    let chosen = chosen(site, options, &mut pruned.warnings)?;
     // Where nothing is, nothing is made.
     let removes = options.mode == Prune::Remove && site.root.path().is_dir();
     let _turn = removes.then(|| site.root.removals_turn()).transpose()?;
@@ -269,8 +275,14 @@ fn about(site: &Site, thread: &PrunedThread, namings: &Namings) -> About {
     }
 }
 
-/// Returns the ended threads that the options choose, in the order in which they ended.
-fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord>, EngineError> {
+/// Returns the ended threads that the options choose, in the order in which they ended. A thread that cannot be read stays, with a
+/// warning, if only its start could tell whether it is chosen.
+fn chosen(
+    site: &Site,
+    options: &PruneOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<HistoryRecord>, EngineError> {
+    let state = State::new(&site.root);
     let is_chosen = |record: &HistoryRecord| {
         options.statuses.contains(&ended_status(record.reason))
             && options
@@ -282,7 +294,16 @@ fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord
         Located::Active(_) => None,
         Located::Archived(record) => Some(record),
     });
-    let mut chosen: Vec<HistoryRecord> = ended.filter(is_chosen).collect();
+    let by_name = options.about.name.is_some() || !options.about.labels.is_empty();
+    let namings = by_name.then(|| state.namings()).transpose()?;
+    let namings = namings.unwrap_or_default();
+    let mut selector = Selector::new(site, &options.about, &namings);
+    let is_about = |record: &HistoryRecord| {
+        selector.selects(record.thread, &Located::Archived(record.clone()))
+    };
+    let ended = ended.filter(is_chosen);
+    let mut chosen: Vec<HistoryRecord> = ended.filter(is_about).collect();
+    warnings.append(&mut selector.warnings);
     chosen.sort_by_key(|record| record.completed_at);
     Ok(chosen)
 }

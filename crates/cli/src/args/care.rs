@@ -3,6 +3,8 @@
 use clap::Args;
 use uwf_util::time;
 
+use super::listing::AboutArgs;
+
 /// Any number of threads.
 #[derive(Debug, Args)]
 pub(crate) struct ThreadsArgs {
@@ -49,6 +51,8 @@ pub(crate) struct PruneArgs {
     /// Only these: a comma list of completed, cancelled
     #[arg(long, value_name = "LIST")]
     pub(crate) status: Option<String>,
+    #[command(flatten)]
+    pub(crate) about: AboutArgs,
     /// Only list what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,

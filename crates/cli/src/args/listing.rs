@@ -38,6 +38,16 @@ pub(crate) struct FilterArgs {
     /// Only threads started before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
+    #[command(flatten)]
+    pub(crate) about: AboutArgs,
+    /// At most N: the newest; with `step --all`, those that have waited longest
+    #[arg(long, value_name = "N", visible_alias = "take", value_parser = parse_limit)]
+    pub(crate) limit: Option<usize>,
+}
+
+/// The options that choose threads by what they are about. Ended threads can be chosen by them, too.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AboutArgs {
     /// Only threads of this workflow: a name, which stands for all its versions, or a hash
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
@@ -50,9 +60,6 @@ pub(crate) struct FilterArgs {
     /// Only threads that were started for this folder
     #[arg(long)]
     pub(crate) here: bool,
-    /// At most N: the newest; with `step --all`, those that have waited longest
-    #[arg(long, value_name = "N", visible_alias = "take", value_parser = parse_limit)]
-    pub(crate) limit: Option<usize>,
 }
 
 impl FilterArgs {
@@ -62,10 +69,13 @@ impl FilterArgs {
             status,
             after,
             before,
-            workflow,
-            name,
-            labels,
-            here,
+            about:
+                AboutArgs {
+                    workflow,
+                    name,
+                    labels,
+                    here,
+                },
             limit,
         } = self;
         let texts = [status, after, before, workflow];

@@ -38,7 +38,7 @@ pub(crate) use cost::CostArgs;
 pub(crate) use fork::{ForkArgs, MigrateArgs};
 pub(crate) use graph::GraphArgs;
 pub(crate) use init::InitArgs;
-pub(crate) use listing::{FilterArgs, ListArgs};
+pub(crate) use listing::{AboutArgs, FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use orchestrate::{
     CleanRunsArgs, ContextArgs, FinishArgs, ListRunsArgs, LogLevel, OnErrorArg, OrchestrateCommand,

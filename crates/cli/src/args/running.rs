@@ -145,7 +145,7 @@ pub(crate) struct RunThreadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StepArgs {
     /// The threads, which get their steps one after the other
-    #[arg(required_unless_present = "all", conflicts_with_all = ["all", "FilterArgs"], value_name = "THREAD")]
+    #[arg(required_unless_present = "all", conflicts_with_all = ["all", "status", "after", "before", "AboutArgs", "limit"], value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
     /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]

@@ -114,18 +114,18 @@ pub(crate) fn stored_workflows(site: &Site) -> Result<Vec<(CasRef, String)>, Eng
 }
 
 /// Selects threads for a filter.
-pub(super) struct Selector<'a> {
+pub(crate) struct Selector<'a> {
     site: &'a Site,
     filter: &'a ListFilter,
     namings: &'a Namings,
     /// The names of the workflows that were read; `None` for one that cannot be read.
     names: HashMap<CasRef, Option<String>>,
     /// The problems that may hide a thread, one line each.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'a> Selector<'a> {
-    pub(super) fn new(site: &'a Site, filter: &'a ListFilter, namings: &'a Namings) -> Self {
+    pub(crate) fn new(site: &'a Site, filter: &'a ListFilter, namings: &'a Namings) -> Self {
         Self {
             site,
             filter,
@@ -137,7 +137,7 @@ impl<'a> Selector<'a> {
 
     /// Tells whether the list is about a thread. A thread that cannot be read is left out with a warning if only its start
     /// could tell.
-    pub(super) fn selects(&mut self, thread: ThreadId, place: &Located) -> bool {
+    pub(crate) fn selects(&mut self, thread: ThreadId, place: &Located) -> bool {
         self.has_name_and_labels(thread)
             && self
                 .is_right_from_start(thread, place)

@@ -2,13 +2,13 @@
 
 use uwf_cas_fs::Collect;
 use uwf_engine::{
-    EngineError, GcOptions, Prune, PruneOptions, Removable, ThreadStatus, USUAL_GRACE_MS,
-    UnkeptChanges, WaitingAnswer,
+    Children, EngineError, GcOptions, ListFilter, Prune, PruneOptions, Removable, ThreadStatus,
+    USUAL_GRACE_MS, UnkeptChanges, WaitingAnswer,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
-use super::listing::statuses;
+use super::listing::{about, statuses};
 use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
@@ -102,6 +102,10 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure
     let options = PruneOptions {
         statuses: ended_statuses(args.status.as_deref())?,
         ended_before_ms: args.older_than.map(before),
+        about: ListFilter {
+            children: Children::Listed,
+            ..about(context.site(), &args.about)?
+        },
         mode: if args.dry_run {
             Prune::Look
         } else {
@@ -115,6 +119,9 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure
         Ok(collected) => (collected, None),
         Err(error) => (None, Some(error)),
     };
+    for warning in &pruned.warnings {
+        warn(warning);
+    }
     for left in &pruned.left {
         let (thread, reason) = (left.thread, &left.reason);
         warn(&format!(

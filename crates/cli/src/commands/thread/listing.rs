@@ -1,11 +1,11 @@
 //! `uwf thread list`.
 
-use uwf_engine::{Children, ListFilter, ThreadItem, ThreadStatus};
+use uwf_engine::{Children, ListFilter, Site, ThreadItem, ThreadStatus};
 use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 use uwf_util::suggest;
 
-use crate::args::{FilterArgs, ListArgs};
+use crate::args::{AboutArgs, FilterArgs, ListArgs};
 use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
 use crate::output::print_long;
@@ -94,18 +94,25 @@ pub(crate) fn filter(context: &Context, args: &FilterArgs) -> Result<ListFilter,
             .map(|text| past_time(context, text))
             .transpose()
     };
-    let workflow = args.workflow.as_deref();
-    let workflow = workflow.map(|name| uwf_engine::choose_workflow(site, name));
-    let here = args.here.then(|| uwf_engine::working_directory(site));
     Ok(ListFilter {
         statuses: args.status.as_deref().map(statuses).transpose()?,
         after_ms: bound(&args.after)?,
         before_ms: bound(&args.before)?,
+        take: args.limit,
+        ..about(site, &args.about)?
+    })
+}
+
+/// Parses the options that choose threads by what they are about.
+pub(super) fn about(site: &Site, args: &AboutArgs) -> Result<ListFilter, Failure> {
+    let workflow = args.workflow.as_deref();
+    let workflow = workflow.map(|name| uwf_engine::choose_workflow(site, name));
+    let here = args.here.then(|| uwf_engine::working_directory(site));
+    Ok(ListFilter {
         workflow: workflow.transpose()?,
         name: args.name.clone(),
         labels: args.labels.clone(),
         cwd: here.transpose()?,
-        take: args.limit,
         ..ListFilter::default()
     })
 }
