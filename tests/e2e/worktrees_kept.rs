@@ -94,3 +94,28 @@ fn a_commit_that_is_checked_out_without_a_branch_is_kept_by_the_command_of_the_h
     world.uwf(&remove).exits(0);
     assert_eq!(git(&world, &["log", "-1", "--format=%s"]), "precious");
 }
+
+#[test]
+fn a_worktree_that_is_locked_with_git_is_not_removed() {
+    let world = world();
+    let thread = named(&world, "on-stick");
+    step(&world, &thread, "true");
+    let place = place(&world, &thread);
+    let path = place.to_str().unwrap();
+    git(&world, &["worktree", "lock", "--reason=on a stick", path]);
+    let remove = ["thread", "rm", "--force", "--drop-worktree", &thread];
+    let refused = world.uwf(&remove).exits(1);
+    refused
+        .says("is locked with git: on a stick")
+        .says(&format!("worktree unlock {path}` unlocks it"))
+        .follow_hint("git ");
+    git(&world, &["worktree", "lock", path]);
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let pruned = world.uwf(&["thread", "prune", "--ended"]).exits(0).json();
+    let reason = pruned["unkept"][0]["reason"].as_str().unwrap();
+    assert!(reason.ends_with("is locked with git"), "{reason}");
+    assert!(place.exists());
+    git(&world, &["worktree", "unlock", path]);
+    world.uwf(&remove).exits(0);
+    assert!(!place.exists());
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_snapshot::{SnapshotError, Unkept};
+use uwf_util::printable::printable;
 use uwf_util::text::counted;
 
 /// Why an agent cannot work where it is to work, or why its worktree is not removed.
@@ -70,6 +71,18 @@ pub enum WorkspaceError {
         /// What would be lost, and where it is.
         unkept: Box<UnkeptWork>,
     },
+    /// A person has locked the worktree with `git worktree lock`.
+    #[error("thread `{thread}` is not removed: its worktree `{}` is locked with git{}", place.display(), because(reason))]
+    Locked {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the worktree.
+        place: PathBuf,
+        /// The git folder of the repository.
+        git_dir: PathBuf,
+        /// Why, in the words of the person; may be empty.
+        reason: String,
+    },
     /// It cannot be told whether the removal of a thread would lose something.
     #[error("thread `{thread}` is not removed: what is in its worktree `{}` cannot be told", place.display())]
     NotChecked {
@@ -122,9 +135,18 @@ impl WorkspaceError {
             | Self::Gone { .. }
             | Self::NotMade(..)
             | Self::Unkept { .. }
+            | Self::Locked { .. }
             | Self::NotChecked { .. }
             | Self::NotRemoved(..) => Exit::Request,
         }
+    }
+}
+
+/// Returns a reason, if there is one, as the end of a message.
+fn because(reason: &str) -> String {
+    match printable(reason) {
+        text if text.is_empty() => String::new(),
+        text => format!(": {text}"),
     }
 }
 

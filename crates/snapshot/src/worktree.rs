@@ -217,6 +217,24 @@ impl Worktree<'_> {
         Ok(unkept)
     }
 
+    /// Returns why a person has locked the worktree with `git worktree lock`, which may be empty; `None` if it is not locked.
+    ///
+    /// # Errors
+    /// When the git folder cannot be read.
+    pub fn locked(&self) -> Result<Option<String>, SnapshotError> {
+        let known = self.git_dir.join("worktrees");
+        for name in names(&known)? {
+            let entry = known.join(&name);
+            if self.is_known_as(&entry)?
+                && let Some(reason) = read(&entry.join("locked"))?
+            {
+                let reason = String::from_utf8_lossy(&reason);
+                return Ok(Some(reason.trim().to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Removes the worktree, and the branch unless it is checked out elsewhere.
     ///
     /// # Errors

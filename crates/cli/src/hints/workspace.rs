@@ -48,6 +48,11 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             shell_words::quote(branch)
         ),
         WorkspaceError::Unkept { thread, unkept } => unkept_hint(*thread, unkept),
+        WorkspaceError::Locked { place, git_dir, .. } => format!(
+            "`git -C {} worktree unlock {}` unlocks it",
+            quoted(git_dir),
+            quoted(place)
+        ),
         WorkspaceError::NotChecked { thread, .. } => {
             format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
         }

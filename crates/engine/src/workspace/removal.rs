@@ -37,7 +37,9 @@ impl LeavingBranches {
     }
 }
 
-/// Fails if the removal of a thread would lose something of its worktree, and that must not be. `leaving` are the branches that are
+/// Fails if a person has locked the worktree of a thread with `git`, whatever may be lost.
+///
+/// Also fails if the removal of the thread would lose something of its worktree, and that must not be. `leaving` are the branches that are
 /// removed with it. The caller keeps other removals out until the worktree is removed.
 pub(crate) fn refuse_to_lose(
     site: &Site,
@@ -45,20 +47,31 @@ pub(crate) fn refuse_to_lose(
     changes: UnkeptChanges,
     leaving: &LeavingBranches,
 ) -> Result<(), EngineError> {
-    if changes == UnkeptChanges::Drop {
-        return Ok(());
-    }
     // Nobody has worked in a worktree that is not wholly made.
     let record = site.root.worktree(thread).read()?;
     let Some(record) = record.filter(|record| record.made) else {
         return Ok(());
     };
-    let unkept = worktree_of(&record).unkept(&leaving.of(&record.git_dir));
-    let unkept = unkept.map_err(|source| WorkspaceError::NotChecked {
+    let worktree = worktree_of(&record);
+    let not_checked = |source| WorkspaceError::NotChecked {
         thread,
         place: record.place.clone(),
         source,
-    })?;
+    };
+    if let Some(reason) = worktree.locked().map_err(not_checked)? {
+        return Err(WorkspaceError::Locked {
+            thread,
+            place: record.place,
+            git_dir: record.git_dir,
+            reason,
+        }
+        .into());
+    }
+    if changes == UnkeptChanges::Drop {
+        return Ok(());
+    }
+    let unkept = worktree.unkept(&leaving.of(&record.git_dir));
+    let unkept = unkept.map_err(not_checked)?;
     if unkept.is_nothing() {
         return Ok(());
     }
