@@ -7,6 +7,7 @@ mod document;
 mod elsewhere;
 mod fields;
 mod file;
+mod foreign;
 mod literals;
 mod names;
 mod output;

@@ -1,10 +1,11 @@
 //! V02: keys that are known elsewhere: in another place of the format, or in the formats of other programs.
 
 use super::file::FILE_KEYS;
+use super::foreign;
 use super::step::STEP_KEYS;
 
 /// Keys of other programs, with what says the same here.
-const OTHERS: [(&[&str], &str); 19] = [
+const OTHERS: [(&[&str], &str); 18] = [
     (&["depends", "needs", "requires", "after"], "depends_on"),
     (
         &["script", "run", "cmd", "shell", "exec", "bash"],
@@ -13,35 +14,18 @@ const OTHERS: [(&[&str], &str); 19] = [
     (&["stdout", "output", "out"], "output_file"),
     (&["capture", "register", "output_format"], "output_capture"),
     (&["prompt", "input", "stdin", "prompt_file"], "input_file"),
-    (
-        &["model", "params", "parameters", "args"],
-        "provider_params",
-    ),
+    (&["model", "params", "parameters"], "provider_params"),
     (&["id", "step", "title", "key"], "name"),
     (&["retry", "max_retries", "attempts"], "retries"),
     (
         &["timeout", "timeout_seconds", "timeout_ms", "time_limit"],
         "timeout_sec",
     ),
-    (
-        &["loop", "foreach", "matrix", "with_items", "parallel"],
-        "for_each",
-    ),
+    (&["loop", "foreach", "matrix", "with_items"], "for_each"),
     (&["if", "condition", "unless", "only_if"], "when"),
-    (
-        &[
-            "on_success",
-            "on_failure",
-            "on_error",
-            "next",
-            "then",
-            "always",
-        ],
-        "on",
-    ),
     (&["environment", "environ"], "env"),
     (&["wait", "wait_until", "poll"], "wait_for"),
-    (&["vars", "variables", "params", "inputs", "env"], "context"),
+    (&["vars", "variables", "params", "inputs"], "context"),
     (&["jobs", "tasks", "stages", "pipeline", "do"], "steps"),
     (&["list", "in", "over", "values"], "items"),
     (&["path", "file", "pattern", "files"], "glob"),
@@ -67,6 +51,9 @@ const PLACES: [(&[&str], &str); 7] = [
 
 /// Returns what to write in place of an unknown key, if it is known elsewhere. `known` are the keys of its mapping.
 pub(super) fn hint(key: &str, known: &[&str]) -> Option<String> {
+    if let Some(said) = foreign::words(key, known) {
+        return Some(said.to_owned());
+    }
     let ours = OTHERS.iter().filter(|(theirs, _)| theirs.contains(&key));
     let ours = ours
         .map(|(_, ours)| *ours)
@@ -95,7 +82,6 @@ fn form(key: &str) -> Option<&'static str> {
         "output_capture" => "output_capture: text",
         "for_each" => "for_each: {items: […], steps: […]}",
         "when" => "when: {equals: {left: …, right: …}}",
-        "on" => "on: {failure: {goto: STEP}}",
         "wait_for" => "wait_for: {glob: …}",
         "timeout_sec" => "timeout_sec: SECONDS",
         "provider_params" => "provider_params: {model: …}",

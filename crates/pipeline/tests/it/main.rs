@@ -12,6 +12,7 @@ mod difference;
 mod drive;
 mod graph;
 mod load_accepts;
+mod load_hints;
 mod load_refuses;
 mod load_refuses_names;
 mod state;
