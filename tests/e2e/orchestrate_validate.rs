@@ -363,7 +363,7 @@ fn cases(step: &dyn Fn(&str) -> String) -> Vec<(String, &'static str)> {
         ),
         (
             format!("env: {{A: b}}\n{}", step("agent: a")),
-            "write `context`",
+            "each step has an `env` of its own",
         ),
         (
             "jobs: [a]\nsteps: [{name: A, command: [a]}]".to_owned(),

@@ -37,7 +37,13 @@ impl Queues {
         let is_name = (1..=MAX_RUN_ID_BYTES).contains(&run_id.len())
             && !run_id.starts_with('.')
             && run_id.bytes().all(fits);
-        is_name.then(|| format!("{}/.claimed/{run_id}", self.inbox_dir))
+        is_name.then(|| format!("{}/{run_id}", self.claims_dir()))
+    }
+
+    /// Returns the folder of all tasks that are claimed.
+    #[must_use]
+    pub fn claims_dir(&self) -> String {
+        format!("{}/.claimed", self.inbox_dir)
     }
 }
 

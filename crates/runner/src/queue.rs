@@ -75,6 +75,7 @@ impl Workspace {
             Err(WalkError::System(Errno::NOENT)) => return Ok(Vec::new()),
             found => found.map_err(failure)?,
         };
+        self.keep_closed(&found).map_err(failure)?;
         let top = Path::new(&parts.join("/")).to_owned();
         let unread = |error: uwf_durable::WalkError| {
             let errno = Errno::from_io_error(&error.source).unwrap_or(Errno::IO);

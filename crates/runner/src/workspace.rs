@@ -228,7 +228,7 @@ impl WalkError {
             Self::LeadsOut(link) => outside(&format!("`{link}` leads out of it")),
             Self::Closed => {
                 let message = format!("`{path}` is a place of the records of runs");
-                Failure::new(ErrorKind::PathViolation, message)
+                Failure::new(ErrorKind::PathViolation, message).fact("closed", true)
             }
             Self::System(Errno::NOENT) => Failure::new(kind, format!("there is no `{path}`")),
             Self::System(error) => {

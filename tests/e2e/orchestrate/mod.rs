@@ -25,6 +25,7 @@ mod looking;
 mod memory;
 mod messages;
 mod played_pipelines;
+mod queue_hints;
 mod queues;
 mod resume;
 mod run_step;

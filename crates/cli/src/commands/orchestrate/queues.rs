@@ -15,7 +15,7 @@ use super::{invalid, read};
 use crate::args::{FinishArgs, QueueArgs, TaskCommand};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
-use crate::hints::queues::{Wanted, no_queue, refused};
+use crate::hints::queues::{Wanted, no_queue, options, refused, refused_with};
 use crate::output::{Format, Show, print_paths};
 use crate::text::{MovedTask, PutTask, TaskList};
 
@@ -50,6 +50,8 @@ struct Desk<'a> {
     queues: Queues,
     workspace: Workspace,
     format: Format,
+    /// The options that the next call needs, too.
+    options: String,
 }
 
 impl<'a> Desk<'a> {
@@ -70,6 +72,7 @@ impl<'a> Desk<'a> {
                 // Programs open what is printed, also where other results are data.
                 false => context.asked.unwrap_or(Format::Text),
             },
+            options: options(args),
         })
     }
 
@@ -77,17 +80,20 @@ impl<'a> Desk<'a> {
         if let Some(why) = self.queues.task_problem(&path) {
             return Err(Failure::usage(format!("`{path}` is no path of a task"))
                 .cause(&why)
-                .hint("name a file such as `inbox/qa/1.task`"));
+                .hint(format!(
+                    "name a file such as `{}/qa/1{}`",
+                    self.queues.inbox_dir, self.queues.task_extension
+                )));
         }
         let put = self.workspace.put_task(&path, &mut io::stdin().lock());
-        put.map_err(|failure| refused(failure, Wanted::NewTask))?;
+        put.map_err(|failure| self.refused(failure, Wanted::NewTask))?;
         self.print(&PutTask { path })
     }
 
     fn finish(&self, args: &FinishArgs, folder: &str) -> Result<Exit, Failure> {
         let folder = format!("{folder}/{}", self.time(args.timestamp.as_deref())?);
         let moved = self.workspace.move_into(&args.file, &folder);
-        let path = moved.map_err(|failure| refused(failure, Wanted::Task))?;
+        let path = moved.map_err(|failure| self.refused(failure, Wanted::Task))?;
         let from = args.file.clone();
         self.print(&MovedTask { from, path })
     }
@@ -108,7 +114,7 @@ impl<'a> Desk<'a> {
     fn list(&self, dir: Option<String>) -> Result<Exit, Failure> {
         let dir = dir.unwrap_or_else(|| self.queues.inbox_dir.clone());
         let tasks = self.workspace.tasks(&dir, &self.queues.task_extension);
-        let tasks = tasks.map_err(|failure| refused(failure, Wanted::Folder))?;
+        let tasks = tasks.map_err(|failure| self.refused(failure, Wanted::Folder))?;
         if tasks.is_empty() && self.is_missing(&dir) {
             note(&format!("there is no folder `{dir}`"));
         }
@@ -128,15 +134,17 @@ impl<'a> Desk<'a> {
         let claim = self
             .workspace
             .claim_task(&queue, self.claimant().as_ref())
-            .map_err(|failure| refused(failure, Wanted::Folder))?;
+            .map_err(|failure| self.refused(failure, Wanted::Folder))?;
         if claim.is_again {
             note("an earlier attempt of this step had claimed the task");
         }
         let mut left = claim.refused.into_iter();
         let Some((from, path)) = claim.task else {
             return match left.next() {
-                Some(failure) => Err(refused(failure, Wanted::Task)),
-                None if is_named && self.is_missing(&dir) => Err(no_queue(&dir)),
+                Some(failure) => Err(self.refused(failure, Wanted::Task)),
+                None if is_named && self.is_missing(&dir) => {
+                    Err(no_queue(&dir, &self.queues, &self.options))
+                }
                 None => Ok(Exit::Request),
             };
         };
@@ -158,6 +166,11 @@ impl<'a> Desk<'a> {
             entry: self.env.var(ENTRY)?.to_owned(),
             attempt: self.env.var(ATTEMPT)?.to_owned(),
         })
+    }
+
+    /// Returns the failure of a call, with what to type next for the same queues.
+    fn refused(&self, failure: uwf_pipeline::Failure, wanted: Wanted) -> Failure {
+        refused_with(failure, wanted, &self.options)
     }
 
     fn is_missing(&self, dir: &str) -> bool {
