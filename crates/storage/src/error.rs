@@ -79,6 +79,12 @@ pub enum StorageError {
         /// What it is.
         kind: FileKind,
     },
+    /// Something else is where a folder should be.
+    #[error("`{}` is no folder", path.display())]
+    NoFolder {
+        /// Its path.
+        path: PathBuf,
+    },
     /// A file of another program is too large to be read.
     #[error("`{}` has {bytes} bytes, and {largest} are the most that are read", path.display())]
     TooLarge {
@@ -131,6 +137,7 @@ impl StorageError {
             | Self::TornRecord { .. }
             | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }
+            | Self::NoFolder { .. }
             | Self::Link { .. }
             | Self::TooLarge { .. }
             | Self::NoHome

@@ -46,7 +46,7 @@ pub use run_dir::{
     ThreadLock,
 };
 pub use run_log::RunLog;
-pub use run_root::{RunRoot, ThreadPlace, WriteParts};
+pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,

@@ -1,6 +1,8 @@
 //! The folder of a run of a pipeline, `<state dir>/<run id>`: pictures and logs for people and scripts. The run itself is a
 //! thread; everything here but the logs can be made again from it.
 
+mod aside;
+
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use uwf_durable::{Draft, Durability, FileLock};
 use uwf_protocol::ids::ThreadId;
 
+pub use self::aside::MovedAside;
 use crate::StorageError;
 
 const STATE: &str = "state.json";
@@ -121,15 +124,19 @@ impl RunRoot {
         Ok(())
     }
 
-    /// Makes the folder with the folder of its logs, durably. Fails if a link is in its place: what is written here would be
-    /// elsewhere.
+    /// Makes the folder with the folder of its logs, durably. Fails if something else is in its place: what is written through a
+    /// link would be elsewhere.
     ///
     /// # Errors
     /// [`StorageError::Io`], as of every call that writes.
     pub fn create(&self) -> Result<(), StorageError> {
         let logs = self.path.join(LOGS);
-        uwf_durable::refuse_link(&self.path)?;
-        uwf_durable::refuse_link(&logs)?;
+        for path in [&self.path, &logs] {
+            uwf_durable::refuse_link(path)?;
+            if path.exists() && !path.is_dir() {
+                return Err(StorageError::NoFolder { path: path.clone() });
+            }
+        }
         Ok(uwf_durable::create_dir(&logs)?)
     }
 
@@ -201,14 +208,28 @@ impl RunRoot {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn remove_drafts(&self) -> Result<(), StorageError> {
-        for folder in [&self.path, &self.path.join(LOGS)] {
-            for name in uwf_durable::names(folder)? {
-                if uwf_durable::is_temporary(&name) || name == MAKING {
-                    uwf_durable::remove(&folder.join(name))?;
-                }
-            }
+        for draft in self.drafts()? {
+            uwf_durable::remove(&draft)?;
         }
         Ok(())
+    }
+
+    /// Returns the drafts in the folder: those of a process that is at work, or of one that died.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn drafts(&self) -> Result<Vec<PathBuf>, StorageError> {
+        let mut drafts = Vec::new();
+        for folder in [&self.path, &self.path.join(LOGS)] {
+            // Nothing of ours is behind a link.
+            if folder.is_symlink() || !folder.is_dir() {
+                continue;
+            }
+            let names = uwf_durable::names(folder)?.into_iter();
+            let ours = names.filter(|name| uwf_durable::is_temporary(name) || name == MAKING);
+            drafts.extend(ours.map(|name| folder.join(name)));
+        }
+        Ok(drafts)
     }
 
     /// Removes the folder with everything in it. No link is followed. The record of its thread is the last to go: a folder
@@ -250,6 +271,12 @@ impl RunRoot {
         serde_json::from_slice(&content).ok()
     }
 
+    /// Tells whether a link is in place of the record of the thread.
+    #[must_use]
+    pub fn is_record_linked(&self) -> bool {
+        self.path.join(THREAD).is_symlink()
+    }
+
     /// Returns the text of the picture; `None` if it is not there.
     ///
     /// # Errors
@@ -273,14 +300,6 @@ impl RunRoot {
     pub fn write_state_durably(&self, write: &WriteParts<'_>) -> Result<(), StorageError> {
         let draft = self.draft_of_state(write)?;
         Ok(draft.replace_durably(&self.state_file())?)
-    }
-
-    /// Removes what is in place of the picture, and is no folder.
-    ///
-    /// # Errors
-    /// See [`create`](Self::create).
-    pub fn remove_state(&self) -> Result<(), StorageError> {
-        Ok(uwf_durable::remove(&self.state_file())?)
     }
 
     pub(crate) fn draft_of_state(&self, write: &WriteParts<'_>) -> Result<Draft, StorageError> {

@@ -20,6 +20,7 @@ mod edges_steps;
 mod flags;
 mod held;
 mod hostile;
+mod in_the_way;
 mod kills;
 mod looking;
 mod memory;

@@ -7,6 +7,7 @@ pub(crate) mod fix;
 pub(crate) mod foreign;
 pub(crate) mod pipeline;
 pub(crate) mod queues;
+pub(crate) mod run_folder;
 pub(crate) mod run_name;
 pub(crate) mod runs;
 pub(crate) mod stopped_runs;

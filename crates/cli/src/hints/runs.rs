@@ -3,9 +3,10 @@
 use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
 use uwf_pipeline::course::OnlyError;
 use uwf_protocol::exit::Exit;
-use uwf_storage::Reason;
-use uwf_util::shell_words;
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::{Reason, RunRoot};
 
+use super::run_folder;
 use super::run_name::RunName;
 use super::stopped_runs::restarts;
 use crate::failure::Failure;
@@ -66,6 +67,20 @@ pub(crate) fn failed(error: EngineError, name: Option<&RunName>) -> Failure {
     }
 }
 
+/// Returns the failure of a command that worked on a run with this folder and this thread.
+pub(crate) fn failed_in(
+    error: EngineError,
+    name: &RunName,
+    place: (&RunRoot, ThreadId),
+) -> Failure {
+    let hint = run_folder::hint(&error, name, place);
+    let failure = failed(error, Some(name));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
 /// Returns the failure of a call about a run that another process works on.
 fn locked(run: &str, holder: Option<u32>) -> Failure {
     let what = format!("another process works on run `{run}`");
@@ -110,19 +125,13 @@ fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
         ResumeError::Completed { .. } => format!(
             "`{resume} --force-restart` starts a new run; `uwf thread fork` begins one after a step of this one"
         ),
-        ResumeError::NoPicture { .. } => {
-            let hint = format!("`{resume} --repair` makes it again from the thread and goes on");
-            return (Exit::Request, Some(hint));
-        }
-        ResumeError::PictureIsFolder { path } => {
-            let path = path.display().to_string();
-            let (from, to) = (path.as_str(), format!("{path}.old"));
-            let moves = format!(
-                "mv {} {}",
-                shell_words::quote(from),
-                shell_words::quote(&to)
-            );
-            let hint = format!("move it away: `{moves}`; then `{resume} --repair` goes on");
+        ResumeError::NoPicture { is_taken, .. } => {
+            let moves = match is_taken {
+                true => "puts that aside under another name, ",
+                false => "",
+            };
+            let hint =
+                format!("`{resume} --repair` {moves}makes it again from the thread and goes on");
             return (Exit::Request, Some(hint));
         }
         ResumeError::OtherForm { .. } => {

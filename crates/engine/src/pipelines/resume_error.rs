@@ -43,12 +43,8 @@ pub enum ResumeError {
         path: PathBuf,
         /// What is wrong with it.
         problem: &'static str,
-    },
-    /// A folder is in place of the picture. It is not removed: it may have something that somebody needs.
-    #[error("`{path}` is a folder, and not the picture of the run")]
-    PictureIsFolder {
-        /// The folder.
-        path: PathBuf,
+        /// Whether something else is in its place.
+        is_taken: bool,
     },
     /// The picture of the run has a form that this program does not know.
     #[error("`{path}` has the form `{version}`, which this program does not know")]

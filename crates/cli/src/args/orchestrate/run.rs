@@ -151,7 +151,7 @@ pub(crate) struct ResumeArgs {
     /// Start a new run with the same context but for what is given anew, and leave this one as it is
     #[arg(long, conflicts_with_all = ["from", "accept_changed_workflow", "repair"])]
     pub(crate) force_restart: bool,
-    /// Make state.json again from the thread, if it is missing or damaged
+    /// Make state.json again from the thread, if it is missing or damaged. Something else in place of it, of `logs` or of a log gets another name
     #[arg(long)]
     pub(crate) repair: bool,
     /// A value of the context of the run that `--force-restart` starts; may be given again

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use uwf_engine::{EngineError, RunOrigin, RunReport, find_thread, run_origin};
 use uwf_pipeline::run_id_problem;
 use uwf_protocol::ids::ThreadId;
@@ -11,6 +12,7 @@ use uwf_util::shell_words;
 use crate::args::PlaceArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
+use crate::hints::run_folder;
 use crate::hints::run_name::{self, RunName};
 
 /// The variable that names the folder of all runs.
@@ -214,11 +216,23 @@ pub(super) fn of_place(context: &Context, place: &ThreadPlace) -> Result<ThreadI
 }
 
 fn unknown(name: &str, folder: &Path) -> Failure {
-    Failure::usage(format!(
-        "there is no run `{name}` in `{}`",
-        folder.display()
-    ))
-    .hint(LISTED)
+    let what = format!("there is no run `{name}` in `{}`", folder.display());
+    let failure = Failure::usage(what);
+    let place = folder.join(name);
+    let is_id = run_id_problem(name).is_none();
+    let other = run_folder::of_root(
+        &place,
+        "uwf orchestrate resume <thread>",
+        &RunName::unknown(),
+    );
+    match other.filter(|_| is_id) {
+        Some(hint) => failure
+            .cause(&format!("`{}` is no folder", place.display()))
+            .hint(format!("`uwf thread list --all` shows its thread; {hint}")),
+        None => failure.hint(format!(
+            "{LISTED}; one whose folder is gone is found by its thread, which `uwf thread list --all` shows"
+        )),
+    }
 }
 
 /// Returns the thread of a run, unless the process that made the folder died before it had made the thread.
@@ -239,6 +253,12 @@ pub(super) fn made(
     }
 }
 
+/// Returns the thread that the picture of a run names.
+fn named_thread(root: &RunRoot) -> Option<ThreadId> {
+    let picture: Value = serde_json::from_slice(&root.read_state().ok()??).ok()?;
+    serde_json::from_value(picture.get("thread")?.clone()).ok()
+}
+
 /// Returns the failure of a call about a folder that leads to no thread.
 fn half_made(root: &RunRoot, run: &str, place: &PlaceArgs) -> Failure {
     let folder = root.path().display();
@@ -246,10 +266,20 @@ fn half_made(root: &RunRoot, run: &str, place: &PlaceArgs) -> Failure {
         None => format!("`{folder}` has no record `thread`, by which its run is found"),
         Some(_) => format!("run `{run}` was not made completely: its thread is not there"),
     };
-    let hint = match root.state_file().exists() {
-        true => "`state.json` in it names the thread: `uwf orchestrate resume <thread>` goes on"
-            .to_owned(),
-        false => format!(
+    let hint = match named_thread(root) {
+        Some(thread) => format!(
+            "`state.json` in it names the thread: `uwf orchestrate resume {thread}{}` goes on",
+            // A link in place of the record is not written through.
+            match root.is_record_linked() {
+                true => " --repair",
+                false => "",
+            }
+        ),
+        None if root.state_file().exists() => {
+            "`state.json` in it names the thread: `uwf orchestrate resume <thread>` goes on"
+                .to_owned()
+        }
+        None => format!(
             "nothing was run in it: `uwf orchestrate run WORKFLOW --run-id {}{}` makes the run",
             shell_words::quote(run),
             run_name::all_options(place)

@@ -19,7 +19,7 @@ use crate::args::{ContextArgs, ResumeArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::hints::run_name::RunName;
-use crate::hints::runs::failed;
+use crate::hints::runs::{failed, failed_in};
 use crate::hints::stopped_runs::Results;
 
 pub(super) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure> {
@@ -45,7 +45,7 @@ fn go_on(
     let origin = run_origin(context.site(), thread).map_err(|error| failed(error, Some(&typed)))?;
     let run = (origin.run_id.as_str(), thread);
     let name = place::name_in(context, &args.place, run, origin.root.path());
-    let failed = |error| failed(error, Some(&name));
+    let failed = |error| failed_in(error, &name, (&origin.root, thread));
     let place = (&args.place, Results::Seen);
     place::check_workspace(context, &args.place, &origin)?;
     if args.force_restart {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use uwf_engine::{MadeRun, NewRun, active_runs, run_pipeline};
+use uwf_engine::{EngineError, MadeRun, NewRun, active_runs, run_pipeline};
 use uwf_pipeline::course::{Archive, OnError, Steering, WhenMode, only};
 use uwf_pipeline::nodes::OnlyNode;
 use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, merged_context};
@@ -13,11 +13,11 @@ use uwf_runner::Workspace;
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings, unfinished};
 use super::{bytes_of, invalid, load_told, need_context, place, validate, warn_all};
-use crate::args::{ContextArgs, OnErrorArg, RetryArgs, RunPipelineArgs, WorkArgs};
+use crate::args::{ContextArgs, OnErrorArg, PlaceArgs, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::hints::run_name::RunName;
-use crate::hints::runs::{failed, not_alone, others_at_work};
+use crate::hints::runs::{failed, failed_in, not_alone, others_at_work};
 use crate::hints::stopped_runs::Results;
 
 /// The time between two tries that nobody chose, in milliseconds.
@@ -90,8 +90,6 @@ fn make_and_do(
         run_id: args.run_id.clone(),
         only: None,
     };
-    let name = args.run_id.as_deref();
-    let name = name.map(|id| RunName::in_place(id, &args.place));
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
         *made = Some(run.clone());
     });
@@ -99,8 +97,25 @@ fn make_and_do(
         context,
         &args.work,
         (&args.place, Results::Seen),
-        &report.map_err(|error| failed(error, name.as_ref()))?,
+        &report.map_err(|error| {
+            let asked = args.run_id.as_deref();
+            not_done(error, (asked, made.as_ref()), &args.place)
+        })?,
     )
+}
+
+/// Returns the failure of a command that could not do a new run, or could not make it. `run` is the id that a person chose,
+/// and the run if it was made.
+pub(super) fn not_done(
+    error: EngineError,
+    (asked, made): (Option<&str>, Option<&MadeRun>),
+    place: &PlaceArgs,
+) -> Failure {
+    let name = |id| RunName::in_place(id, place);
+    match made {
+        Some(made) => failed_in(error, &name(&made.run_id), (&made.root, made.thread)),
+        None => failed(error, asked.map(name).as_ref()),
+    }
 }
 
 /// Reads a workflow file that must be sound: its text, and what it means.

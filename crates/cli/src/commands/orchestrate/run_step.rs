@@ -7,7 +7,7 @@ use uwf_pipeline::exact_json;
 use uwf_pipeline::nodes::OnlyNode;
 use uwf_protocol::exit::Exit;
 
-use super::run::{context_of, loaded, on_error, only_step, retries, unfinished_run};
+use super::run::{context_of, loaded, not_done, on_error, only_step, retries, unfinished_run};
 use super::secrets::warn_of_secrets;
 use super::work::{finish, settings};
 use super::{need_context, place, warn_all};
@@ -60,8 +60,6 @@ fn make_and_do(
         run_id: args.run_id.clone(),
         only: Some(only),
     };
-    let name = args.run_id.as_deref();
-    let name = name.map(|id| RunName::in_place(id, &args.place));
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
         *made = Some(run.clone());
     });
@@ -73,7 +71,10 @@ fn make_and_do(
         context,
         &args.work,
         (&args.place, results),
-        &report.map_err(|error| failed(error, name.as_ref()))?,
+        &report.map_err(|error| {
+            let asked = args.run_id.as_deref();
+            not_done(error, (asked, made.as_ref()), &args.place)
+        })?,
     )
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use uwf_pipeline::StepError;
 use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Located, RunRoot};
+use uwf_storage::{Located, RunRoot, ThreadLock};
 
 use super::open::show;
 use super::picture::{Picture, cancelled};
@@ -51,19 +51,26 @@ impl<'a> EndedRun<'a> {
         self.opened.begun().start.workflow
     }
 
-    /// Writes the picture again from the chain, unless a process works on the run or removes its folder. Tells whether it did.
+    /// Takes the lock of the run and removes what a process has left that was killed while it wrote. `None` if another process
+    /// works on the run, or its folder is gone.
+    pub(super) fn lock(&self) -> Result<Option<ThreadLock>, EngineError> {
+        let lease = self.runner.site.root.run(self.thread).lease;
+        let lock = lease.acquire_if_free()?;
+        if lock.is_none() || !self.root.path().is_dir() {
+            return Ok(None);
+        }
+        self.root.remove_drafts()?;
+        Ok(lock)
+    }
+
+    /// Writes the picture again from the chain. The caller has the lock.
     pub(super) fn show(
         self,
         status: RunStatus,
         error: Option<StepError>,
-    ) -> Result<bool, EngineError> {
+        _lock: &ThreadLock,
+    ) -> Result<(), EngineError> {
         let site = &self.runner.site;
-        let Some(_lock) = site.root.run(self.thread).lease.acquire_if_free()? else {
-            return Ok(false);
-        };
-        if !self.root.path().is_dir() {
-            return Ok(false);
-        }
         let masks = masks(&self.opened, None, site.env.variables());
         let run = self.opened.begun().run.clone();
         let of_run = (self.thread, self.run_id.as_str(), &run);
@@ -72,8 +79,7 @@ impl<'a> EndedRun<'a> {
         let chain = self.opened.fold(&site.store, self.thread, &mut |seen| {
             show(&site.store, &mut picture, seen)
         })?;
-        picture.write_durably(&chain.course, status, error)?;
-        Ok(true)
+        picture.write_durably(&chain.course, status, error)
     }
 }
 
@@ -84,7 +90,9 @@ pub(crate) fn show_cancelled(runner: &Runner, id: ThreadId) -> Result<(), Engine
     };
     if chain::is_run(&runner.site.store, record.head)? {
         let run = EndedRun::open(runner, id, record.head)?;
-        run.show(RunStatus::Failed, Some(cancelled()))?;
+        if let Some(lock) = run.lock()? {
+            run.show(RunStatus::Failed, Some(cancelled()), &lock)?;
+        }
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ use uwf_storage::{Env, RunDir, RunRoot, ThreadPlace};
 
 use super::make::own_root;
 use super::picture::{Picture, SettledVisit};
+use super::resume::made_again;
 use super::session::Worker;
 use super::wish::{LostPicture, ResumeWish};
 use crate::attempt::{Members, describe};
@@ -102,8 +103,37 @@ pub(super) fn show(
     Ok(())
 }
 
+/// Makes the folder of a run ready for a process that works on it. Returns what people should know.
+///
+/// # Errors
+/// When the picture is lost, or something else is in place of a file or a folder, and the person has asked for no repair.
+pub(super) fn need_folder(
+    root: &RunRoot,
+    wish: Option<&ResumeWish>,
+    is_new: bool,
+) -> Result<Vec<String>, EngineError> {
+    let lost = lost_picture(root, wish, is_new)?;
+    let repair = wish.map_or(LostPicture::Refused, |wish| wish.picture);
+    let mut notes = move_aside(root, repair)?;
+    root.create()?;
+    notes.extend(lost.map(|problem| made_again(root, problem)));
+    Ok(notes)
+}
+
+/// Renames what is in place of files and folders of ours, if a person has asked for a repair. Returns what to say of it.
+pub(super) fn move_aside(root: &RunRoot, repair: LostPicture) -> Result<Vec<String>, EngineError> {
+    if repair == LostPicture::Refused {
+        return Ok(Vec::new());
+    }
+    let moved = root.move_aside()?.into_iter().map(|it| {
+        let (from, to) = (it.from.display(), it.to.display());
+        format!("`{from}` was {}: it is `{to}` now", it.kind)
+    });
+    Ok(moved.collect())
+}
+
 /// Returns what is wrong with the picture of a run that a person resumes, if it is lost.
-pub(super) fn lost_picture(
+fn lost_picture(
     root: &RunRoot,
     wish: Option<&ResumeWish>,
     is_new: bool,
@@ -129,48 +159,55 @@ pub(super) fn need_picture(
         return Ok(None);
     }
     let path = root.state_file();
-    if let Some(problem) = misplaced(&path) {
-        return match lost {
-            LostPicture::Refused => Err(ResumeError::NoPicture { path, problem }.into()),
-            LostPicture::MadeAgain if problem == FOLDER => {
-                Err(ResumeError::PictureIsFolder { path }.into())
-            }
-            LostPicture::MadeAgain => {
-                root.remove_state()?;
-                Ok(Some(problem))
-            }
-        };
+    let other = misplaced(&path);
+    let is_taken = other.is_some();
+    let problem = match other {
+        Some(problem) => problem,
+        None => match unreadable(root)? {
+            Some(problem) => problem,
+            None => return Ok(None),
+        },
+    };
+    match lost {
+        LostPicture::Refused => Err(ResumeError::NoPicture {
+            path,
+            problem,
+            is_taken,
+        }
+        .into()),
+        LostPicture::MadeAgain => Ok(Some(problem)),
     }
+}
+
+/// Returns why the picture cannot be read as one.
+///
+/// # Errors
+/// When it has the form of another version.
+fn unreadable(root: &RunRoot) -> Result<Option<&'static str>, EngineError> {
+    let path = root.state_file();
     let picture = root.read_state()?;
     let read = picture.as_ref().map(|text| serde_json::from_slice(text));
     let picture: Option<Value> = read.and_then(Result::ok);
     let version = picture
         .as_ref()
         .and_then(|it| it.get("schema_version")?.as_str());
-    let problem = match (&picture, version) {
-        (_, Some(SCHEMA_VERSION)) => return Ok(None),
+    match (&picture, version) {
+        (_, Some(SCHEMA_VERSION)) => Ok(None),
         (_, Some(other)) => {
             let version = other.to_owned();
-            return Err(ResumeError::OtherForm { path, version }.into());
+            Err(ResumeError::OtherForm { path, version }.into())
         }
-        (Some(_), None) => "is no picture of a run",
-        (None, None) if path.exists() => "cannot be read",
-        (None, None) => "is missing",
-    };
-    match lost {
-        LostPicture::Refused => Err(ResumeError::NoPicture { path, problem }.into()),
-        LostPicture::MadeAgain => Ok(Some(problem)),
+        (Some(_), None) => Ok(Some("is no picture of a run")),
+        (None, None) if path.exists() => Ok(Some("cannot be read")),
+        (None, None) => Ok(Some("is missing")),
     }
 }
-
-/// What is wrong with a picture that is a folder.
-const FOLDER: &str = "is a folder";
 
 /// Returns what is wrong with the picture if something else is in its place.
 fn misplaced(path: &Path) -> Option<&'static str> {
     match path {
         link if link.is_symlink() => Some("is a symbolic link"),
-        folder if folder.is_dir() => Some(FOLDER),
+        folder if folder.is_dir() => Some("is a folder"),
         other if other.exists() && !other.is_file() => Some("is no regular file"),
         _ => None,
     }

@@ -9,10 +9,10 @@ use uwf_storage::{Located, Reason, RunRoot};
 
 use super::ended::EndedRun;
 use super::make::{MadeRun, NewRun, make_run, renew_schemas};
-use super::open::{is_completed, need_picture};
+use super::open::{is_completed, move_aside, need_picture};
 use super::session::{Entry, Far, work};
 use super::step::tell_hooks;
-use super::wish::{Decided, ResumeWish};
+use super::wish::{Decided, LostPicture, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::resume_error::ResumeError;
 use crate::read::report::StepReport;
@@ -111,13 +111,9 @@ fn completed(
     let run = EndedRun::open(runner, thread, head)?;
     let (workflow, run_id, root) = (run.workflow(), run.run_id.clone(), run.root.clone());
     if root.path().is_dir() {
-        let lost = need_picture(&root, wish.picture)?;
-        let is_due = lost.is_some() || !is_completed(&root, head);
-        if is_due
-            && run.show(RunStatus::Completed, None)?
-            && let Some(problem) = lost
-        {
-            (settings.tell)(&RunEvent::Note(&made_again(&root, problem)));
+        let notes = care_for_completed(run, head, wish)?;
+        for note in &notes {
+            (settings.tell)(&RunEvent::Note(note));
         }
     }
     let state = ThreadState::plain(ThreadStatus::Completed);
@@ -129,6 +125,31 @@ fn completed(
         RunEnd::NothingToDo,
         (Duration::ZERO, step),
     ))
+}
+
+/// Leaves the folder of a completed run as a process would that was not killed at the end. Returns what people should know.
+fn care_for_completed(
+    run: EndedRun<'_>,
+    head: CasRef,
+    wish: &ResumeWish,
+) -> Result<Vec<String>, EngineError> {
+    let root = run.root.clone();
+    let lost = need_picture(&root, wish.picture)?;
+    let is_lost = lost.is_some() || !is_completed(&root, head);
+    let is_due = is_lost || wish.picture == LostPicture::MadeAgain || !root.drafts()?.is_empty();
+    let lock = match is_due {
+        true => run.lock()?,
+        false => None,
+    };
+    let Some(lock) = lock else {
+        return Ok(Vec::new());
+    };
+    let mut notes = move_aside(&root, wish.picture)?;
+    if is_lost {
+        run.show(RunStatus::Completed, None, &lock)?;
+    }
+    notes.extend(lost.map(|problem| made_again(&root, problem)));
+    Ok(notes)
 }
 
 /// Says that a lost picture is made again.

@@ -19,13 +19,12 @@ use super::commit::{Added, Chain, Moved, NewStep, adopt};
 use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
-    Lost, end_lost, lost_picture, need_workspace, open_workspace, our_variables, show, write_origin,
+    Lost, end_lost, need_folder, need_workspace, open_workspace, our_variables, show, write_origin,
 };
 use super::picture::{Picture, SettledVisit};
 use super::played::end_left_behind;
 use super::progress::SettledTask;
 use super::records::Records;
-use super::resume::made_again;
 use super::visit::{VisitEnd, Visiting};
 use super::wish::ResumeWish;
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
@@ -147,8 +146,7 @@ pub(super) fn work(
     let cwd = begun.start.cwd.clone().unwrap_or_default();
     let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
     need_workspace(&cwd)?;
-    let lost_picture = lost_picture(&root, entry.resume, head == start)?;
-    root.create()?;
+    let notes = need_folder(&root, entry.resume, head == start)?;
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);
     let masks = masks(
@@ -193,7 +191,7 @@ pub(super) fn work(
     let at = (head, checksum);
     let mut session = Session::begin(&worker, &around, picture, chain, &run_node, at)?;
     session.loops = loops;
-    session.work(entry, (lost, lost_picture))
+    session.work(entry, (lost, &notes))
 }
 
 impl<'s, 'a> Session<'s, 'a> {
@@ -234,7 +232,7 @@ impl Session<'_, '_> {
     fn work(
         &mut self,
         entry: &Entry<'_>,
-        (lost, lost_picture): (Option<Lost>, Option<&str>),
+        (lost, notes): (Option<Lost>, &[String]),
     ) -> Result<RunReport, EngineError> {
         if entry.resume.is_none()
             && lost.is_none()
@@ -247,9 +245,8 @@ impl Session<'_, '_> {
             run_id: &self.worker.run_id,
             entry: entry.name,
         })?;
-        if let Some(problem) = lost_picture {
-            let note = made_again(&self.worker.root, problem);
-            self.worker.tell(&RunEvent::Note(&note))?;
+        for note in notes {
+            self.worker.tell(&RunEvent::Note(note))?;
         }
         self.picture.begin(entry.name, self.worker.settings.backups);
         if entry.resume.is_some() {
