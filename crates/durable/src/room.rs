@@ -23,6 +23,8 @@ pub fn set_aside(path: &Path, bytes: u64) -> Result<(), FileError> {
     match calls::allocate(&file, bytes) {
         Err(error) if is_full(&error) => {
             let _ = calls::remove(path);
+            // How much is missing says more than that the disk is full.
+            need_free(directory_of(path), bytes)?;
             Err(FileError::io("set room aside in", path)(error))
         }
         Ok(()) | Err(_) => Ok(()),

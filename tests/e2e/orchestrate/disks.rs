@@ -121,6 +121,8 @@ echo \"$first $second $lives $third $(echo $(cat ran))\"; cat said";
     assert_eq!(codes, "1 1 ended 0 A B B C", "{said}{last}");
     assert!(said.contains("error: cannot write"), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
+    let again = "make room on it, then `uwf orchestrate resume ";
+    assert!(said.contains(again), "{said}");
     let left = fs::read_to_string(world.project().join("left.json")).unwrap();
     let left: Value = serde_json::from_str(&left).unwrap();
     // A picture that did not fit on the disk is the one before.

@@ -1,5 +1,6 @@
 //! What to type next after a run of a pipeline could not be made, or could not go on.
 
+use uwf_durable::is_of_full_disk;
 use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
 use uwf_pipeline::course::OnlyError;
 use uwf_protocol::exit::Exit;
@@ -73,7 +74,14 @@ pub(crate) fn failed_in(
     name: &RunName,
     place: (&RunRoot, ThreadId),
 ) -> Failure {
-    let hint = run_folder::hint(&error, name, place);
+    let hint = match is_of_full_disk(&error) {
+        // The run was made, so the command that made it would be refused.
+        true => Some(format!(
+            "the disk is full: make room on it, then `{}` goes on",
+            name.command("resume")
+        )),
+        false => run_folder::hint(&error, name, place),
+    };
     let failure = failed(error, Some(name));
     match hint {
         Some(hint) => failure.hint(hint),
