@@ -80,7 +80,7 @@ pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, g
 pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
-pub use pipelines::active::{ActiveRun, active_runs};
+pub use pipelines::active::{ActiveRun, active_runs, runs_without_folder};
 pub use pipelines::error::PipelineError;
 pub use pipelines::origin::{RunOrigin, run_origin};
 pub use pipelines::place::RunOfThread;

@@ -154,12 +154,19 @@ fn a_fork_is_a_run_of_its_own_and_leaves_the_other_as_it_is() {
         .json();
     let fork = fork["thread"].as_str().unwrap();
     fs::write(world.project().join("go"), "").unwrap();
+    // It is listed and found before it has a folder.
+    let listed = world.uwf(&["orchestrate", "list", "--json"]).exits(0).json();
+    assert_eq!(listed["runs"][0]["thread"], fork);
+    assert_eq!(listed["runs"][0]["fork_of"], "parent");
+    assert_eq!(listed["runs"][1]["run_id"], "parent");
+    let id = listed["runs"][0]["run_id"].as_str().unwrap();
+    assert_ne!(id, "parent");
+    world.uwf(&["orchestrate", "status", id]).exits(0);
     let done = world
-        .uwf(&["orchestrate", "resume", fork, "--json"])
+        .uwf(&["orchestrate", "resume", id, "--json"])
         .exits(0)
         .json();
-    let id = done["run_id"].as_str().unwrap();
-    assert_ne!(id, "parent");
+    assert_eq!(done["run_id"], id);
     assert_eq!(thread_of(&world, id), fork);
     let picture = picture(&world, id);
     assert_eq!(picture["steps"]["A"]["output"], "hello from A\n");

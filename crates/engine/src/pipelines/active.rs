@@ -1,12 +1,12 @@
-//! Which runs somebody works on.
+//! Which runs somebody works on, and which have no folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{Lease, Root, RunRoot, State};
+use uwf_storage::{Lease, Located, Root, RunRoot, State, ThreadPlace};
 
 use super::chain::is_run;
-use super::origin::run_origin;
+use super::origin::{origin_of, run_origin};
 use crate::{EngineError, Site};
 
 /// A run that a process works on.
@@ -50,6 +50,41 @@ pub fn active_runs(
         }
     }
     Ok(active)
+}
+
+/// Returns the runs that can go on, and whose folders are missing in this folder, with their ids: forks and imported runs
+/// before their first step, and those whose folders somebody removed. What cannot be read is left out.
+///
+/// # Errors
+/// When the state cannot be read.
+pub fn runs_without_folder(
+    site: &Site,
+    folder: &Path,
+) -> Result<Vec<(String, ThreadPlace)>, EngineError> {
+    let folder = real(folder);
+    let mut runs = Vec::new();
+    for (thread, head) in State::new(&site.root).heads()? {
+        if !matches!(is_run(&site.store, head), Ok(true)) {
+            continue;
+        }
+        let Ok(origin) = origin_of(site, thread, Located::Active(head)) else {
+            continue;
+        };
+        if origin.root.thread().is_none() && real(&origin.state_dir()) == folder {
+            let root = site.root.path().to_owned();
+            runs.push((origin.run_id, ThreadPlace { thread, root }));
+        }
+    }
+    Ok(runs)
+}
+
+/// Returns a path without links, also if its end is not there.
+fn real(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        (Err(_), _, _) => path.to_owned(),
+    }
 }
 
 fn of(thread: ThreadId, run_id: String, lease: &Lease) -> ActiveRun {

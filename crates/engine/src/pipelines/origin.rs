@@ -40,7 +40,15 @@ pub struct RunOrigin {
 /// # Errors
 /// When the thread is unknown or no run, or a node cannot be read.
 pub fn run_origin(site: &Site, thread: ThreadId) -> Result<RunOrigin, EngineError> {
-    let located = find(site, thread)?;
+    origin_of(site, thread, find(site, thread)?)
+}
+
+/// Returns what a run was made with that was found already.
+pub(crate) fn origin_of(
+    site: &Site,
+    thread: ThreadId,
+    located: Located,
+) -> Result<RunOrigin, EngineError> {
     let head = located.head();
     let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
     let run = start.run.ok_or(PipelineError::NoRun(thread))?;

@@ -24,7 +24,7 @@ pub(super) fn format(context: &Context, json: bool) -> Format {
 
 pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure> {
     let folder = place::state_dir(context, &args.place)?;
-    let runs = place::newest_first(&folder)?.into_iter();
+    let runs = place::with_missing(context, &folder)?.into_iter();
     // A run that cannot be read does not hide the others.
     let row = |(name, at): (String, ThreadPlace)| match read(context, args, (&folder, &name), &at) {
         Ok(summary) => RunRow::Run(Box::new(summary)),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use uwf_engine::{EngineError, RunOrigin, RunReport, find_thread, run_origin};
+use uwf_engine::{EngineError, RunOrigin, RunReport, find_thread, run_origin, runs_without_folder};
 use uwf_pipeline::run_id_problem;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunRoot, ThreadPlace};
@@ -80,9 +80,29 @@ pub(super) fn newest_first(folder: &Path) -> Result<Vec<(String, ThreadPlace)>, 
     let place = |name: &String| RunRoot::at(folder.join(name)).thread();
     let runs = names.filter_map(|name| place(&name).map(|place| (name, place)));
     let mut runs: Vec<(String, ThreadPlace)> = runs.collect();
+    sort(&mut runs);
+    Ok(runs)
+}
+
+/// Returns the threads of all runs in a folder and of those that have none there yet, or no more, the newest first.
+pub(super) fn with_missing(
+    context: &Context,
+    folder: &Path,
+) -> Result<Vec<(String, ThreadPlace)>, Failure> {
+    let mut runs = newest_first(folder)?;
+    runs.extend(missing(context, folder));
+    sort(&mut runs);
+    Ok(runs)
+}
+
+/// Returns the runs that can go on and have no folder. A state that cannot be read hides no run that has one.
+fn missing(context: &Context, folder: &Path) -> Vec<(String, ThreadPlace)> {
+    runs_without_folder(context.site(), folder).unwrap_or_default()
+}
+
+fn sort(runs: &mut [(String, ThreadPlace)]) {
     // The ids of threads begin with their times.
     runs.sort_by(|(_, one), (_, other)| other.thread.as_str().cmp(one.thread.as_str()));
-    Ok(runs)
 }
 
 /// Finds the run that a person named, or the newest whole one.
@@ -129,12 +149,21 @@ pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<T
     if name.is_empty() {
         return Err(Failure::usage("no run is named: the argument is empty").hint(LISTED));
     }
-    let runs = names(&folder)?;
     let exact = run_id_problem(name).is_none() && folder.join(name).is_dir();
+    let is_thread = name.parse::<ThreadId>().is_ok();
+    let missing = match exact || is_thread {
+        true => Vec::new(),
+        false => missing(context, &folder),
+    };
+    if let Some((_, at)) = missing.iter().find(|(run, _)| run == name) {
+        return of_place(context, at);
+    }
+    let runs = names(&folder)?;
     let found: Vec<&str> = match exact {
         true => vec![name],
         false => {
-            let begun = runs.iter().filter(|run| run.starts_with(name));
+            let all = runs.iter().chain(missing.iter().map(|(run, _)| run));
+            let begun = all.filter(|run| run.starts_with(name));
             begun.map(String::as_str).collect()
         }
     };
@@ -143,7 +172,10 @@ pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<T
             let root = RunRoot::at(folder.join(run));
             match root.thread() {
                 Some(at) => made(context, place, (run, &root), &at),
-                None => Err(half_made(&root, run, place)),
+                None => match missing.iter().find(|(other, _)| other == run) {
+                    Some((_, at)) => of_place(context, at),
+                    None => Err(half_made(&root, run, place)),
+                },
             }
         }
         [] => find_thread(context.site(), name).map_err(|_| unknown(name, &folder)),
@@ -229,9 +261,7 @@ fn unknown(name: &str, folder: &Path) -> Failure {
         Some(hint) => failure
             .cause(&format!("`{}` is no folder", place.display()))
             .hint(format!("`uwf thread list --all` shows its thread; {hint}")),
-        None => failure.hint(format!(
-            "{LISTED}; one whose folder is gone is found by its thread, which `uwf thread list --all` shows"
-        )),
+        None => failure.hint(LISTED),
     }
 }
 
