@@ -87,17 +87,6 @@ impl Left {
             files,
         }
     }
-
-    /// Compares with an undisturbed run. A process that was killed when the run had just ended did not write the last picture.
-    #[track_caller]
-    pub(super) fn assert_same(mut self, undisturbed: &Self, has_ended: bool) {
-        if has_ended {
-            self.status = undisturbed.status.clone();
-            self.steps = undisturbed.steps.clone();
-            self.files.retain(|file| !file.contains(".uwf-temp-"));
-        }
-        assert_eq!(self, *undisturbed);
-    }
 }
 
 /// Returns all files below a folder, sorted, without those of one name.

@@ -52,7 +52,7 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
     for _ in 0..worlds.div_ceil(SHARE) {
         let world = world_of_tasks();
         let (mut kills, mut before) = (0, Done::of(&world));
-        let has_ended = loop {
+        loop {
             let known = Ledger::read(&world.root());
             let thread = known.threads.keys().next().cloned();
             let has_ended = thread.as_ref().is_some_and(|it| !known.active.contains(it));
@@ -60,12 +60,9 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
                 None => vec!["orchestrate", "run", "p.yaml", "--archive-processed"],
                 Some(thread) => vec!["orchestrate", "resume", thread],
             };
-            if has_ended {
-                break true;
-            }
-            if kills == KILLS {
+            if has_ended || kills == KILLS {
                 world.uwf(&args).exits(0);
-                break false;
+                break;
             }
             let mut engine = world.spawn(&args);
             // Nothing depends on how long this takes: it only has the kills come at different moments.
@@ -83,11 +80,11 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
             now.is_accounted_for(1);
             assert!(now.lost() <= kills);
             before = now;
-        };
+        }
         let now = Done::of(&world);
         now.keeps(&before, &[]);
         now.is_accounted_for(0);
-        Left::of(&world).assert_same(&undisturbed, has_ended);
+        assert_eq!(Left::of(&world), undisturbed);
         let inbox = fs::read_dir(world.project().join("inbox")).unwrap();
         assert_eq!(inbox.count(), 0);
     }
