@@ -216,7 +216,10 @@ fn a_run_whose_folder_was_removed_meanwhile_names_its_thread() {
     shown.exits(0);
     let again = format!("uwf orchestrate resume {thread}");
     command(&said, &again);
-    let listed = world.uwf(&["orchestrate", "list", "--json"]).exits(0).json();
+    let listed = world
+        .uwf(&["orchestrate", "list", "--json"])
+        .exits(0)
+        .json();
     assert_eq!(listed["runs"][0]["thread"], thread.as_str());
     world.write("p.yaml", &harmless());
     world

@@ -155,7 +155,10 @@ fn a_fork_is_a_run_of_its_own_and_leaves_the_other_as_it_is() {
     let fork = fork["thread"].as_str().unwrap();
     fs::write(world.project().join("go"), "").unwrap();
     // It is listed and found before it has a folder.
-    let listed = world.uwf(&["orchestrate", "list", "--json"]).exits(0).json();
+    let listed = world
+        .uwf(&["orchestrate", "list", "--json"])
+        .exits(0)
+        .json();
     assert_eq!(listed["runs"][0]["thread"], fork);
     assert_eq!(listed["runs"][0]["fork_of"], "parent");
     assert_eq!(listed["runs"][1]["run_id"], "parent");
