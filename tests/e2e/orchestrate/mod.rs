@@ -35,6 +35,7 @@ mod said;
 mod specification;
 mod threads;
 mod threads_seen;
+mod travelled;
 mod tutorial;
 mod watch;
 mod workflow_steps;

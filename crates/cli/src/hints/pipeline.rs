@@ -6,6 +6,9 @@ use uwf_engine::{PipelineError, STANDARD_INPUT};
 use uwf_pipeline::{Code, ContextUse, Place, Problem};
 use uwf_util::shell_words;
 
+use super::run_name::RunName;
+use super::runs::of_resume;
+
 /// How many steps a hint names.
 const MOST_STEPS: usize = 20;
 
@@ -95,10 +98,8 @@ pub(super) fn hint(error: &PipelineError) -> Option<String> {
             let more = if keys.len() > MOST_STEPS { ", …" } else { "" };
             format!("its steps are `{shown}`{more}")
         }
-        PipelineError::Task(_)
-        | PipelineError::Resume(_)
-        | PipelineError::IdTaken { .. }
-        | PipelineError::Refused(_) => {
+        PipelineError::Resume(refusal) => return of_resume(refusal, &RunName::unknown()).1,
+        PipelineError::Task(_) | PipelineError::IdTaken { .. } | PipelineError::Refused(_) => {
             return None;
         }
     };

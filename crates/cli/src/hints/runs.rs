@@ -114,7 +114,7 @@ fn with_exit(error: EngineError, exit: Exit) -> Failure {
 }
 
 /// Returns the exit code of a refused resume, and what to type next.
-fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
+pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
     let resume = run.command("resume");
     let hint = match refusal {
         ResumeError::Changed { .. } => format!(

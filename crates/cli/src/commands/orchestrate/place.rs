@@ -11,7 +11,7 @@ use uwf_util::shell_words;
 
 use crate::args::PlaceArgs;
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::hints::run_folder;
 use crate::hints::run_name::{self, RunName};
 
@@ -203,7 +203,9 @@ pub(super) fn name_in(
     let looked_in = state_dir(context, place).ok();
     let looked_in = looked_in.and_then(|all| all.canonicalize().ok());
     let is_in = folder.parent().and_then(|all| all.canonicalize().ok());
-    match looked_in.is_some() && looked_in == is_in {
+    // The folder of an imported run may be that of the run under another root.
+    let is_ours = is_free(context, &RunRoot::at(folder.to_owned()));
+    match looked_in.is_some() && looked_in == is_in && is_ours {
         true => RunName::in_place(run, place),
         false => RunName::of_thread(run, thread.as_str()),
     }
@@ -240,11 +242,36 @@ pub(super) fn of_place(context: &Context, place: &ThreadPlace) -> Result<ThreadI
     if is_here {
         return Ok(place.thread);
     }
-    let root = place.root.display();
+    let root = place.root.display().to_string();
+    let quoted = shell_words::quote(&root);
+    let thread = place.thread;
+    let copy = match run_origin(context.site(), thread) {
+        Ok(_) => format!("; `{thread}` in place of the run names the copy under this root"),
+        Err(_) => String::new(),
+    };
     Err(Failure::usage(format!(
         "the thread of the run is under another root: `{root}`"
     ))
-    .hint(format!("add `--root {root}`")))
+    .hint(format!("add `--root {quoted}`{copy}")))
+}
+
+/// Tells whether no other root has the folder of a run.
+fn is_free(context: &Context, root: &RunRoot) -> bool {
+    root.thread()
+        .is_none_or(|at| of_place(context, &at).is_ok())
+}
+
+/// Warns if the folder of a run is that of the run under another root, too: an export does not move a run.
+pub(super) fn warn_of_other_root(context: &Context, root: &RunRoot) {
+    if let Some(at) = root.thread()
+        && of_place(context, &at).is_err()
+    {
+        warn(&format!(
+            "`{}` is the folder of the run under the root `{}`, too: let it go on under one of them only",
+            root.path().display(),
+            at.root.display()
+        ));
+    }
 }
 
 fn unknown(name: &str, folder: &Path) -> Failure {

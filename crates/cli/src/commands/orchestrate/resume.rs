@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use uwf_engine::{
-    Changes, FileNow, LostPicture, NewRun, ResumeWish, RunOrigin, resume_pipeline, run_origin,
-    run_pipeline,
+    Changes, FileNow, LostPicture, NewRun, ResumeError, ResumeWish, RunOrigin, resume_pipeline,
+    run_origin, run_pipeline,
 };
 use uwf_pipeline::course::Steering;
 use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Pipeline, checksum, load};
@@ -49,6 +49,10 @@ fn go_on(
     let place = (&args.place, Results::Seen);
     place::check_workspace(context, &args.place, &origin)?;
     if args.force_restart {
+        if !origin.workspace.is_dir() {
+            let gone = origin.workspace.display().to_string();
+            return Err(failed(ResumeError::NoWorkspace(gone).into()));
+        }
         let new = again(&origin, args)?;
         let under = (&new.pipeline, new.source.as_slice());
         warn_of_secrets(context, &args.work, under, &new.context);
@@ -58,6 +62,7 @@ fn go_on(
         return finish(context, &args.work, place, &report.map_err(failed)?);
     }
     let wish = wish(context, &origin, args)?;
+    place::warn_of_other_root(context, &origin.root);
     *begun = Some((origin.run_id.clone(), origin.root.state_file()));
     let report = resume_pipeline(&context.runner, thread, &wish, &settings);
     finish(context, &args.work, place, &report.map_err(failed)?)
@@ -85,7 +90,8 @@ fn wish(context: &Context, origin: &RunOrigin, args: &ResumeArgs) -> Result<Resu
         None => file_of(origin)?,
         Some(_) => None,
     };
-    if file.is_none() && origin.ended.is_none() {
+    // Without its workspace, it does not go on.
+    if file.is_none() && origin.ended.is_none() && origin.workspace.is_dir() {
         let file = origin.workflow_file();
         warn(&format!(
             "`{}` is gone: the run goes on as it was made",
@@ -216,8 +222,15 @@ fn file_of(origin: &RunOrigin) -> Result<Option<FileRead>, Failure> {
 /// Says where the workflow file of a run is as it was.
 fn kept_file(origin: &RunOrigin) -> String {
     let kept = origin.root.path().join("workflow.yaml");
-    format!(
-        "`{}` is the file that the run was made with",
-        kept.display()
-    )
+    match kept.is_file() {
+        true => format!(
+            "`{}` is the file that the run was made with",
+            kept.display()
+        ),
+        // The folder is gone, or was never here.
+        false => format!(
+            "`uwf cas cat {}` prints the file that the run was made with",
+            origin.run.source
+        ),
+    }
 }
