@@ -310,8 +310,11 @@ fn mask(file: &Path, masks: &Masks) -> Result<(), StorageError> {
         return Ok(());
     }
     let mut stream = Some(masks.stream());
-    let cut = masks.longest_form() as u64;
-    let masked = uwf_durable::rewrite(file, cut, |piece, new| match piece {
+    let masked = uwf_durable::rewrite(file, |piece, new| match piece {
+        Piece::AfterCut(bytes) => {
+            let stream = stream.iter_mut();
+            stream.for_each(|stream| stream.push_after_cut(bytes, new));
+        }
         Piece::Bytes(bytes) => stream.iter_mut().for_each(|stream| stream.push(bytes, new)),
         Piece::End => stream.take().into_iter().for_each(|stream| {
             stream.finish(new);
