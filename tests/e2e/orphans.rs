@@ -52,6 +52,68 @@ fn what_closed_its_files_keeps_the_thread_busy_when_its_engine_died() {
     world.step(&thread).exits(3).says("exited with code 9");
 }
 
+/// A value that is cut by the 80 characters of a command line that are shown.
+const TOKEN: &str = "s3cr3t-0123456789abcdef";
+
+/// Starts two processes that have the secret in their arguments. The first has no environment; what is shown of the second ends
+/// within the secret.
+const TELLS: &str =
+    "setsid env -i sh -c 'sleep 1000; :' first \"$TOKEN\" >/dev/null 2>&1 </dev/null &
+echo $! > first
+setsid sh -c 'sleep 1000; :' second$(printf '%045d' 0) \"$TOKEN\" >/dev/null 2>&1 </dev/null &";
+
+/// Asserts that a text names both processes and shows nothing of the secret.
+#[track_caller]
+fn assert_masked(text: &str) {
+    let names = [
+        "sh -c sleep 1000; : first ***",
+        "sh -c sleep 1000; : second000",
+    ];
+    assert!(names.iter().all(|name| text.contains(name)), "{text}");
+    assert!(!text.contains("s3cr"), "{text}");
+}
+
+fn has_token(world: &World) {
+    fs::write(world.root().join(".env"), format!("TOKEN={TOKEN}\n")).unwrap();
+    world.configure("agents.default.secrets", "[\"TOKEN\"]");
+}
+
+#[test]
+fn secrets_in_the_command_lines_of_processes_are_masked() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = format!("{TELLS}\nprintf -- '---\\nnote: n\\n---\\n'");
+    let tool = world.script("tool", &body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    has_token(&world);
+    let thread = world.start("one");
+    assert_masked(&world.step(&thread).exits(0).stdout);
+    let body = format!(
+        "cd {}\nfor fd in 3 4 5 6 7 8 9; do eval \"exec $fd>&-\"; done\n{TELLS}\ntouch ready\nwhile :; do sleep 0.05; done",
+        world.project().display()
+    );
+    world.scripted_agent(&body);
+    let thread = world.start("one");
+    let engine = at_work(&world, &thread);
+    processes::kill(engine);
+    let shown = world.uwf(&["thread", "show", &thread, "--format", "text"]);
+    let listed = world.uwf(&["thread", "list"]).exits(0);
+    let doctor = world.uwf(&["doctor", "--format", "text"]);
+    for text in [shown.stdout, listed.stdout, doctor.stdout] {
+        assert_masked(&text);
+    }
+    signal("KILL", format!("-{}", pid(&world, "first")));
+    signal("KILL", world.agent_at_work(&thread));
+    let busy = || world.step(&thread).exits(5).stderr;
+    wait_until("the agent is gone", || busy().contains("kill <number>"));
+    let busy = busy();
+    assert!(busy.contains("second000"), "{busy}");
+    assert!(!busy.contains("s3cr"), "{busy}");
+    for process in alive(&world) {
+        signal("KILL", process.split_whitespace().next().unwrap());
+    }
+}
+
 #[test]
 fn the_answer_of_a_program_that_outlived_engine_and_adapter_is_used() {
     for kind in ["command", "claude-code"] {

@@ -104,11 +104,21 @@ impl AgentEnv {
 /// # Errors
 /// [`ConfigError::Storage`] if `.env` cannot be read.
 pub fn secret_masks(config: &Config, root: &Root, ours: &Env) -> Result<Masks, ConfigError> {
+    let declared = declared(config, root, ours)?;
+    Ok(Masks::of(declared.iter().map(Vec::as_slice)))
+}
+
+/// Returns the same secrets as values.
+pub(crate) fn declared(
+    config: &Config,
+    root: &Root,
+    ours: &Env,
+) -> Result<Vec<Vec<u8>>, ConfigError> {
     let agents = || config.agents.values();
     let named = agents().flat_map(|agent| agent.secrets.iter().flatten());
     let names: Vec<&str> = named.map(String::as_str).chain(names_in(ours)).collect();
     if names.is_empty() {
-        return Ok(Masks::default());
+        return Ok(Vec::new());
     }
     let dotenv = load_dotenv(root)?;
     let own = agents().flat_map(|agent| &agent.env);
@@ -119,7 +129,8 @@ pub fn secret_masks(config: &Config, root: &Root, ours: &Env) -> Result<Masks, C
         .filter(|(name, _)| names.contains(&name.as_str()))
         .map(|(_, value)| value.as_bytes());
     let in_ours = names.iter().filter_map(|name| ours.var_os(name));
-    Ok(Masks::of(in_files.chain(in_ours.map(OsStr::as_bytes))))
+    let values = in_files.chain(in_ours.map(OsStr::as_bytes));
+    Ok(values.map(<[u8]>::to_vec).collect())
 }
 
 /// Returns the masks for the secrets of the agent that we are: their names and their values are in our environment.

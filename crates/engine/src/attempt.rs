@@ -10,6 +10,9 @@ use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
 use uwf_protocol::run::{LeaseRecord, ProcessIdentity};
 use uwf_storage::{Lease, RunDir, Scratch};
+use uwf_util::mask::Masks;
+
+use crate::Site;
 
 /// The processes of one attempt.
 pub(crate) struct Members<'a> {
@@ -103,16 +106,27 @@ pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool
 
 /// Returns the processes of an attempt whose engine has died, for people.
 #[must_use]
-pub fn orphans(run: &RunDir) -> Vec<String> {
+pub fn orphans(site: &Site, run: &RunDir) -> Vec<String> {
+    describe(&abandoned(run), || site.secrets_in_output())
+}
+
+/// Returns the processes of an attempt whose engine has died.
+pub(crate) fn abandoned(run: &RunDir) -> Vec<Process> {
     let record = run.lease.read_record();
     let abandoned = record.filter(|record| !is_alive(&record.engine));
     let members = abandoned
         .as_ref()
         .and_then(|record| Members::of(record, &run.scratch));
-    members.map_or_else(Vec::new, |members| describe(&members.members()))
+    members.map_or_else(Vec::new, |members| members.members())
 }
 
-/// Returns one line for each process, for people.
-pub(crate) fn describe(processes: &[Process]) -> Vec<String> {
-    processes.iter().map(Process::describe).collect()
+/// Returns one line for each process, for people. `masks` returns those for the secrets that we know; it is only called if there
+/// is a process.
+pub(crate) fn describe(processes: &[Process], masks: impl FnOnce() -> Masks) -> Vec<String> {
+    if processes.is_empty() {
+        return Vec::new();
+    }
+    let masks = masks();
+    let lines = processes.iter().map(|process| process.describe(&masks));
+    lines.collect()
 }

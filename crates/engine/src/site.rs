@@ -75,6 +75,11 @@ impl Site {
         uwf_config::secrets(&self.root, &self.env)
     }
 
+    /// Returns the masks for what programs show of themselves, such as their command lines.
+    pub(crate) fn secrets_in_output(&self) -> Masks {
+        uwf_config::secrets_in_output(&self.root, &self.env)
+    }
+
     /// Logs an event of a thread.
     pub(crate) fn log(&self, thread: &Thread, tag: Tag, message: &str) {
         self.log_line(tag, message, Some(thread.id), Some(thread.start.workflow));

@@ -195,7 +195,7 @@ impl Asking {
 #[must_use]
 pub fn waiting_answer(site: &Site, thread: ThreadId) -> Option<WaitingAnswer> {
     let head = active_head(site, thread).ok()?;
-    let activity = Activity::at(&site.root.run(thread), head);
+    let activity = Activity::at(site, &site.root.run(thread), head);
     activity.ok()?.waiting_answer
 }
 

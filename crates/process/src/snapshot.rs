@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use uwf_protocol::agent::env::SUPERVISORS;
+use uwf_protocol::agent::env::{SECRETS, SUPERVISORS};
 use uwf_protocol::run::ProcessIdentity;
+use uwf_util::mask::Masks;
 
 use crate::identity::{is_same, stat};
 
@@ -147,20 +148,30 @@ impl Process {
         Some(OFlags::from_bits_retain(flags))
     }
 
-    /// Returns the process id and the beginning of the command line, for people.
+    /// Returns the process id and the beginning of the command line, for people. `masks` are for the secrets that we know. Those
+    /// that the environment of the process names are masked, too.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub fn describe(&self, masks: &Masks) -> String {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         let words = line
             .split(|byte| *byte == 0)
             .filter(|word| !word.is_empty());
         let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
-        let line = words.join(" ");
+        // Masked before it is cut, so that no beginning of a secret stays.
+        let line = masks.and(&self.own_masks()).text(&words.join(" "));
         let mut shown: String = line.chars().take(SHOWN).collect();
         if shown.len() < line.len() {
             shown.push('…');
         }
         format!("{} `{shown}`", self.pid)
+    }
+
+    /// Returns the masks for the secrets that the environment of the process names.
+    fn own_masks(&self) -> Masks {
+        let names = self.variable(SECRETS).unwrap_or_default();
+        let values = names.split(',').filter_map(|name| self.variable(name));
+        let values: Vec<String> = values.collect();
+        Masks::of(values.iter().map(String::as_bytes))
     }
 }
 
@@ -253,7 +264,7 @@ mod tests {
         assert_eq!(process.variable("UWF_TEST_OF"), None);
         assert!(process.catches(Signal::INT));
         assert!(!process.catches(Signal::TERM));
-        assert!(process.describe().contains("`sh -c trap"));
+        assert!(process.describe(&Masks::default()).contains("`sh -c trap"));
         process.signal(Signal::KILL);
         shell.wait().unwrap();
         assert_eq!(Process::at(shell.id()), None);

@@ -153,7 +153,13 @@ pub fn attempt(
         Err(unstarted) => return one.unstarted(unstarted, report),
     };
     let started = Instant::now();
-    let ran = program::run(tree, streams, one.limits(), around.signals, watcher)?;
+    let ran = program::run(
+        tree,
+        streams,
+        one.limits(),
+        (around.signals, around.masks),
+        watcher,
+    )?;
     let report = Report {
         duration: started.elapsed(),
         ..report

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 use rustix::io::Errno;
-use uwf_pipeline::Ended;
+use uwf_pipeline::{Ended, Masks};
 use uwf_process::{EndRequest, Limits, OutputSeen, Process, Signals, Stop, Target, Tree, WaitEnd};
 
 use crate::drain::drain;
@@ -153,12 +153,12 @@ fn why_not(error: io::Error) -> Unstarted {
     }
 }
 
-/// Watches a program to its end.
+/// Watches a program to its end. The masks are for what is shown of its processes.
 pub(crate) fn run<'a>(
     mut tree: Tree,
     (mut stdout, mut stderr): (Stdout<'a>, Stderr<'a>),
     limits: TimeLimits,
-    signals: &Signals,
+    (signals, masks): (&Signals, &Masks),
     watcher: &mut Watcher<'_>,
 ) -> Result<Ran<'a>, RunError> {
     let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -193,8 +193,9 @@ pub(crate) fn run<'a>(
             Ok(()) => watch(&mut tree, limits, signals, watcher, failed),
             Err(NotWanted) => WaitEnd::TooMuchOutput,
         };
-        let (ending, mut leaked) = conclude(&mut tree, ending, limits, signals);
-        leaked.extend(finish_output(&mut tree, &all_read, signals));
+        let (ending, left) = conclude(&mut tree, ending, limits, signals);
+        let mut leaked = describe(&left, masks);
+        leaked.extend(finish_output(&mut tree, &all_read, signals, masks));
         stop.store(true, Ordering::Relaxed);
         let ((stdout, kept_out), (stderr, kept_err)) = (join(out), join(err));
         Ok(Ran {
@@ -242,8 +243,8 @@ fn conclude(
     end: WaitEnd,
     limits: TimeLimits,
     signals: &Signals,
-) -> (Ending, Vec<String>) {
-    let (ending, left) = match (end, tree.status()) {
+) -> (Ending, Vec<Process>) {
+    match (end, tree.status()) {
         (WaitEnd::Exited, Some(status)) => (Ending::Ended(ended(status)), Vec::new()),
         (WaitEnd::Stopped(stop), _) if stop.by_supervisor => {
             let left = tree.end(EndRequest::SentBySupervisor, limits.grace, signals);
@@ -266,8 +267,13 @@ fn conclude(
         (WaitEnd::TooMuchOutput | WaitEnd::Exited, _) => {
             (Ending::GivenUp, terminate(tree, limits, signals))
         }
-    };
-    (ending, left.iter().map(Process::describe).collect())
+    }
+}
+
+/// Returns one line for each process, for people.
+fn describe(processes: &[Process], masks: &Masks) -> Vec<String> {
+    let lines = processes.iter().map(|process| process.describe(masks));
+    lines.collect()
 }
 
 fn terminate(tree: &mut Tree, limits: TimeLimits, signals: &Signals) -> Vec<Process> {
@@ -285,11 +291,16 @@ fn ended(status: ExitStatus) -> Ended {
 /// Waits until all output of an ended program was read. Processes that keep it open for too long are killed. Returns them.
 ///
 /// What the program left running without its output goes on, as it would in a shell.
-fn finish_output(tree: &mut Tree, all_read: &Receiver<()>, signals: &Signals) -> Vec<String> {
+fn finish_output(
+    tree: &mut Tree,
+    all_read: &Receiver<()>,
+    signals: &Signals,
+    masks: &Masks,
+) -> Vec<String> {
     if is_read(all_read) {
         return Vec::new();
     }
-    let leaked = tree.members().iter().map(Process::describe).collect();
+    let leaked = describe(&tree.members(), masks);
     let _ = tree.kill(signals);
     is_read(all_read);
     leaked

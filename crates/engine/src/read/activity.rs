@@ -9,6 +9,7 @@ use uwf_protocol::run::{Attempt, LeaseRecord, Phase, ProcessIdentity};
 use uwf_storage::{HistoryRecord, Ledger, RunDir, Scratch, StorageError};
 use uwf_util::causes::with_causes;
 
+use crate::Site;
 use crate::agent_choice::AgentChoice;
 use crate::attempt;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
@@ -161,7 +162,7 @@ pub(crate) struct Activity {
 
 impl Activity {
     /// Reads the records.
-    pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
+    pub(crate) fn at(site: &Site, run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
         // The pending record is read before the lease record. So a step that is being committed right now is not shown as
         // waiting.
         let pending = run.outbox.read_pending()?;
@@ -176,7 +177,7 @@ impl Activity {
         });
         // An engine removes its record before it commits the step.
         let is_committing = record.is_none() && pending.is_some() && run.lease.is_held()?;
-        let orphans = attempt::orphans(run);
+        let orphans = attempt::orphans(site, run);
         let running = match record {
             Some(record) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
                 Some(RunningView::of(record, &run.scratch))

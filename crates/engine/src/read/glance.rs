@@ -28,7 +28,7 @@ pub fn glance(site: &Site, id: ThreadId) -> Result<Glance, EngineError> {
     Ok(match thread::find(site, id)? {
         Located::Active(head) => {
             let run = site.root.run(id);
-            let activity = Activity::at(&run, head)?;
+            let activity = Activity::at(site, &run, head)?;
             // An engine clears its record when the agent has ended, and moves the head after that. Until then it has the
             // lock.
             let is_committing = run.lease.read_record().is_none() && run.lease.is_held()?;

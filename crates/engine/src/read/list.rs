@@ -407,7 +407,8 @@ impl<'a> Reader<'a> {
                     has_children: has_children(program),
                     has_supervisor: program.supervisor().is_some(),
                 };
-                let own = Standing::without_children(store, &run, &limited, route, &self.config)?;
+                let own =
+                    Standing::without_children(self.site, &run, &limited, route, &self.config)?;
                 Ok(own.with_next_try(self.site, (id, head), start, program))
             }
         }

@@ -239,7 +239,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         outline,
         verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
         summary: SummaryView::read(&site.store, &run.ledger),
-        orphans: attempt::orphans(&run),
+        orphans: attempt::orphans(site, &run),
         left: LeftByStep::all(record.head, &last),
         refused_calls: last.refused_calls,
         finished_step: None,

@@ -1,7 +1,6 @@
 //! Where an active thread stands: its route, what is known of its runs, and the state that follows from both, and from the
 //! children that work for it.
 
-use uwf_cas_fs::Store;
 use uwf_moderator::{Assignment, Performer, Route, RouteError};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
@@ -48,7 +47,7 @@ impl Standing {
         let run = site.root.run(thread.id);
         let mut limited = LimitedThread::of(&run.ledger, thread);
         let Some(assignment) = assigned_to_children(&route).cloned() else {
-            let own = Self::without_children(&site.store, &run, &limited, route, config)?;
+            let own = Self::without_children(site, &run, &limited, route, config)?;
             return Ok(own.with_next_try(
                 site,
                 (thread.id, thread.head),
@@ -60,7 +59,7 @@ impl Standing {
             let mut sums = Sums::read(&run.ledger);
             limited.by_children = used_in_progress(site, thread, &assignment, &mut sums)?;
         }
-        let own = Self::without_children(&site.store, &run, &limited, route, config)?;
+        let own = Self::without_children(site, &run, &limited, route, config)?;
         // A limit of the thread itself comes first, as does its supervisor: no child goes on before a person allows it.
         if own.state.limit.is_some() || own.state.held_by == Some(HeldBy::Supervisor) {
             return Ok(own);
@@ -89,15 +88,15 @@ impl Standing {
 
     /// Finds out where a thread stands, without its children and its next attempt.
     pub(crate) fn without_children(
-        store: &Store,
+        site: &Site,
         run: &RunDir,
         limited: &LimitedThread<'_>,
         route: Result<Route, RouteError>,
         config: &Config,
     ) -> Result<Self, EngineError> {
-        let activity = Activity::at(run, limited.head)?;
-        let reached = limits::reached_on_route(store, limited, &route, &config.limits)?;
-        let held = verdict::held(store, limited, config);
+        let activity = Activity::at(site, run, limited.head)?;
+        let reached = limits::reached_on_route(&site.store, limited, &route, &config.limits)?;
+        let held = verdict::held(&site.store, limited, config);
         let state = activity.thread_state(&route);
         Ok(Self {
             state: state.at_limits(&reached).at_verdict(held),

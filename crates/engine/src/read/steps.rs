@@ -139,7 +139,7 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
         workflow: history.start.workflow,
         steps: entries,
         attempts,
-        finished_step: Activity::at(&run, history.head)?.finished_step,
+        finished_step: Activity::at(site, &run, history.head)?.finished_step,
     })
 }
 

@@ -258,6 +258,7 @@ fn launch(
         keep_running: agent.keep_running,
         show_stderr: runner.observer.stderr,
         masks,
+        process_masks: &|| site.secrets_in_output().and(masks),
     };
     // The record names this engine before the agent starts, and the agent right after that. So while the thread is locked,
     // the record names the process that works on it.

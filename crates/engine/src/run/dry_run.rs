@@ -74,7 +74,7 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Step
     let site = &runner.site;
     let head = thread::active_head(site, id)?;
     let run = site.root.run(id);
-    let activity = Activity::at(&run, head)?;
+    let activity = Activity::at(site, &run, head)?;
     if activity.running.is_some() {
         return Err(thread::busy(id, run.lease.read_record()));
     }

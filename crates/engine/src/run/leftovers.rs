@@ -7,7 +7,7 @@ use uwf_protocol::run::{LeaseRecord, Pending};
 use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::read_step;
 
-use crate::attempt::{Members, describe, program_has_ended};
+use crate::attempt::{self, Members, program_has_ended};
 use crate::run::{agent_command, answer};
 use crate::thread::Thread;
 use crate::{EngineError, Runner, lost_run};
@@ -31,12 +31,12 @@ pub(crate) fn end_remaining(
     let may_be_working = !is_finished && !is_over && !program_has_ended(earlier, &run.scratch);
     let left = match Members::of(earlier, &run.scratch) {
         None => Vec::new(),
-        Some(members) if may_be_working => expect_none(thread.id, &members.members())?,
+        Some(members) if may_be_working => expect_none(runner, thread.id, &members.members())?,
         Some(mut members) if !earlier.keep_running => end_members(runner, thread.id, &mut members)?,
         Some(mut members) if agent_is_gone(earlier, &run.outbox) => {
-            describe(&left_running(&mut members, &runner.signals))
+            describe(runner, &left_running(&mut members, &runner.signals))
         }
-        Some(members) => expect_none(thread.id, &members.members())?,
+        Some(members) => expect_none(runner, thread.id, &members.members())?,
     };
     if is_over {
         run.lease.clear_record()?;
@@ -99,25 +99,34 @@ fn end_members(
     thread: ThreadId,
     members: &mut Members<'_>,
 ) -> Result<Vec<String>, EngineError> {
-    let left = describe(&left_running(members, &runner.signals));
+    let left = describe(runner, &left_running(members, &runner.signals));
     if left.is_empty() {
         return Ok(left);
     }
     let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
     let grace = agent_command::grace(&config)?;
     let survivors = uwf_process::end_for_another(members, grace, &runner.signals);
-    expect_none(thread, &survivors)?;
+    expect_none(runner, thread, &survivors)?;
     Ok(left)
 }
 
+/// Returns one line for each process, for people.
+fn describe(runner: &Runner, processes: &[Process]) -> Vec<String> {
+    attempt::describe(processes, || runner.site.secrets_in_output())
+}
+
 /// Fails if any process is left, and names the processes. Otherwise returns the empty list.
-fn expect_none(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>, EngineError> {
+fn expect_none(
+    runner: &Runner,
+    thread: ThreadId,
+    processes: &[Process],
+) -> Result<Vec<String>, EngineError> {
     if processes.is_empty() {
         return Ok(Vec::new());
     }
     Err(EngineError::Survivors {
         thread,
-        processes: describe(processes),
+        processes: describe(runner, processes),
         failed: None,
     })
 }

@@ -61,6 +61,8 @@ pub(crate) struct LaunchSpec<'a> {
     pub(crate) show_stderr: Option<fn(&str)>,
     /// The secrets that are taken out of it.
     pub(crate) masks: &'a Masks,
+    /// Returns the masks for what is shown of processes. It is only called if there are any.
+    pub(crate) process_masks: &'a dyn Fn() -> Masks,
 }
 
 /// The end of a run.
@@ -161,7 +163,7 @@ pub(crate) fn run<E: From<io::Error>>(
         return Ok(EndedRun {
             ending: RunEnding::NotStarted(Signal::TERM.as_raw()),
             left: Vec::new(),
-            survivors: describe(&survivors),
+            survivors: describe(&survivors, spec.process_masks),
             ended_well: false,
             succeeded: Vec::new(),
         });
@@ -194,7 +196,7 @@ fn conclude(
     let status = tree.status();
     let has_succeeded = status.is_some_and(|status| status.success());
     let left = match has_succeeded {
-        true => describe(&tree.left_running(signals)),
+        true => describe(&tree.left_running(signals), spec.process_masks),
         false => Vec::new(),
     };
     let ending = match (ending, status) {
@@ -222,7 +224,10 @@ fn conclude(
     let ended_well = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
     let survivors = match has_succeeded && spec.keep_running {
         true => Vec::new(),
-        false => describe(&tree.end(EndRequest::NotSent, spec.grace, signals)),
+        false => describe(
+            &tree.end(EndRequest::NotSent, spec.grace, signals),
+            spec.process_masks,
+        ),
     };
     EndedRun {
         ending,
@@ -243,7 +248,7 @@ fn interrupted(mut tree: Tree, stop: Stop, spec: &LaunchSpec, signals: &Signals)
     EndedRun {
         ending: RunEnding::Interrupted(stop.signal),
         left: Vec::new(),
-        survivors: describe(&survivors),
+        survivors: describe(&survivors, spec.process_masks),
         ended_well: false,
         // A program that ends well because it was told to stop may have been cut short.
         succeeded: Vec::new(),

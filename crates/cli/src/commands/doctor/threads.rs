@@ -155,7 +155,7 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
         let Some(record) = run.dir.lease.read_record() else {
             continue;
         };
-        let orphans = orphans(&run.dir);
+        let orphans = orphans(site, &run.dir);
         let is_held = || matches!(run.dir.lease.is_held(), Ok(true));
         if orphans.is_empty() && !is_held() {
             continue;

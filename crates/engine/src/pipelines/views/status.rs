@@ -10,9 +10,10 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::LeaseRecord;
 use uwf_util::time::format_iso;
 
-use super::entry::{masked, masked_error};
+use super::entry::masked_error;
 use super::summary::{RunSummary, summary_of};
 use super::{Found, RunPhase, found};
+use crate::attempt::describe;
 use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::folder::root_of;
 use crate::pipelines::loop_times::LoopTimes;
@@ -183,7 +184,7 @@ fn status_of(
     Ok(RunStatusView {
         paused: site.root.run(found.thread).pause.read()?.is_some(),
         child,
-        left_running: masked(&run.programs, masks),
+        left_running: describe(&run.programs, || site.secrets_in_output().and(masks)),
         exit_code,
         error: error.map(|error| masked_error(&error, masks)),
         failed_steps,

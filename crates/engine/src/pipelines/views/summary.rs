@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use uwf_pipeline::{Route, timestamp_iso};
+use uwf_process::Process;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::time::format_iso;
 
 use super::{Found, RunPhase, found};
-use crate::attempt::orphans;
+use crate::attempt::abandoned;
 use crate::children::parent_of;
 use crate::pipelines::chain::{self, RunChain};
 use crate::{EngineError, Site};
@@ -42,9 +43,9 @@ pub struct RunSummary {
     /// Whether programs of it still work although nobody works on the run: its engine was killed.
     #[serde(skip_serializing_if = "is_false")]
     pub programs_live: bool,
-    /// Those programs, one line for each. They may have secrets.
+    /// Those programs.
     #[serde(skip)]
-    pub(super) programs: Vec<String>,
+    pub(super) programs: Vec<Process>,
     /// The same as `updated_at`, for decisions.
     #[serde(skip)]
     pub changed_ms: Option<i64>,
@@ -91,7 +92,7 @@ pub(super) fn summary_of(
         None => timestamp_iso(&chain.run.timestamp_utc),
     };
     let programs = match status {
-        RunPhase::Interrupted => orphans(&site.root.run(found.thread)),
+        RunPhase::Interrupted => abandoned(&site.root.run(found.thread)),
         _ => Vec::new(),
     };
     let changed_ms = found.changed_ms(&site.store)?;

@@ -20,6 +20,7 @@ use super::wish::{LostPicture, ResumeWish};
 use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
+use crate::pipelines::secrets::process_masks;
 use crate::{EngineError, Runner};
 
 /// An attempt that was lost.
@@ -36,6 +37,7 @@ pub(super) fn end_lost(
     run: &RunDir,
     (thread, head): (ThreadId, CasRef),
 ) -> Result<Option<Lost>, EngineError> {
+    let site = &runner.site;
     let lost = run.lease.read_record();
     let Some(record) = lost.filter(|record| record.head == Some(head)) else {
         return Ok(None);
@@ -45,7 +47,7 @@ pub(super) fn end_lost(
         if !left.is_empty() {
             return Err(EngineError::Survivors {
                 thread,
-                processes: describe(&left),
+                processes: describe(&left, || process_masks(site, (thread, head))),
                 failed: None,
             });
         }
