@@ -203,7 +203,10 @@ impl Checking<'_> {
         };
         let ended = command::run(check, &place).map_err(KitError::Checks)?;
         Ok(ended.map(|ended| {
-            let whole = self.masks.text(&ended.output);
+            let whole = match ended.is_cut {
+                false => self.masks.text(&ended.output),
+                true => self.masks.text_after_cut(&ended.output),
+            };
             let output = end_of(&whole, SHOWN).to_owned();
             Checked {
                 more: (output.len() < whole.len()).then_some(whole),

@@ -176,7 +176,7 @@ impl Recapper<'_> {
         }
         let node = SummaryNode {
             head: overflow.step,
-            text: self.masks.text(&cut(text, overflow.longest)),
+            text: cut(&self.masks.text(text), overflow.longest).into_owned(),
             model,
             usage,
         };

@@ -106,6 +106,16 @@ impl Masks {
         String::from_utf8_lossy(&masked).into_owned()
     }
 
+    /// Returns a text without secrets whose beginning was cut off, perhaps within one.
+    #[must_use]
+    pub fn text_after_cut(&self, text: &str) -> String {
+        let mut masked = Vec::with_capacity(text.len());
+        let mut stream = self.stream();
+        stream.push_after_cut(text.as_bytes(), &mut masked);
+        stream.finish(&mut masked);
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+
     /// Returns data without secrets. A number that shows one becomes a text.
     #[must_use]
     pub fn json(&self, value: &Value) -> Value {

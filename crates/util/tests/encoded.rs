@@ -17,7 +17,7 @@ const STRINGS: [Encoder; 4] = [json, ascii_json, html_json, repr];
 const ALL: [Encoder; 7] = [json, ascii_json, html_json, repr, percent, form, html];
 
 fn json(text: &str) -> String {
-    let quoted = serde_json::to_string(text).unwrap();
+    let quoted = serde_json::to_string(text).expect("a text is JSON");
     quoted[1..quoted.len() - 1].to_owned()
 }
 
@@ -90,7 +90,7 @@ fn secret() -> impl Strategy<Value = String> {
 fn lines(text: &str, (width, end, indent): (usize, &str, usize)) -> String {
     let lines = text.as_bytes().chunks(width);
     let lines: Vec<&str> = lines
-        .map(|line| std::str::from_utf8(line).unwrap())
+        .map(|line| std::str::from_utf8(line).expect("base64 is text"))
         .collect();
     lines.join(&format!("{end}{}", " ".repeat(indent)))
 }
@@ -102,7 +102,7 @@ fn streamed(masks: &Masks, text: &str, size: usize) -> String {
         stream.push(chunk, &mut masked);
     }
     stream.finish(&mut masked);
-    String::from_utf8(masked).unwrap()
+    String::from_utf8(masked).expect("no character is cut")
 }
 
 proptest! {
@@ -184,7 +184,7 @@ fn at_cuts(masks: &Masks, secret: &[u8], at: usize) -> [String; 2] {
     let mut stream = masks.stream();
     stream.push_after_cut(&[&secret[at..], b" |"].concat(), &mut after);
     stream.finish(&mut after);
-    [before, after].map(|shown| String::from_utf8(shown).unwrap())
+    [before, after].map(|shown| String::from_utf8(shown).expect("no character is cut"))
 }
 
 fn expected(secret: &[u8], at: usize) -> [&'static str; 2] {

@@ -38,6 +38,8 @@ pub(super) struct Ended {
     pub(super) took: Duration,
     /// The end of what it printed.
     pub(super) output: String,
+    /// Whether it printed more before that.
+    pub(super) is_cut: bool,
 }
 
 /// Runs a check to its end, and ends all that it started. `Err` if this process was told to stop meanwhile.
@@ -95,6 +97,7 @@ pub(super) fn run(check: &Check, place: &Place<'_>) -> io::Result<Result<Ended, 
             .and_then(|it| it.code()),
         took: started.elapsed(),
         output: text(&kept.unwrap_or_default(), is_cut),
+        is_cut,
     }))
 }
 
@@ -115,6 +118,7 @@ fn not_started(check: &Check, error: &io::Error, started: Instant) -> Ended {
         exit_code: None,
         took: started.elapsed(),
         output: String::new(),
+        is_cut: false,
     }
 }
 

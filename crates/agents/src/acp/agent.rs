@@ -87,6 +87,7 @@ impl AcpAgent<'_> {
             timeout: self.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            masks: &task.masks,
             on_start: &|_| {},
         };
         let request = PromptRequest {

@@ -141,6 +141,7 @@ impl Command {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            masks: &task.masks,
             on_start: &|process| task.program_started(process),
         };
         task.announce_program(&self.options.args, prompt);

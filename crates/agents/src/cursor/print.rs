@@ -45,6 +45,7 @@ impl Adapter for Print {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            masks: &task.masks,
             on_start: &|_| {},
         };
         let output = program::run(&launch, MAX_OUTPUT)?;

@@ -205,6 +205,7 @@ impl Asker<'_> {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            masks: &task.masks,
             on_start: &|_| {},
         }
     }

@@ -53,7 +53,7 @@ impl<'a> Dialogue<'a> {
             let program = launch.program;
             AdapterError::not_started(format!("`{program}` could not be talked with: {error}"))
         };
-        let stderr = Stderr::create(launch.run_dir).map_err(broken)?;
+        let stderr = Stderr::create(launch.run_dir, launch.masks).map_err(broken)?;
         let errors = stderr.for_child().map_err(broken)?.into();
         let signals = HeldSignals::new().map_err(broken)?;
         if let Some(stop) = signals.with(Signals::stop) {

@@ -75,7 +75,7 @@ pub(super) fn drive(
     let started = Instant::now();
     let mut stdout = Output::create(stdout, cap).map_err(broken)?;
     stdout.reserve(ROOM);
-    let mut stderr = Stderr::create(launch.run_dir).map_err(broken)?;
+    let mut stderr = Stderr::create(launch.run_dir, launch.masks).map_err(broken)?;
     let streams = streams(launch, &stdout, &stderr).map_err(broken)?;
     let mut pump = |timing: Timing, stderr: &mut Stderr| -> OutputSeen {
         stderr.look();

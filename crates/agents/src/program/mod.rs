@@ -22,6 +22,7 @@ use uwf_process::Tree;
 use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::RunDir;
+use uwf_util::mask::Masks;
 use uwf_util::size;
 
 pub(crate) use dialogue::{Dialogue, Heard};
@@ -50,6 +51,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) supervision: Supervision,
     /// The folder for the files of its streams.
     pub(crate) run_dir: &'a Path,
+    /// The secrets that are taken out of what is kept of its stderr.
+    pub(crate) masks: &'a Masks,
     /// Called with the process id as soon as it has started.
     pub(crate) on_start: &'a dyn Fn(u32),
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use uwf_process::Output;
 use uwf_storage::RunDir;
+use uwf_util::mask::{MaskStream, Masks};
 
 use crate::bounded::BoundedBuffer;
 
@@ -19,15 +20,18 @@ const TAIL: usize = 2000;
 /// The stderr of a program.
 pub(super) struct Stderr {
     output: Output,
+    /// Takes the secrets out before anything is cut, so that no part of one stays.
+    masking: MaskStream,
     buffer: BoundedBuffer,
 }
 
 impl Stderr {
     /// Creates the file in the folder of the run.
-    pub(super) fn create(run_dir: &Path) -> io::Result<Self> {
+    pub(super) fn create(run_dir: &Path, masks: &Masks) -> io::Result<Self> {
         let scratch = RunDir::at(run_dir.to_owned()).scratch;
         Ok(Self {
             output: Output::create(&scratch.program_stderr_file(), CAP)?,
+            masking: masks.stream(),
             buffer: BoundedBuffer::new(PART),
         })
     }
@@ -42,14 +46,19 @@ impl Stderr {
             && !news.is_empty()
         {
             let _ = io::stderr().write_all(&news);
-            self.buffer.push(&news);
+            let mut masked = Vec::new();
+            self.masking.push(&news, &mut masked);
+            self.buffer.push(&masked);
         }
         self.output.look();
     }
 
-    /// Returns its beginning and its end.
+    /// Returns its beginning and its end, without secrets.
     pub(super) fn text(mut self) -> String {
         self.look();
+        let mut masked = Vec::new();
+        self.masking.finish(&mut masked);
+        self.buffer.push(&masked);
         self.buffer.text()
     }
 }

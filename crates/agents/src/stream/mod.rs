@@ -157,6 +157,7 @@ impl Agent {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            masks: &task.masks,
             on_start: &|process| task.program_started(process),
         };
         task.announce_program(&self.call(), message);

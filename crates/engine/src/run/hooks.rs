@@ -182,7 +182,13 @@ fn run(
         ShortEnd::TooMuch => "was ended: it printed too much".to_owned(),
         ShortEnd::Stopped => "was ended: the call was told to stop".to_owned(),
     };
-    Err(format!("{why}: {}", String::from_utf8_lossy(&done.said)))
+    let said = String::from_utf8_lossy(&done.said);
+    // What came before the end that is kept may have had the beginning of a secret.
+    let said = match done.said.len() < SAID {
+        true => said,
+        false => runner.site.secrets().text_after_cut(&said).into(),
+    };
+    Err(format!("{why}: {said}"))
 }
 
 /// The workflow of a thread, and where its hooks run.
