@@ -441,3 +441,24 @@ fn a_variable_that_an_agent_declares_as_a_secret_is_shown_nowhere() {
         trust.stdout
     );
 }
+
+#[test]
+fn a_fallback_does_not_tell_the_secret_of_the_agent_before_it() {
+    let world = world_with("printf %s \"$TOKEN\" > told; exit 1");
+    world.script(
+        "repeats.sh",
+        "printf -- '---\\nnote: \"a %s b\"\\n---\\n' \"$(base64 < told)\"; cat told >&2",
+    );
+    world.configure("agents.other.command", "uwf-command");
+    world.configure("agents.other.args", r#"["--", "./repeats.sh"]"#);
+    world.configure("agents.other.secrets", "[]");
+    world.configure("agents.default.fallback", r#"["other"]"#);
+    world.configure("agents.default.retry.on", r#"["crash"]"#);
+    let thread = world.start("one");
+    let first = world.step(&thread).exits(3);
+    assert_eq!(first.json()["nextAgent"], json!("other"));
+    world.step(&thread).exits(0);
+    assert_free(&world.root());
+    let read = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
+    assert!(read.contains("a *** b"), "{read}");
+}

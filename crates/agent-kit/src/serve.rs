@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use uwf_cas_fs::Store;
-use uwf_config::own_secret_masks;
+use uwf_config::step_masks;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
 use uwf_protocol::config::Config;
@@ -38,7 +38,7 @@ pub use failure::Failure;
 
 /// Serves one call: does the step, prints its hash or the error, and returns the exit code.
 pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
-    let masks = own_secret_masks(env);
+    let masks = step_masks(env);
     match perform(adapter, call, env, &masks) {
         Ok(finished) => {
             // The caller may be gone. The next call finds the step by its pending record.
@@ -111,7 +111,7 @@ struct Service<'a> {
     run: RunDir,
     config: Config,
     prices: Prices,
-    /// The secrets of the agent.
+    /// The secrets of the agent, and of those that its words may come from.
     masks: Masks,
 }
 

@@ -8,7 +8,7 @@ use uwf_protocol::config::{AgentConfig, Config};
 use uwf_storage::{Env, Root};
 use uwf_util::mask::{Masks, is_maskable};
 
-use crate::{ConfigError, load_dotenv};
+use crate::{ConfigError, file, load_dotenv, load_for};
 
 /// What stands between the names of secrets in [`env::SECRETS`].
 const SEPARATOR: char = ',';
@@ -133,10 +133,22 @@ pub(crate) fn declared(
     Ok(values.map(<[u8]>::to_vec).collect())
 }
 
-/// Returns the masks for the secrets of the agent that we are: their names and their values are in our environment.
+/// Returns the masks for the words of the agent that we are: for its secrets, whose names and values are in our environment, and for
+/// those of all agents of the config. What one of them told, the next one may repeat, such as a fallback in the same step. A config
+/// that cannot be read has no agents.
 #[must_use]
-pub fn own_secret_masks(ours: &Env) -> Masks {
-    Masks::of(own_secrets(ours))
+pub fn step_masks(ours: &Env) -> Masks {
+    let own = own_secrets(ours).map(<[u8]>::to_vec);
+    let others = Root::resolve(None, ours).ok().map(|root| {
+        let user = file::load(&root).ok().flatten().unwrap_or_default();
+        let here = load_for(&root, ours.cwd()).map(|(config, _)| config);
+        let configs = [Some(user), here.ok()];
+        let configs = configs.into_iter().flatten();
+        let declared = configs.filter_map(|config| declared(&config, &root, ours).ok());
+        declared.flatten().collect::<Vec<_>>()
+    });
+    let secrets: Vec<Vec<u8>> = own.chain(others.into_iter().flatten()).collect();
+    Masks::of(secrets.iter().map(Vec::as_slice))
 }
 
 /// Returns the secrets of the agent that we are.
@@ -208,7 +220,7 @@ mod tests {
             ("X", "value-of-x"),
             ("Y", "value-of-y"),
         ];
-        let masks = own_secret_masks(&Env::from_parts(&ours, "/", 0, 0));
+        let masks = step_masks(&Env::from_parts(&ours, "/", 0, 0));
         assert_eq!(masks.text("value-of-x value-of-y"), "*** value-of-y");
     }
 

@@ -18,7 +18,7 @@ mod project_config;
 pub mod secret;
 mod trust;
 
-pub use agent_env::{AgentEnv, own_secret_masks, secret_masks};
+pub use agent_env::{AgentEnv, secret_masks, step_masks};
 pub use check::{Finding, Findings};
 pub use dotenv::load_dotenv;
 pub use draft::Draft;
