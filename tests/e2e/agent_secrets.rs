@@ -428,7 +428,7 @@ fn a_variable_that_an_agent_declares_as_a_secret_is_shown_nowhere() {
         let run = world.uwf(args).exits(0);
         let all = format!("{}{}", run.stdout, run.stderr);
         assert!(!all.contains(value), "{args:?}: {all}");
-        assert!(all.contains("***MASKED***"), "{args:?}: {all}");
+        assert!(all.contains("***"), "{args:?}: {all}");
     }
     assert!(world.state("config.yaml").contains(value));
     let plain = world.uwf(&["config", "get", "agents.a.env.PLAIN"]).exits(0);

@@ -374,3 +374,30 @@ fn the_name_of_a_folder_cannot_forge_a_line() {
         assert!(!lines.any(|line| line.starts_with("forged")), "{args:?}");
     }
 }
+
+#[test]
+fn what_a_project_calls_a_secret_is_shown_to_who_is_to_trust_it() {
+    let (world, _) = world();
+    std::fs::write(world.root().join(".env"), "MINE=s3cr3t-of-mine\n").unwrap();
+    let config = "agents: { own: { command: ./x, args: [s3cr3t-of-mine], secrets: [LD_PRELOAD, MINE, A_TOKEN], \
+                  env: { LD_PRELOAD: ./evil.so, MINE: s3cr3t-of-mine, A_TOKEN: planted } } }\n";
+    world.write(".uwf/config.yaml", config);
+    for args in [
+        &["trust", "--show"][..],
+        &["trust", "--show", "--format", "text"],
+        &["trust", "--yes", "--format", "text"],
+    ] {
+        let shown = world.uwf(args).exits(0).stdout;
+        for part in [
+            "LD_PRELOAD",
+            "./evil.so",
+            "MINE",
+            "***",
+            "A_TOKEN",
+            "planted",
+        ] {
+            assert!(shown.contains(part), "{args:?}: {part}: {shown}");
+        }
+        assert!(!shown.contains("s3cr3t"), "{args:?}: {shown}");
+    }
+}

@@ -12,7 +12,7 @@ use uwf_yaml::{Data, Dialect};
 
 use crate::check;
 use crate::project::search::places;
-use crate::secret::{mask, mask_environments_of_agents};
+use crate::secret::mask;
 use crate::trust::{Standing, Trust};
 use crate::{ConfigError, file};
 
@@ -130,21 +130,11 @@ impl ProjectConfig {
         Ok(self.at_home(config.unwrap_or_default()))
     }
 
-    /// Returns what it says as data, for somebody who is to trust it: only the values of secret variables are masked.
-    ///
-    /// # Errors
-    /// As of [`read`](Self::read).
-    pub fn shown(&self) -> Result<Value, ConfigError> {
-        let mut data = self.data()?;
-        mask_environments_of_agents(&mut data);
-        Ok(data)
-    }
-
     /// Returns what it says as data. Nothing is masked.
     ///
     /// # Errors
     /// As of [`read`](Self::read).
-    fn data(&self) -> Result<Value, ConfigError> {
+    pub fn data(&self) -> Result<Value, ConfigError> {
         let Config {
             agents,
             agent_overrides,

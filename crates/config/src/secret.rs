@@ -13,7 +13,7 @@ const NAMES_ONLY: &[&str] = &["agentOverrides", "permissionOverrides", "modelOve
 
 /// Masks the secrets in a configuration that is going to be shown.
 pub fn mask(config: &mut Value) {
-    mask_environments(config, |_| false);
+    mask_environments(config);
     for (key, value) in config.as_object_mut().into_iter().flatten() {
         if !NAMES_ONLY.contains(&key.as_str()) {
             mask_under(key, value);
@@ -21,13 +21,8 @@ pub fn mask(config: &mut Value) {
     }
 }
 
-/// Masks the secrets in the environments of agents, and nothing else: the variables that the agent's `secrets` names, and those
-/// that are called like a secret.
-pub fn mask_environments_of_agents(config: &mut Value) {
-    mask_environments(config, is_secret_name);
-}
-
-fn mask_environments(config: &mut Value, is_secret: impl Fn(&str) -> bool) {
+/// Masks the variables of agents that their `secrets` name.
+fn mask_environments(config: &mut Value) {
     let agents = config.get_mut("agents").and_then(Value::as_object_mut);
     for agent in agents.into_iter().flat_map(|agents| agents.values_mut()) {
         let declared = agent.get("secrets").and_then(Value::as_array).cloned();
@@ -35,7 +30,7 @@ fn mask_environments(config: &mut Value, is_secret: impl Fn(&str) -> bool) {
         let variables = agent.get_mut("env").and_then(Value::as_object_mut);
         for (name, value) in variables.into_iter().flatten() {
             let is_declared = declared.iter().any(|one| one == name.as_str());
-            if (is_declared || is_secret(name)) && !value.is_null() {
+            if is_declared && !value.is_null() {
                 *value = MASK.into();
             }
         }

@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> 
     let project = find(context, dir)?;
     if args.show {
         let standing = project.standing(&Trust::read(&context.site().root)?);
-        let view = ProjectView::new(&project, standing == Standing::Trusted)?;
+        let view = view(context, &project, standing == Standing::Trusted)?;
         print(&view, context.format)?;
         return Ok(Exit::Done);
     }
@@ -40,12 +40,12 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> 
 fn trust_it(context: &Context, project: &ProjectConfig, args: &TrustArgs) -> Result<Exit, Failure> {
     let asks = !args.yes && can_ask();
     if asks {
-        stderr::write(&as_page(&ProjectView::new(project, false)?));
+        stderr::write(&as_page(&view(context, project, false)?));
         if !confirm("Trust it?", false)? {
             return Err(refused(project, args.dir.as_deref()));
         }
     }
-    let view = ProjectView::new(project, true)?;
+    let view = view(context, project, true)?;
     let root = &context.site().root;
     root.create()?;
     trust(root, &project.folder, &project.text)?;
@@ -55,6 +55,13 @@ fn trust_it(context: &Context, project: &ProjectConfig, args: &TrustArgs) -> Res
         false => print(&view, context.format)?,
     }
     Ok(Exit::Done)
+}
+
+/// Returns what a project sets, without the user's own secrets.
+fn view(context: &Context, project: &ProjectConfig, trusted: bool) -> Result<ProjectView, Failure> {
+    let site = context.site();
+    let own = uwf_config::secrets_in_output(&site.root, &site.env);
+    Ok(ProjectView::new(project, &own, trusted)?)
 }
 
 /// Returns the failure after the answer *no*. The command in its hint is for the same folder.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_config::{ConfigError, ProjectConfig, Standing};
 use uwf_storage::StorageError;
+use uwf_util::mask::Masks;
 use uwf_util::printable::shortened;
 
 use crate::output::Show;
@@ -21,27 +22,44 @@ pub(crate) struct ProjectView {
     config: Value,
     /// The command lines that it names.
     commands: Vec<String>,
+    /// Whether it has secrets of the user, which are masked.
+    #[serde(skip)]
+    has_masked: bool,
 }
 
 impl ProjectView {
-    pub(crate) fn new(project: &ProjectConfig, trusted: bool) -> Result<Self, ConfigError> {
+    /// Returns what it says. What the file itself contains is no secret of the user, who is to see it before trusting it. `own` is
+    /// for the user's secrets, which it may contain, too.
+    pub(crate) fn new(
+        project: &ProjectConfig,
+        own: &Masks,
+        trusted: bool,
+    ) -> Result<Self, ConfigError> {
+        let data = project.data()?;
+        let config = masked(&data, own);
+        let commands = project.commands()?;
+        let commands = commands.iter().map(|line| own.text(line)).collect();
         Ok(Self {
+            has_masked: config != data,
             folder: recordable(&project.folder)?,
             file: recordable(&project.file)?,
             trusted,
-            config: project.shown()?,
-            commands: project.commands()?,
+            config,
+            commands,
         })
     }
 }
 
-impl ProjectView {
-    /// Tells whether the value of a variable is masked.
-    fn has_masked(&self) -> bool {
-        let agents = self.config["agents"].as_object().into_iter().flatten();
-        let mut variables =
-            agents.flat_map(|(_, agent)| agent["env"].as_object().into_iter().flatten());
-        variables.any(|(_, value)| value == uwf_config::MASK)
+/// Returns data whose values have no secrets. The names are what they are.
+fn masked(data: &Value, masks: &Masks) -> Value {
+    match data {
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (name.clone(), masked(value, masks)));
+            members.collect()
+        }
+        Value::Array(items) => items.iter().map(|item| masked(item, masks)).collect(),
+        value => masks.json(value),
     }
 }
 
@@ -61,9 +79,9 @@ impl Show for ProjectView {
             let commands = commands.join("\n  ");
             parts.push(format!("its agents start:\n  {commands}"));
         }
-        if self.has_masked() {
+        if self.has_masked {
             parts.push(format!(
-                "secret values of variables are masked above; `{file}` has them: look at them before you trust it"
+                "your own secrets are masked above; `{file}` has them: look at them before you trust it"
             ));
         }
         parts.push(match self.trusted {
