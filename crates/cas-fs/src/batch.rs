@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use serde_json::Value;
 use uwf_durable::{Draft, FileError, Placed};
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::RawNode;
 
 use crate::error::StoreError;
 use crate::node::Checked;
-use crate::raw::RawNode;
-use crate::{Store, cbor, disk, hold, index, node};
+use crate::{Store, cbor, disk, hold, index, node, raw};
 
 /// Nodes to be stored together.
 ///
@@ -135,8 +135,13 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Adds a [checked](crate::raw::check) node of another store.
-    pub(crate) fn put_raw(&mut self, raw: &RawNode, now_ms: i64) -> Result<CasRef, StoreError> {
+    /// Adds a node of another store, after it was compared with its hash. Its references are not compared with its payload. A
+    /// node that is in the store already keeps its first timestamp: with another one it is the same node.
+    ///
+    /// # Errors
+    /// [`StoreError::NotTheNode`], and those of [`put`](Self::put).
+    pub fn put_raw(&mut self, raw: &RawNode, now_ms: i64) -> Result<CasRef, StoreError> {
+        raw::check(raw)?;
         self.stage(Encoded {
             hash: raw.hash,
             type_hash: raw.type_hash,

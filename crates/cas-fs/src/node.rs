@@ -76,11 +76,7 @@ pub(crate) fn check(hash: CasRef, bytes: &[u8]) -> Result<Checked<'_>, Damage> {
     let timestamp_ms = read_timestamp(&mut decoder)?;
     decoder.end()?;
 
-    let self_typed = type_hash == hash;
-    let found = hash_encoded((!self_typed).then_some(type_hash), payload_bytes);
-    if found != hash {
-        return Err(Damage::OtherHash { found });
-    }
+    check_hash(hash, type_hash, payload_bytes)?;
     Ok(Checked {
         node: Node {
             type_hash,
@@ -89,6 +85,22 @@ pub(crate) fn check(hash: CasRef, bytes: &[u8]) -> Result<Checked<'_>, Damage> {
         },
         payload: payload_bytes,
     })
+}
+
+/// Checks that these are the bytes of one payload, and that a node of this type with it has the hash.
+pub(crate) fn check_payload(hash: CasRef, type_hash: CasRef, payload: &[u8]) -> Result<(), Damage> {
+    let mut decoder = Decoder::new(payload);
+    decoder.value()?;
+    decoder.end()?;
+    check_hash(hash, type_hash, payload)
+}
+
+fn check_hash(hash: CasRef, type_hash: CasRef, payload: &[u8]) -> Result<(), Damage> {
+    let self_typed = type_hash == hash;
+    match hash_encoded((!self_typed).then_some(type_hash), payload) {
+        found if found == hash => Ok(()),
+        found => Err(Damage::OtherHash { found }),
+    }
 }
 
 /// Returns the type of a node from the first [`TYPE_BYTES`] of its file.

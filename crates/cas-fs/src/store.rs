@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::RawNode;
 use uwf_protocol::schemas::META;
 use uwf_schema::Validator;
 
@@ -18,12 +19,11 @@ use crate::hold::Hold;
 use crate::needs::Unreadable;
 use crate::node::Node;
 use crate::quarantine::DamagedFile;
-use crate::raw::{self, RawNode};
 use crate::referrers::{self, Referrers};
 use crate::survey::Surveyed;
 use crate::verify::Verified;
 use crate::{
-    bootstrap, disk, gc, graph, hold, index, mark, needs, node, quarantine, survey, verify,
+    bootstrap, disk, gc, graph, hold, index, mark, needs, node, quarantine, raw, survey, verify,
 };
 
 /// A directory of nodes. Several processes may read and write it at once.
@@ -238,26 +238,24 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`get`](Store::get), for the node and for its schema.
-    pub fn export(&self, hash: CasRef) -> Result<RawNode, StoreError> {
-        raw::export(self, hash)
+    pub fn raw(&self, hash: CasRef) -> Result<RawNode, StoreError> {
+        raw::raw(self, hash)
     }
 
-    /// Returns a node like [`export`](Store::export), without its references: its schema is not needed.
+    /// Returns a node like [`raw`](Store::raw), without its references: its schema is not needed.
     ///
     /// # Errors
     /// Those of [`get`](Store::get).
-    pub fn read_raw(&self, hash: CasRef) -> Result<RawNode, StoreError> {
-        raw::read(self, hash)
+    pub fn raw_without_refs(&self, hash: CasRef) -> Result<RawNode, StoreError> {
+        raw::without_refs(self, hash)
     }
 
     /// Stores nodes of another store, durably, with one wait for the disk. Children must come before parents, so that a
-    /// reader who sees a parent finds its children. Each node is compared with its hash. The `refs` are not compared with
-    /// the payload. A node that is here already keeps its first timestamp.
+    /// reader who sees a parent finds its children.
     ///
     /// # Errors
-    /// [`StoreError::NotTheNode`], with nothing written; those of [`Batch::put`] and [`Batch::commit`].
+    /// Those of [`Batch::put_raw`], with nothing written, and of [`Batch::commit`].
     pub fn import(&self, nodes: &[RawNode], now_ms: i64) -> Result<(), StoreError> {
-        nodes.iter().try_for_each(raw::check)?;
         let mut batch = self.batch();
         for node in nodes {
             batch.put_raw(node, now_ms)?;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
-use uwf_cas_fs::{DamagedFile, RawNode, Unreadable};
+use uwf_cas_fs::{DamagedFile, Unreadable};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::RawNode;
 use uwf_storage::{State, references};
 
 use crate::bundle::{NodeSource, Source};

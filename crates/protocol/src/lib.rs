@@ -24,6 +24,7 @@ pub mod permissions;
 pub mod policy;
 pub mod prices;
 pub mod program;
+pub mod raw_node;
 pub mod retry;
 pub mod review;
 pub mod run;

@@ -22,7 +22,7 @@ fn number() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn json() -> impl Strategy<Value = Value> {
+pub(crate) fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

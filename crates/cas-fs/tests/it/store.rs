@@ -3,18 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{NOW, file, hash, names, store};
+use crate::support::{COLLIDING, NOW, file, hash, names, store};
 use serde_json::json;
 use uwf_cas_fs::cbor::EncodeError;
 use uwf_cas_fs::{Store, StoreError, hash_of};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::{DETAIL, META, STEP_NODE, TEXT};
-
-/// Two texts whose nodes have one hash.
-const COLLIDING: [&str; 2] = [
-    "two different texts, and yet one hash for both of them: a collid",
-    "tpgtwdhyarent texts, and yet one AYY1b=C/ both of them: a collid",
-];
 
 #[test]
 fn opening_touches_nothing_and_a_new_store_is_private() {

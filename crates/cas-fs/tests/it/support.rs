@@ -11,12 +11,26 @@ use uwf_protocol::ids::CasRef;
 /// A time to store nodes at.
 pub(crate) const NOW: i64 = 1_780_416_525_000;
 
+/// Two texts whose nodes have one hash.
+pub(crate) const COLLIDING: [&str; 2] = [
+    "two different texts, and yet one hash for both of them: a collid",
+    "tpgtwdhyarent texts, and yet one AYY1b=C/ both of them: a collid",
+];
+
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures")).join(name)
 }
 
 pub(crate) fn fixture_text(name: &str) -> String {
     fs::read_to_string(fixture(name)).unwrap()
+}
+
+/// The bytes that hexadecimal digits stand for.
+pub(crate) fn unhex(hex: &str) -> Vec<u8> {
+    (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 /// The values of a file with one JSON value a line.

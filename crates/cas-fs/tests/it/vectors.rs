@@ -2,17 +2,12 @@
 
 use std::fs;
 
-use crate::support::{file, fixture_lines, fixture_text, hash, names, reference_store, store};
+use crate::support::{
+    file, fixture_lines, fixture_text, hash, names, reference_store, store, unhex,
+};
 use serde_json::Value;
 use uwf_cas_fs::{Verdict, cbor, hash_of};
 use uwf_protocol::schemas::META;
-
-fn unhex(hex: &str) -> Vec<u8> {
-    (0..hex.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
-        .collect()
-}
 
 #[test]
 fn every_vector_encodes_hashes_and_decodes_alike() {

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use serde::Serialize;
-use uwf_cas_fs::{RawNode, Store};
+use uwf_cas_fs::{Store, file_of_raw};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::RawNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_protocol::schemas;
 use uwf_storage::{Namings, State, Threads};
@@ -82,7 +83,7 @@ fn write(
         return Err(BundleError::Refused(problem).into());
     }
     for &hash in nodes {
-        let node = store.read_raw(hash)?;
+        let node = store.raw_without_refs(hash)?;
         // Views tell by it when a step was done. Of all others it tells only when this store got the node.
         let is_of_chain =
             node.type_hash == schemas::STEP_NODE || schemas::START_NODES.contains(&node.type_hash);
@@ -91,7 +92,7 @@ fn write(
             timestamp_ms,
             ..node
         };
-        let content = node.file_bytes();
+        let content = file_of_raw(&node);
         if bundle.add(&members::node_name(hash), &content)?.is_none() {
             let bytes = content.len();
             return Err(BundleError::TooLarge { hash, bytes }.into());

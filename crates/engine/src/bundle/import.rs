@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use std::io::Read;
 
 use serde::Serialize;
-use uwf_cas_fs::{RawNode, StoreError};
+use uwf_cas_fs::{StoreError, raw_of_file};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Name, Naming};
+use uwf_protocol::raw_node::RawNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{Advance, Reactivated, ReplacedStep, RunDir, State, StorageError};
 use uwf_thread::{Head, read_program, read_start, steps};
@@ -181,7 +182,7 @@ fn read_node(name: &str, content: &[u8], now_ms: i64) -> Result<RawNode, BundleE
     let Some(hash) = node_of(name) else {
         return Err(BundleError::Refused(format!("`{name}` is in it twice")));
     };
-    match RawNode::of_file(hash, content) {
+    match raw_of_file(hash, content) {
         Ok(node) => Ok(RawNode {
             // Only steps and starts tell their time, and none in bundles of earlier versions.
             timestamp_ms: match node.timestamp_ms {

@@ -1,6 +1,6 @@
 //! Storing nodes of another place, several at once.
 
-use uwf_cas_fs::RawNode;
+use uwf_protocol::raw_node::RawNode;
 
 use crate::{EngineError, Site};
 

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 
-use uwf_cas_fs::{RawNode, Store, StoreError};
+use uwf_cas_fs::{Store, StoreError, raw_of_file};
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::RawNode;
 use uwf_util::ustar;
 
 use super::error::BundleError;
@@ -58,13 +59,13 @@ impl Source {
     /// Returns a node, checked against its hash; `None` if it is not there, or is damaged there, too.
     pub(crate) fn fetch(&mut self, hash: CasRef) -> Result<Option<RawNode>, EngineError> {
         let read = match self {
-            Self::Store(store) => store.read_raw(hash),
+            Self::Store(store) => store.raw_without_refs(hash),
             Self::Bundle(file, places) => {
                 let Some((at, size)) = places.get(&hash).copied() else {
                     return Ok(None);
                 };
                 let content = read_again(file, at, size).map_err(BundleError::Read)?;
-                RawNode::of_file(hash, &content)
+                raw_of_file(hash, &content)
             }
         };
         match read {
