@@ -1,5 +1,6 @@
 //! The interface of the store: put a node, get a node by its hash.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -320,6 +321,21 @@ impl Store {
     /// [`StoreError::File`] if a file cannot be read.
     pub fn closure(&self, roots: &[CasRef]) -> Result<Vec<CasRef>, StoreError> {
         mark::closure(self, roots)
+    }
+
+    /// Returns everything that can be reached from these roots like [`closure`](Store::closure), without the nodes that are
+    /// known: neither they nor what only they lead to is read. A node that cannot be read is left out only if no reference
+    /// leads to it.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`] or [`StoreError::Damaged`] for a node that the others need; [`StoreError::File`] if a file cannot
+    /// be read.
+    pub fn closure_without(
+        &self,
+        roots: &[CasRef],
+        known: &HashSet<CasRef>,
+    ) -> Result<Vec<CasRef>, StoreError> {
+        mark::closure_without(self, roots, known)
     }
 
     /// Looks at the file of every node, without reading the nodes.

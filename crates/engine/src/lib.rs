@@ -184,6 +184,7 @@ pub use run::pipelines::{
     Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
+pub use run::push::nodes_of_push;
 pub use run::restore::{Files, RestoreOptions, Restored, restore, restore_for_fork};
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;

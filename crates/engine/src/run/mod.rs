@@ -25,6 +25,7 @@ pub(crate) mod patience;
 pub(crate) mod pipelines;
 pub(crate) mod poke;
 mod process;
+pub(crate) mod push;
 pub(crate) mod restore;
 pub(crate) mod resume;
 mod retry;
