@@ -1,4 +1,6 @@
-//! Committing a finished step: its nodes are made durable, then the head moves, then the records of the run are cleared.
+//! Committing a finished step, in three parts: its nodes are made safe, then the head moves, then the records of the run are
+//! tidied up. Another place that has to know of the step is told between the first and the second part: nothing of the thread
+//! has changed then, and no power cut can take the step away.
 
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
@@ -36,7 +38,7 @@ pub(crate) enum Nodes {
 }
 
 /// A finished step that may become the head: its nodes are durable.
-struct Prepared {
+struct SafeStep {
     /// The thread with the step.
     thread: Thread,
     /// The head that the step follows.
@@ -47,7 +49,7 @@ struct Prepared {
     route: Result<Result<Route, RouteError>, EngineError>,
 }
 
-/// Commits a step: its nodes are made durable, then the head moves.
+/// Commits a step.
 pub(crate) fn commit(
     runner: &Runner,
     run: &RunDir,
@@ -56,17 +58,18 @@ pub(crate) fn commit(
     step: StepContext,
     nodes: Nodes,
 ) -> Result<Committed, EngineError> {
-    let prepared = prepare(runner, before, step, nodes)?;
-    move_head(runner, run, summary, prepared)
+    let step = make_safe(runner, before, step, nodes)?;
+    move_head(runner, run, &step)?;
+    Ok(tidy_up(runner, run, summary, step))
 }
 
 /// Makes the nodes of a checked step durable, and routes from it. The step is not yet part of the thread.
-fn prepare(
+fn make_safe(
     runner: &Runner,
     before: Thread,
     step: StepContext,
     nodes: Nodes,
-) -> Result<Prepared, EngineError> {
+) -> Result<SafeStep, EngineError> {
     let closure = answer::closure(&runner.site.store, &step)?;
     // This comes before the lock of the state is taken: other threads do not wait for our disk.
     match nodes {
@@ -78,7 +81,7 @@ fn prepare(
     let thread = before.followed_by(step, &runner.site.store)?;
     // The step is finished, so its head moves even if the route is unknown.
     let route = thread.route(Some(&runner.signals));
-    Ok(Prepared {
+    Ok(SafeStep {
         thread,
         follows,
         replaces,
@@ -87,62 +90,39 @@ fn prepare(
     })
 }
 
-/// Moves the head to the step, if the head did not change meanwhile. Archives the thread if the graph leads to `$END`.
-fn move_head(
-    runner: &Runner,
-    run: &RunDir,
-    summary: &ChainSummary,
-    prepared: Prepared,
-) -> Result<Committed, EngineError> {
-    let found = match advance(runner, &prepared)? {
-        Advance::Moved => {
-            let Prepared {
-                thread,
-                replaces: replaced,
-                role,
-                route,
-                ..
-            } = prepared;
-            if let Some(replaced) = replaced {
-                count_replaced(runner, &run.ledger, replaced);
-            }
-            count_attempts(run, thread.head);
-            record_usage(runner, &run.ledger, thread.head);
-            tidy(run, summary, thread.head, &role);
-            return Ok(Committed {
-                thread,
-                replaced,
-                route,
-            });
-        }
+/// Moves the head to the step, if the head did not change meanwhile; otherwise the step is refused. Archives the thread if the
+/// graph leads to `$END`.
+fn move_head(runner: &Runner, run: &RunDir, step: &SafeStep) -> Result<(), EngineError> {
+    let found = match advance(runner, step)? {
+        Advance::Moved => return Ok(()),
         Advance::NotActive => "no longer active".to_owned(),
         Advance::HeadIs(head) => {
             run.outbox.refuse(&RefusedStep {
-                step: prepared.thread.head,
-                head: prepared.follows,
-                replaces: prepared.replaces,
+                step: step.thread.head,
+                head: step.follows,
+                replaces: step.replaces,
                 at_ms: runner.site.env.now_ms(),
             })?;
             format!("at `{head}`")
         }
     };
     Err(EngineError::HeadMoved {
-        thread: prepared.thread.id,
-        role: prepared.role,
-        step: prepared.thread.head,
+        thread: step.thread.id,
+        role: step.role.clone(),
+        step: step.thread.head,
         found,
     })
 }
 
 /// Moves the head by compare-and-set. A replaced step is recorded before that.
-fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError> {
-    let Prepared {
+fn advance(runner: &Runner, step: &SafeStep) -> Result<Advance, EngineError> {
+    let SafeStep {
         thread,
         follows,
         replaces,
         route,
-        ..
-    } = prepared;
+        role: _,
+    } = step;
     let state = State::new(&runner.site.root);
     if let Some(replaced) = *replaces {
         // This record comes first: once the head has moved, nothing else refers to the replaced step, and it is garbage.
@@ -164,6 +144,32 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
             state.advance(thread.id, from, thread.head)?
         }
     })
+}
+
+/// Counts what the step used up, and clears the records of the run. The head has moved already, so errors are ignored: the
+/// next call sees that the pending record names the head, and does it.
+fn tidy_up(runner: &Runner, run: &RunDir, summary: &ChainSummary, step: SafeStep) -> Committed {
+    let SafeStep {
+        thread,
+        replaces: replaced,
+        role,
+        route,
+        follows: _,
+    } = step;
+    if let Some(replaced) = replaced {
+        count_replaced(runner, &run.ledger, replaced);
+    }
+    count_attempts(run, thread.head);
+    record_usage(runner, &run.ledger, thread.head);
+    let mut summary = summary.clone();
+    summary.push(thread.head, &role);
+    let _ = run.ledger.write_chain_summary(&summary);
+    let _ = run.outbox.clear_pending();
+    Committed {
+        thread,
+        replaced,
+        route,
+    }
 }
 
 /// The report of a committed step, and the error that kept us from routing after it.
@@ -273,13 +279,4 @@ fn record_usage(runner: &Runner, ledger: &Ledger, head: CasRef) {
     if let Ok(usage) = used_up_to(&runner.site.store, ledger.chain_usage().as_ref(), head) {
         let _ = ledger.write_chain_usage(&usage);
     }
-}
-
-/// Clears the records of the run. The head has moved already, so errors are ignored: the next call sees that the pending
-/// record names the head, and clears it.
-fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &RoleName) {
-    let mut summary = summary.clone();
-    summary.push(step, role);
-    let _ = run.ledger.write_chain_summary(&summary);
-    let _ = run.outbox.clear_pending();
 }

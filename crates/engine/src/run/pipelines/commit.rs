@@ -1,7 +1,8 @@
 //! The chain of a run while a process works on it: steps are put, and the head follows.
 //!
 //! A step is in the chain as soon as its nodes are written and the pending record names it: it survives the end of every
-//! process. The head moves for all steps of a short time at once, because making nodes durable costs more than writing them.
+//! process. The head moves for all steps of a short time at once, because making nodes durable costs more than writing them. A
+//! move has the three parts of every commit, as in `run/commit.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -207,50 +208,65 @@ impl<'a> Chain<'a> {
         if self.head == self.newest {
             return Ok(Moved::Yes);
         }
-        self.sync()?;
-        let site = &self.runner.site;
-        let advanced = State::new(&site.root).advance(self.thread, self.head, self.newest)?;
-        self.after(advanced)
+        self.commit(None)
     }
 
     /// Ends the thread at the newest step: the run is completed.
     pub(super) fn complete(&mut self, workflow: CasRef) -> Result<Moved, EngineError> {
-        self.sync()?;
-        let site = &self.runner.site;
-        let record = HistoryRecord {
-            thread: self.thread,
-            workflow,
-            head: self.newest,
-            completed_at: site.env.now_ms(),
-            reason: Reason::Completed,
-        };
-        let advanced = State::new(&site.root).advance_and_archive(self.head, &record)?;
-        self.after(advanced)
+        self.commit(Some(workflow))
+    }
+
+    /// Commits the steps after the head. The thread ends with them if its workflow is given, for the history.
+    fn commit(&mut self, ended: Option<CasRef>) -> Result<Moved, EngineError> {
+        self.make_safe()?;
+        let moved = self.advance(ended)?;
+        if moved == Moved::Yes {
+            self.tidy_up()?;
+        }
+        Ok(moved)
     }
 
     /// Makes durable what the new head needs.
-    fn sync(&self) -> Result<(), EngineError> {
+    fn make_safe(&self) -> Result<(), EngineError> {
         self.root.sync_logs(&self.unsynced_logs)?;
         let unsynced: Vec<CasRef> = self.added.difference(&self.durable).copied().collect();
         Ok(self.runner.site.store.sync(&unsynced)?)
     }
 
-    fn after(&mut self, advanced: Advance) -> Result<Moved, EngineError> {
+    /// Moves the head by compare-and-set. If it has moved meanwhile, the steps are refused.
+    fn advance(&self, ended: Option<CasRef>) -> Result<Moved, EngineError> {
+        let site = &self.runner.site;
+        let state = State::new(&site.root);
+        let advanced = match ended {
+            None => state.advance(self.thread, self.head, self.newest)?,
+            Some(workflow) => state.advance_and_archive(
+                self.head,
+                &HistoryRecord {
+                    thread: self.thread,
+                    workflow,
+                    head: self.newest,
+                    completed_at: site.env.now_ms(),
+                    reason: Reason::Completed,
+                },
+            )?,
+        };
         match advanced {
-            Advance::Moved => {
-                self.head = self.newest;
-                self.durable = std::mem::take(&mut self.added);
-                self.unsynced_logs.clear();
-                self.moved = Instant::now();
-                self.run.outbox.clear_pending()?;
-                Ok(Moved::Yes)
-            }
+            Advance::Moved => Ok(Moved::Yes),
             Advance::NotActive => Ok(Moved::Ended),
             Advance::HeadIs(_) => {
                 refuse(self.runner, self.run, (self.newest, self.head))?;
                 Err(crate::thread::busy(self.thread, None))
             }
         }
+    }
+
+    /// Clears the records of the steps that the head has moved over.
+    fn tidy_up(&mut self) -> Result<(), EngineError> {
+        self.head = self.newest;
+        self.durable = std::mem::take(&mut self.added);
+        self.unsynced_logs.clear();
+        self.moved = Instant::now();
+        Ok(self.run.outbox.clear_pending()?)
     }
 }
 
