@@ -22,6 +22,6 @@ pub use graph::Passage;
 pub use join::{Joined, Tally, joined};
 pub use nesting::levels;
 pub use program::{assign, end_result, history_need, is_routed_exactly, next, passages, reenter};
-pub use route::{Assignment, EndResult, HistoryNeed, Performer, Route};
+pub use route::{Assignment, EndResult, HistoryNeed, Performer, Route, head_status};
 pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
 pub use validate::validate;

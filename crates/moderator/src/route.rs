@@ -1,5 +1,6 @@
 //! The route of a thread as a value: what it does next.
 
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::Work;
@@ -30,6 +31,17 @@ pub enum Route {
         /// What it results in.
         result: EndResult,
     },
+}
+
+/// Returns what a route means for the head that it leaves, in a graph and in a pipeline.
+#[must_use]
+pub fn head_status(route: &Result<Route, RouteError>) -> HeadStatus {
+    match route {
+        Ok(Route::To(_)) => HeadStatus::Ready,
+        Ok(Route::Suspend { .. } | Route::Stop { .. }) => HeadStatus::Suspended,
+        Ok(Route::End { .. }) => HeadStatus::Ended,
+        Err(_) => HeadStatus::Blocked,
+    }
 }
 
 /// What a complete thread results in: the prompt of its edge to `$END`, filled in; `None` if there is none. The error says
@@ -84,4 +96,37 @@ pub enum HistoryNeed {
     LastStep,
     /// Every step, because a condition may look at any of them.
     All,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_of_a_graph_and_of_a_pipeline_has_a_status() {
+        let check = |route: Result<Route, RouteError>, expected: HeadStatus| {
+            assert_eq!(head_status(&route), expected, "{route:?}");
+        };
+        let (role, message): (RoleName, _) = ("writer".parse().unwrap(), "why".to_owned());
+        for performer in [Performer::Agent, Performer::Children, Performer::Engine] {
+            let assignment = Assignment {
+                role: role.clone(),
+                prompt: String::new(),
+                location: None,
+                performer,
+            };
+            check(Ok(Route::To(assignment)), HeadStatus::Ready);
+        }
+        let suspend = Route::Suspend {
+            role: role.clone(),
+            message: message.clone(),
+        };
+        check(Ok(suspend), HeadStatus::Suspended);
+        check(Ok(Route::Stop { role, message }), HeadStatus::Suspended);
+        check(Ok(Route::End { result: Ok(None) }), HeadStatus::Ended);
+        let problem = Box::new(RouteError::NoResume);
+        let result = Err(problem);
+        check(Ok(Route::End { result }), HeadStatus::Ended);
+        check(Err(RouteError::NoResume), HeadStatus::Blocked);
+    }
 }

@@ -15,6 +15,7 @@ pub mod config;
 pub mod endpoint;
 pub mod exit;
 pub mod failure;
+pub mod head_status;
 pub mod hooks;
 pub mod ids;
 pub mod limits;

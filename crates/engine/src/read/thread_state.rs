@@ -1,7 +1,8 @@
 //! What a thread is, as seen from its head: its status, who is next, and what keeps it from going on.
 
 use serde::Serialize;
-use uwf_moderator::{Route, RouteError};
+use uwf_moderator::{Route, RouteError, head_status};
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_storage::Paused;
@@ -231,9 +232,9 @@ impl ThreadState {
     /// Returns the state of an active thread with this route. A thread whose route is `$END` is idle without a next role: the
     /// next call archives it.
     pub(crate) fn of_active(route: &Result<Route, RouteError>) -> Self {
-        match route {
-            Ok(Route::End { .. }) => Self::plain(ThreadStatus::Idle),
-            Ok(Route::To(_) | Route::Suspend { .. } | Route::Stop { .. }) | Err(_) => {
+        match head_status(route) {
+            HeadStatus::Ended => Self::plain(ThreadStatus::Idle),
+            HeadStatus::Ready | HeadStatus::Suspended | HeadStatus::Blocked => {
                 Self::of_route(route)
             }
         }
@@ -316,24 +317,29 @@ impl ThreadState {
 
     /// Returns the state that a route means.
     pub(crate) fn of_route(route: &Result<Route, RouteError>) -> Self {
+        let plain = Self::plain(match head_status(route) {
+            HeadStatus::Ready => ThreadStatus::Idle,
+            HeadStatus::Suspended => ThreadStatus::Suspended,
+            HeadStatus::Ended => ThreadStatus::Completed,
+            HeadStatus::Blocked => ThreadStatus::Blocked,
+        });
         match route {
             Ok(Route::To(assignment)) => Self {
                 current_role: Some(assignment.role.clone()),
-                ..Self::plain(ThreadStatus::Idle)
+                ..plain
             },
             Ok(Route::Suspend { role, message }) => Self {
                 suspended_role: Some(role.clone()),
                 suspend_message: Some(message.clone()),
-                ..Self::plain(ThreadStatus::Suspended)
+                ..plain
             },
             Ok(Route::Stop { role, message }) => Self {
                 suspended_role: Some(role.clone()),
                 suspend_message: Some(message.clone()),
                 held_by: Some(HeldBy::Failure),
-                ..Self::plain(ThreadStatus::Suspended)
+                ..plain
             },
-            Ok(Route::End { .. }) => Self::plain(ThreadStatus::Completed),
-            Err(_) => Self::plain(ThreadStatus::Blocked),
+            Ok(Route::End { .. }) | Err(_) => plain,
         }
     }
 }

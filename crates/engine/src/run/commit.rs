@@ -2,8 +2,9 @@
 //! tidied up. Another place that has to know of the step is told between the first and the second part: nothing of the thread
 //! has changed then, and no power cut can take the step away.
 
-use uwf_moderator::{Route, RouteError};
+use uwf_moderator::{Route, RouteError, head_status};
 use uwf_protocol::chain::{ChainSummary, StepContext};
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::run::RefusedStep;
@@ -135,12 +136,12 @@ fn advance(runner: &Runner, step: &SafeStep) -> Result<Advance, EngineError> {
         })?;
     }
     let from = replaces.unwrap_or(*follows);
-    Ok(match route {
-        Ok(Ok(Route::End { .. })) => {
+    Ok(match route.as_ref().map(head_status) {
+        Ok(HeadStatus::Ended) => {
             let record = completed(thread, runner.site.env.now_ms());
             state.advance_and_archive(from, &record)?
         }
-        Ok(Ok(Route::To(_) | Route::Suspend { .. } | Route::Stop { .. }) | Err(_)) | Err(_) => {
+        Ok(HeadStatus::Ready | HeadStatus::Suspended | HeadStatus::Blocked) | Err(_) => {
             state.advance(thread.id, from, thread.head)?
         }
     })
@@ -212,7 +213,7 @@ pub(crate) fn report(
         .site
         .log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
     log_snapshot_notes(&runner.site, run, &thread);
-    if matches!(route, Some(Ok(Route::End { .. }))) {
+    if route.as_ref().map(head_status) == Some(HeadStatus::Ended) {
         runner
             .site
             .log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
