@@ -1,6 +1,8 @@
 //! Reviews of a thread by a model: the verdict of its supervisor, and its summary. The engine and the process that calls the
 //! model exchange these types; the nodes and the record of a thread keep what came of it.
 
+mod merge;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

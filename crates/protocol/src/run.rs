@@ -3,6 +3,7 @@
 
 mod absorb;
 mod answered;
+mod merge;
 
 use serde::{Deserialize, Serialize};
 use uwf_pipeline::nodes::AttemptRecord;
@@ -14,6 +15,7 @@ use crate::ids::{CasRef, RoleName};
 use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
 use crate::review::{Reviews, Summaries};
+pub(crate) use merge::greater;
 
 pub use answered::{Answered, RunningCheck, Said};
 

@@ -61,6 +61,25 @@ impl Usage {
         }
     }
 
+    /// Returns the larger of each amount, as far as one of them is known.
+    #[must_use]
+    pub fn raised_to(&self, other: &Self) -> Self {
+        let cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(one), Some(other)) => Some(one.max(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            cached_tokens: self.cached_tokens.max(other.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.max(other.cache_write_tokens),
+            turns: self.turns.max(other.turns),
+            cost_usd,
+            cost_estimated: self.cost_estimated || other.cost_estimated,
+            duration_ms: self.duration_ms.max(other.duration_ms),
+        }
+    }
+
     /// Returns the usage of something that has asked no model, or only calls that were refused: nothing, and that is known.
     #[must_use]
     pub fn nothing() -> Self {
