@@ -19,6 +19,7 @@ pub mod head_status;
 pub mod hooks;
 pub mod ids;
 pub mod limits;
+pub mod machine;
 pub mod naming;
 pub mod nodes;
 pub mod permissions;

@@ -4,10 +4,16 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
+use uwf_protocol::machine::MachineId;
+use xxhash_rust::xxh64::xxh64;
+
+/// Where a machine says which one it is: its own id, or else its name.
+const NAMES: [&str; 2] = ["/etc/machine-id", "/proc/sys/kernel/hostname"];
 
 /// The environment of a process.
 ///
@@ -172,6 +178,24 @@ impl Env {
     }
 }
 
+/// Returns the id of this machine. It stays the same when the machine starts anew, and tells nobody what the machine calls
+/// itself. The machine is asked once.
+#[must_use]
+pub fn machine_id() -> MachineId {
+    static ID: LazyLock<MachineId> = LazyLock::new(|| {
+        let mut names = NAMES.iter().filter_map(|file| name_in(Path::new(file)));
+        let name = names.next().unwrap_or_default();
+        MachineId::from_u64(xxh64(format!("uwf {name}").as_bytes(), 0))
+    });
+    *ID
+}
+
+fn name_in(file: &Path) -> Option<String> {
+    let content = uwf_durable::read(file).ok()??;
+    let name = String::from_utf8(content).ok()?.trim().to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
 fn machine_ms() -> i64 {
     let since_1970 = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -226,5 +250,13 @@ mod tests {
         let env = Env::of_process();
         assert!(env.now_ms() > 1_700_000_000_000);
         assert_ne!(env.random().unwrap(), env.random().unwrap());
+    }
+
+    #[test]
+    fn the_machine_has_a_name_that_its_id_does_not_tell() {
+        let name = NAMES.iter().find_map(|file| name_in(Path::new(file)));
+        let name = name.expect("Linux has a host name");
+        assert!(!machine_id().to_string().contains(&name));
+        assert_eq!(machine_id(), machine_id());
     }
 }

@@ -1,8 +1,8 @@
 //! The mutable state under the storage root: the paths, the three files of the state, locks, the records of runs, and the
 //! logs.
 //!
-//! Nodes never change; they belong to `uwf-cas-fs`. This crate does not decide what a step does. Only [`Env`] asks the
-//! machine for variables, time and randomness. Only `uwf-durable` opens and writes files.
+//! Nodes never change; they belong to `uwf-cas-fs`. This crate does not decide what a step does. Only the
+//! module of [`Env`] asks the machine for variables, time, randomness and its id. Only `uwf-durable` opens and writes files.
 
 mod claims;
 pub mod elsewhere;
@@ -31,7 +31,7 @@ mod state_file;
 mod worktrees;
 
 pub use claims::{Claim, Claimant, Claimed, Tree};
-pub use env::Env;
+pub use env::{Env, machine_id};
 pub use error::{BadLine, StorageError, Vanished};
 pub use growing::GrowingFile;
 pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep, ReturnedThread};

@@ -298,22 +298,6 @@ fn attempts_of_older_versions_are_numbered_by_their_place() {
 }
 
 #[test]
-fn the_session_of_one_agent_or_of_all_agents_in_a_role_can_be_forgotten() {
-    let (_temp, run) = world();
-    for (name, agent) in [("writer", "a"), ("writer", "b"), ("editor", "a")] {
-        run.sessions.remember(&role(name), agent, "s1").unwrap();
-    }
-    let known = |name: &str, agent: &str| run.sessions.of_agent(&role(name), agent).is_some();
-    run.sessions.forget(&role("writer"), Some("a")).unwrap();
-    assert!(!known("writer", "a") && known("writer", "b") && known("editor", "a"));
-    run.sessions.forget(&role("writer"), None).unwrap();
-    assert!(!known("writer", "b") && known("editor", "a"));
-    assert!(run.sessions.is_lost(&role("writer"), "b"));
-    assert!(!run.sessions.is_lost(&role("writer"), "c"));
-    assert!(!run.sessions.is_lost(&role("editor"), "a"));
-}
-
-#[test]
 fn a_replaced_step_is_counted_once_although_the_first_call_died() {
     let (_temp, run) = world();
     let mut used = Used::default();
@@ -339,29 +323,6 @@ fn a_torn_attempt_hides_no_other() {
     assert_eq!(run.ledger.attempts(), [attempt(1), attempt(2)]);
     let used = run.ledger.used_by_attempts();
     assert_eq!(used.runs, 4, "what cannot be read may have cost something");
-}
-
-#[test]
-fn each_agent_has_its_own_session_in_each_role() {
-    let (_temp, run) = world();
-    let (writer, reviewer) = (role("writer"), role("reviewer"));
-    run.sessions.remember(&writer, "mock", "s1").unwrap();
-    run.sessions.remember(&writer, "other", "s2").unwrap();
-    run.sessions.remember(&reviewer, "mock", "s3").unwrap();
-    run.sessions.remember(&writer, "mock", "s4").unwrap();
-    assert_eq!(
-        run.sessions.of_agent(&writer, "mock").as_deref(),
-        Some("s4")
-    );
-    assert_eq!(
-        run.sessions.of_agent(&writer, "other").as_deref(),
-        Some("s2")
-    );
-    assert_eq!(
-        run.sessions.of_agent(&reviewer, "mock").as_deref(),
-        Some("s3")
-    );
-    assert_eq!(run.sessions.of_agent(&reviewer, "other"), None);
 }
 
 #[test]

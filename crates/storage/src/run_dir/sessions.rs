@@ -1,21 +1,75 @@
 //! The sessions of agents in a thread: the session of each agent in each role, the session in which a step was started
-//! last, and the messages of sessions that an adapter keeps itself. Sessions mean something on this machine only.
+//! last, and the messages of sessions that an adapter keeps itself. A session means something on one machine only, so the records
+//! of sessions name it.
 
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::machine::MachineId;
 use uwf_protocol::run::StartedSession;
 
 use super::records::Records;
-use crate::StorageError;
+use crate::{StorageError, machine_id};
 
 const SESSIONS: &str = "sessions.json";
 const STARTED: &str = "begun.json";
 
 /// Role → agent → session.
-type ByRole = IndexMap<RoleName, IndexMap<String, String>>;
+type ByRole = IndexMap<RoleName, IndexMap<String, Known>>;
+
+/// A session on record. It is empty if it was forgotten.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Known {
+    /// A session of a version that did not record the machine. It counts as one of this machine.
+    Here(String),
+    OfMachine {
+        session: String,
+        machine: MachineId,
+    },
+}
+
+/// The record of the session in which a step was started last.
+#[derive(Serialize, Deserialize)]
+struct Started {
+    #[serde(flatten)]
+    started: StartedSession,
+    /// Records of older versions have none, and count as records of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<MachineId>,
+}
+
+impl Known {
+    fn session(&self) -> &str {
+        match self {
+            Self::Here(session) | Self::OfMachine { session, .. } => session,
+        }
+    }
+
+    fn into_session(self) -> String {
+        match self {
+            Self::Here(session) | Self::OfMachine { session, .. } => session,
+        }
+    }
+
+    fn forget(&mut self) {
+        match self {
+            Self::Here(session) | Self::OfMachine { session, .. } => session.clear(),
+        }
+    }
+
+    /// Tells whether an agent can go on in it on this machine.
+    fn is_usable(&self) -> bool {
+        let is_here = match self {
+            Self::Here(_) => true,
+            Self::OfMachine { machine, .. } => *machine == machine_id(),
+        };
+        is_here && !self.session().is_empty()
+    }
+}
 
 /// The sessions of agents in a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,20 +82,20 @@ impl Sessions {
         Self { records }
     }
 
-    /// Returns the session of an agent in a role, if there is one.
+    /// Returns the session of an agent in a role, if there is one on this machine.
     #[must_use]
     pub fn of_agent(&self, role: &RoleName, agent: &str) -> Option<String> {
         let sessions: ByRole = self.records.read(SESSIONS)?;
-        let session = sessions.get(role)?.get(agent)?;
-        (!session.is_empty()).then(|| session.clone())
+        let known = sessions.get(role)?.get(agent)?;
+        known.is_usable().then(|| known.session().to_owned())
     }
 
-    /// Tells whether the session of an agent in a role was forgotten and not replaced by another one.
+    /// Tells whether the session of an agent in a role was forgotten and not replaced by another one, or is on another machine.
     #[must_use]
     pub fn is_lost(&self, role: &RoleName, agent: &str) -> bool {
         let sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
-        let session = sessions.get(role).and_then(|agents| agents.get(agent));
-        session.is_some_and(String::is_empty)
+        let known = sessions.get(role).and_then(|agents| agents.get(agent));
+        known.is_some_and(|known| !known.is_usable())
     }
 
     /// Records the session of an agent in a role, in place of an older one.
@@ -56,10 +110,15 @@ impl Sessions {
     ) -> Result<(), StorageError> {
         let mut sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
         let agents = sessions.entry(role.clone()).or_default();
-        if agents.get(agent).is_some_and(|known| known == session) {
+        let is_known = |known: &Known| known.is_usable() && known.session() == session;
+        if agents.get(agent).is_some_and(is_known) {
             return Ok(());
         }
-        agents.insert(agent.to_owned(), session.to_owned());
+        let known = Known::OfMachine {
+            session: session.to_owned(),
+            machine: machine_id(),
+        };
+        agents.insert(agent.to_owned(), known);
         self.records
             .replace(SESSIONS, &sessions, Durability::Volatile)
     }
@@ -73,7 +132,7 @@ impl Sessions {
         let of_role = sessions.get_mut(role).into_iter().flatten();
         let forgotten = of_role.filter(|(name, _)| agent.is_none_or(|agent| agent == *name));
         // The agent's entry stays, with an empty session: the prompt of the next session says that there was one before.
-        let forgotten = forgotten.map(|(_, session)| session.clear()).count();
+        let forgotten = forgotten.map(|(_, known)| known.forget()).count();
         if forgotten > 0 {
             self.records
                 .replace(SESSIONS, &sessions, Durability::Volatile)?;
@@ -81,13 +140,14 @@ impl Sessions {
         let is_forgotten = |started: &StartedSession| {
             started.role == *role && agent.is_none_or(|agent| agent == started.agent)
         };
-        match self.last_started().is_some_and(|it| is_forgotten(&it)) {
+        let started: Option<Started> = self.records.read(STARTED);
+        match started.is_some_and(|it| is_forgotten(&it.started)) {
             true => self.records.remove(STARTED),
             false => Ok(()),
         }
     }
 
-    /// Returns all sessions that are known: role, agent and session.
+    /// Returns all sessions that are known, of whatever machine: role, agent and session.
     #[must_use]
     pub fn all(&self) -> Vec<(RoleName, String, String)> {
         let sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
@@ -95,16 +155,19 @@ impl Sessions {
         for (role, agents) in sessions {
             let known = agents
                 .into_iter()
+                .map(|(agent, known)| (agent, known.into_session()))
                 .filter(|(_, session)| !session.is_empty());
             all.extend(known.map(|(agent, session)| (role.clone(), agent, session)));
         }
         all
     }
 
-    /// Returns the session in which a step was started last. The caller compares head and role.
+    /// Returns the session in which a step was started last, if that was on this machine. The caller compares head and role.
     #[must_use]
     pub fn last_started(&self) -> Option<StartedSession> {
-        self.records.read(STARTED)
+        let Started { started, machine } = self.records.read(STARTED)?;
+        let is_here = machine.is_none_or(|machine| machine == machine_id());
+        is_here.then_some(started)
     }
 
     /// Puts the session of a step on record, as soon as it has started.
@@ -113,7 +176,11 @@ impl Sessions {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_started(&self, started: &StartedSession) -> Result<(), StorageError> {
         self.records.create()?;
-        self.records.overwrite(STARTED, started)
+        let started = Started {
+            started: started.clone(),
+            machine: Some(machine_id()),
+        };
+        self.records.overwrite(STARTED, &started)
     }
 
     /// Returns the messages of a session that the adapter itself keeps, one JSON object a line; `None` if there is no such
