@@ -63,13 +63,44 @@ fn is_kept(world: &World, thread: &str, step: &str, after: &str) {
         (&json!(step), &json!(after))
     );
     let told = world.uwf(&["thread", "show", thread, "--format", "text"]);
-    let command = format!("uwf thread fork {step}");
-    assert!(told.stdout.contains(&command), "{}", told.stdout);
+    for command in ["thread fork", "step read"] {
+        let command = format!("uwf {command} {step}");
+        assert!(told.stdout.contains(&command), "{}", told.stdout);
+    }
+    is_listed_and_read(world, thread, step);
     age_all(world, 30 * DAY);
     gc(world, &[]).exits(0);
     assert!(has(world, step));
     world.uwf(&["cas", "verify"]).exits(0);
     world.uwf(&["thread", "fork", step]).exits(0);
+}
+
+/// Checks that the refused step is in the list of the thread's steps, beside its chain, and that it can be read.
+#[track_caller]
+fn is_listed_and_read(world: &World, thread: &str, step: &str) {
+    let listed = world.uwf(&["thread", "steps", thread]).exits(0).json();
+    let refused = &listed["refusedSteps"][0];
+    assert_eq!(refused["step"], json!(step), "{listed}");
+    assert_eq!(refused["agent"], json!("uwf-mock"), "{listed}");
+    let chain = listed["steps"].as_array().unwrap();
+    assert!(chain.iter().all(|one| one["hash"] != json!(step)));
+    let shown = world.uwf(&["thread", "steps", thread, "--format", "text"]);
+    let row = shown.stdout.lines().find(|line| line.contains(step));
+    assert!(
+        row.is_some_and(|row| row.contains("(kept)")),
+        "{}",
+        shown.stdout
+    );
+    world.uwf(&["step", "read", step]).exits(0);
+}
+
+/// Checks that a call said on stderr that it keeps the step, and how it is read.
+#[track_caller]
+fn is_told(stderr: &str, step: &str) {
+    for command in ["thread fork", "step read"] {
+        let command = format!("`uwf {command} {step}`");
+        assert!(stderr.contains(&command), "{stderr}");
+    }
 }
 
 #[test]
@@ -144,7 +175,10 @@ fn a_step_that_cannot_be_adopted_since_the_head_was_moved_is_kept_and_named() {
     } = moved();
     kill(engine);
     let step = finished_without_engine(&world, &thread);
-    world.step(&thread).exits(0);
+    let told = world.step(&thread).exits(0).stderr;
+    is_told(&told, &step);
+    let details = world.uwf(&["step", "show", &step]).exits(0).json();
+    assert_eq!(details["thread"], json!(thread), "{details}");
     is_kept(&world, &thread, &step, &first);
 }
 

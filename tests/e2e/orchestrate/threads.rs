@@ -180,6 +180,28 @@ fn thread_resume_goes_on_with_a_failed_run_to_its_end() {
 }
 
 #[test]
+fn a_step_that_does_not_follow_the_head_of_a_run_is_kept_and_named() {
+    let world = World::new();
+    let [thread, other] = ["r", "other"].map(|id| {
+        run(&world, STOPS, id).exits(1);
+        thread_of(&world, id)
+    });
+    // As a process leaves it whose run was moved to another head by hand.
+    let [head, step] = [&thread, &other].map(|thread| world.show(thread)["head"].clone());
+    let pending = json!({ "step": step, "head": head, "atMs": 1 }).to_string();
+    let record = world.root().join("runs").join(&thread).join("pending.json");
+    fs::write(&record, pending).unwrap();
+    fs::write(world.project().join("go"), "").unwrap();
+    let resumed = world.uwf(&["thread", "resume", &thread]).exits(0);
+    let command = format!("`uwf step read {}`", step.as_str().unwrap());
+    assert!(resumed.stderr.contains(&command), "{}", resumed.stderr);
+    let listed = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(listed["refusedSteps"][0]["step"], step, "{listed}");
+    assert_eq!(listed["refusedSteps"][0]["role"], json!("B"), "{listed}");
+    assert_eq!(keys(&world, &thread), ["A", "B", "_resume", "B", "C"]);
+}
+
+#[test]
 fn thread_step_does_one_step_and_thread_run_the_rest() {
     let world = World::new();
     let engine = run_to_its_wait(&world, "r");

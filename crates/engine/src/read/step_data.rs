@@ -53,7 +53,7 @@ fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Va
 }
 
 /// Returns the thread that a step or a start belongs to. Forks share nodes, so this is the oldest thread that has the node.
-/// For a replaced step it is the thread in which the step was replaced, and for a step of a chain that was migrated the
+/// For a replaced step it is the thread in which the step was replaced, for a refused one the thread that refused it, and for a step of a chain that was migrated the
 /// thread that had it.
 ///
 /// # Errors
@@ -75,7 +75,18 @@ pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineEr
         true => has(&site.store, step.replaced, start, node),
         false => step.replaced == node,
     });
-    Ok(earlier.map(|step| step.in_thread))
+    if let Some(step) = earlier {
+        return Ok(Some(step.in_thread));
+    }
+    let mut alike = recorded.places.iter().filter(|(_, place)| {
+        let head = Head::read(&site.store, place.head());
+        head.is_ok_and(|head| head.start() == start)
+    });
+    let refused = alike.find(|(thread, _)| {
+        let mut refused = site.root.run(**thread).outbox.refused().into_iter();
+        refused.any(|refused| refused.step == node)
+    });
+    Ok(refused.map(|(thread, _)| *thread))
 }
 
 /// Tells whether the thread with this head has the node. Only a thread with the same start is walked.

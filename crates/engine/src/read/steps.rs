@@ -9,9 +9,10 @@ use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_protocol::permissions::Permissions;
+use uwf_protocol::run::RefusedStep;
 use uwf_protocol::workflow::Destination;
 use uwf_storage::{Reason, ReplacedStep};
-use uwf_thread::{Stored, read_program};
+use uwf_thread::{Stored, read_program, read_step};
 
 use crate::read::activity::{Activity, AttemptView};
 use crate::read::branch::{ChildOfStep, children_of_step};
@@ -35,6 +36,24 @@ pub struct StepsView {
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
+    /// The finished steps that are not in the chain, because the thread had left the head that they follow. They are kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_steps: Vec<RefusedEntry>,
+}
+
+/// A finished step that is not in the chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedEntry {
+    /// What is on record of it.
+    #[serde(flatten)]
+    pub refused: RefusedStep,
+    /// Who did it; `None` if it cannot be read.
+    pub role: Option<RoleName>,
+    /// The label of the agent.
+    pub agent: Option<String>,
+    /// How long it took, in milliseconds, if it is known.
+    pub duration_ms: Option<u64>,
 }
 
 /// One node of the chain.
@@ -140,7 +159,23 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
         steps: entries,
         attempts,
         finished_step: Activity::at(site, &run, history.head)?.finished_step,
+        refused_steps: run
+            .outbox
+            .refused()
+            .into_iter()
+            .map(|refused| refused_entry(&site.store, refused))
+            .collect(),
     })
+}
+
+fn refused_entry(store: &Store, refused: RefusedStep) -> RefusedEntry {
+    let step = read_step(store, refused.step).ok().map(|step| step.node);
+    RefusedEntry {
+        refused,
+        duration_ms: step.as_ref().and_then(StepNode::duration_ms),
+        agent: step.as_ref().map(|step| step.agent.clone()),
+        role: step.map(|step| step.role),
+    }
 }
 
 /// Returns the keys of the edges that a thread took: from its start, then from each step. Nothing is known without the

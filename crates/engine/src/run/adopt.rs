@@ -5,9 +5,8 @@ use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::run::{Pending, RefusedStep};
+use uwf_protocol::run::Pending;
 use uwf_storage::RunDir;
-use uwf_thread::{ThreadError, read_step, steps, with_output};
 
 use crate::project::config_for;
 use crate::read::report::{StepOrigin, StepReport};
@@ -15,6 +14,7 @@ use crate::run::answer::{self, Refusal};
 use crate::run::commit::{Nodes, commit, count_replaced, report};
 use crate::run::leftovers::{end_remaining, printed_step};
 use crate::run::owned::OwnedRun;
+use crate::run::refused::refuse;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, Site, conditions, limits, tags};
 
@@ -119,37 +119,6 @@ fn count_committed(runner: &Runner, run: &RunDir, pending: &Pending) {
         count_replaced(runner, &run.ledger, replaced);
     }
     let _ = run.ledger.count_in_step(pending);
-}
-
-/// Refuses a finished step that does not follow the thread's head, and removes its pending record. The step was paid for:
-/// unless the thread has it already, its nodes are synced and it is recorded as refused.
-pub(crate) fn refuse(
-    runner: &Runner,
-    run: &RunDir,
-    thread: &Thread,
-    pending: &Pending,
-) -> Result<(), EngineError> {
-    let store = &runner.site.store;
-    let mut is_in_thread = false;
-    for step in steps(store, thread.head) {
-        if step?.hash == pending.step {
-            is_in_thread = true;
-            break;
-        }
-    }
-    let step = read_step(store, pending.step).and_then(|step| Ok(with_output(store, step)?));
-    match step {
-        Ok(step) if !is_in_thread => store.sync(&answer::closure(store, &step)?)?,
-        // The step is there, but cannot be read: somebody may repair it.
-        Err(ThreadError::Store(error)) if !matches!(error, StoreError::Lost { .. }) => {}
-        Ok(_) | Err(_) => return Ok(run.outbox.clear_pending()?),
-    }
-    Ok(run.outbox.refuse(&RefusedStep {
-        step: pending.step,
-        head: pending.head,
-        replaces: pending.replaces,
-        at_ms: runner.site.env.now_ms(),
-    })?)
 }
 
 /// Returns the refused step that follows the thread's head after all: the head was moved back to where it was.

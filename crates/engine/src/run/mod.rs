@@ -26,6 +26,7 @@ pub(crate) mod pipelines;
 pub(crate) mod poke;
 mod process;
 pub(crate) mod push;
+mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;
 mod retry;

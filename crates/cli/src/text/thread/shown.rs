@@ -267,7 +267,7 @@ fn verdict_row(verdict: &VerdictView) -> (&'static str, String) {
 fn kept_row(refused: &RefusedStep) -> (&'static str, String) {
     let RefusedStep { step, head, .. } = refused;
     let kept = format!(
-        "step {step} follows {head}, which the thread had left: `uwf thread fork {step}` goes on from it"
+        "step {step} follows {head}, which the thread had left: `uwf step read {step}` shows it, `uwf thread fork {step}` goes on from it"
     );
     ("kept", hints::here(&kept).into_owned())
 }

@@ -1,7 +1,8 @@
 //! The steps of one thread.
 
 use uwf_engine::{
-    AttemptView, ChildOfStep, LeftByStep, StartEntry, StepEntry, StepsEntry, StepsView,
+    AttemptView, ChildOfStep, LeftByStep, RefusedEntry, StartEntry, StepEntry, StepsEntry,
+    StepsView,
 };
 use uwf_protocol::checks::CheckResult;
 use uwf_protocol::ids::CasRef;
@@ -40,6 +41,7 @@ impl Show for StepsView {
             let none = || "-".to_owned();
             rows.push(vec![step.to_string(), none(), none(), none(), waits]);
         }
+        rows.extend(self.refused_steps.iter().map(refused_row));
         fitted(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows, 4, page)
     }
 }
@@ -115,6 +117,27 @@ fn replaced_rows(step: &StepEntry) -> Vec<(CasRef, Vec<String>)> {
         (*hash, cells.map(str::to_owned).to_vec())
     };
     step.replaces.iter().map(row).collect()
+}
+
+/// Returns the row of a step that is kept although it is not in the chain.
+fn refused_row(refused: &RefusedEntry) -> Vec<String> {
+    let RefusedEntry {
+        refused,
+        role,
+        agent,
+        duration_ms,
+    } = refused;
+    let none = || "-".to_owned();
+    vec![
+        refused.step.to_string(),
+        role.as_ref().map_or_else(none, ToString::to_string),
+        agent.clone().unwrap_or_else(none),
+        duration_ms.map_or_else(none, time::format_duration),
+        format!(
+            "(kept) follows {}, which the thread had left",
+            refused.expects()
+        ),
+    ]
 }
 
 fn attempt_row(attempt: &AttemptView) -> Vec<String> {

@@ -18,6 +18,7 @@ use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, RunRoot, State};
 use uwf_thread::steps;
 
 use crate::pipelines::chain::payload;
+use crate::run::refused::tell;
 use crate::{EngineError, Runner, tags};
 
 /// How long steps wait for the next move of the head.
@@ -296,7 +297,7 @@ pub(super) fn adopt(
     let nodes = match renewed(runner, (start, head), pending.step) {
         Ok(Some(nodes)) => nodes,
         Ok(None) => {
-            refuse(runner, run, (pending.step, pending.head))?;
+            refuse_pending(runner, run, (thread, start), &pending)?;
             return Ok(head);
         }
         // The record survived a power cut, and the nodes did not.
@@ -367,6 +368,26 @@ fn nodes_between(
         }
     }
     Ok(None)
+}
+
+/// Keeps a step of an earlier process that does not follow the head, and tells the person. Its nodes become durable, if they
+/// are there.
+fn refuse_pending(
+    runner: &Runner,
+    run: &RunDir,
+    (thread, start): (ThreadId, CasRef),
+    pending: &Pending,
+) -> Result<(), EngineError> {
+    match renewed(runner, (start, pending.head), pending.step) {
+        Err(EngineError::Store(error)) if is_gone(&error, pending.head) => {}
+        renewed => drop(renewed?),
+    }
+    refuse(runner, run, (pending.step, pending.head))?;
+    let message = format!("step={}", pending.step);
+    let site = &runner.site;
+    site.log_line(tags::PENDING_REFUSED, &message, Some(thread), None);
+    tell(runner, pending, None);
+    Ok(())
 }
 
 /// Keeps a step that does not follow the head, and removes its pending record.
