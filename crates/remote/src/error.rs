@@ -1,0 +1,26 @@
+//! Why a remote gave no answer, by what the caller can do about it.
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// No answer came. Whether the call was done is unknown: it can be repeated.
+    #[error("the remote cannot be reached: {0}")]
+    Away(String),
+    /// The remote does not let this user do that.
+    #[error("the remote refuses this user: {0}")]
+    Denied(String),
+    /// This program is too old for what is stored there.
+    #[error("the remote needs version {least} of its clients, and this program has version {ours}")]
+    TooOld {
+        /// The least version that it accepts.
+        least: u32,
+        /// The version of this program.
+        ours: u32,
+    },
+    /// A remote of this kind cannot do that.
+    #[error("this remote cannot do that: {0}")]
+    Unable(String),
+    /// The answer makes no sense.
+    #[error("what the remote answers makes no sense: {0}")]
+    Broken(String),
+}

@@ -1,0 +1,103 @@
+//! Leases: who works on a thread, until when.
+
+use std::time::Duration;
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::machine::MachineId;
+use uwf_protocol::naming::Label;
+use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::run::ThreadRecord;
+
+/// Who has a lease. Two calls of one program are two owners.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// The machine.
+    pub machine: MachineId,
+    /// What people call the machine.
+    pub name: String,
+    /// What tells this owner from all others of the machine, such as random bits.
+    pub mark: String,
+}
+
+/// The right to move the head of a thread, for some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The number of the lease. A later lease of the thread has a larger one, and makes the earlier ones void.
+    pub fence: u64,
+    /// Who has it.
+    pub owner: Owner,
+    /// How long it lasts without being renewed.
+    pub lasts: Duration,
+}
+
+/// Which thread is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// This one.
+    Thread(ThreadId),
+    /// The one that has been ready for the longest time and has no lease. A thread with a label needs a worker that has it.
+    Next {
+        /// The labels of the worker.
+        labels: &'a [Label],
+    },
+}
+
+/// Who wants a thread, for how long, and what he has of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Want<'a> {
+    /// Who asks.
+    pub owner: &'a Owner,
+    /// How long the lease lasts without being renewed.
+    pub lasts: Duration,
+    /// Nodes that the owner has with all that these need, such as the head that the thread has on his machine, and what that
+    /// head refers to. The remote does not come to them, and does not look behind them.
+    pub have: &'a [CasRef],
+    /// How many nodes may come with the answer.
+    pub at_most: usize,
+}
+
+/// What came of asking for a lease.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Acquired {
+    /// The owner has it.
+    Leased(Box<Leased>),
+    /// Another owner has it.
+    Busy {
+        /// Who has it.
+        owner: Owner,
+        /// How long it still lasts.
+        left: Duration,
+    },
+    /// The thread has ended.
+    Ended,
+    /// There is no such thread.
+    Unknown,
+    /// No thread is ready that is free and has a label of the worker.
+    Nothing,
+}
+
+/// A thread whose lease was acquired.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leased {
+    /// The lease.
+    pub lease: Lease,
+    /// The head of the thread.
+    pub head: CasRef,
+    /// What the owner lacks to have the head: each node after the nodes that it needs.
+    pub nodes: Vec<RawNode>,
+    /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) gives the others.
+    pub complete: bool,
+    /// What the limits of the thread depend on.
+    pub record: ThreadRecord,
+}
+
+/// What came of renewing a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewed {
+    /// It lasts for its whole time.
+    Yes,
+    /// It was given back, or another owner has taken the thread.
+    Lost,
+}

@@ -1,0 +1,99 @@
+//! Threads that several machines work on: what a remote keeps, and what can be asked of it.
+//!
+//! A remote has nodes, threads with their heads, and leases. For a shared thread its head is the truth, and the head on a
+//! machine is a copy of it. A remote knows what a node refers to, and never looks into a payload. This crate knows the calls,
+//! a remote [in memory](memory), and the [tests](suite) that every remote must pass. It does not know how a machine keeps its
+//! own threads, and opens no connection.
+
+mod error;
+mod lease;
+pub mod memory;
+mod nodes;
+mod push;
+pub mod suite;
+mod threads;
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::run::ThreadRecord;
+
+pub use error::RemoteError;
+pub use lease::{Acquired, Lease, Leased, Owner, Renewed, Want, Which};
+pub use nodes::Closure;
+pub use push::{Advanced, NewThread, Push, Put};
+pub use threads::{Abilities, Hello, Listed, Query};
+
+/// A place with the threads that several machines work on.
+///
+/// One call is one request. Each call may be repeated if its answer was lost: the second one does nothing, and says what the
+/// first one would have said, or that its work is done already. Time is that of the remote: no clock of a machine counts.
+pub trait Remote {
+    /// Returns what the remote is.
+    ///
+    /// # Errors
+    /// As of every call: [`RemoteError`].
+    fn hello(&mut self) -> Result<Hello, RemoteError>;
+
+    /// Takes the lease of a thread, or of the next one that is ready and has none. An owner that has the lease already gets it
+    /// again, for its whole time.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Result<Acquired, RemoteError>;
+
+    /// Makes a lease last for its whole time from now on. A lease whose time is over can be renewed as long as nobody else took
+    /// the thread.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError>;
+
+    /// Stores nodes, moves the head of a thread by compare-and-set, stores its record, and gives the lease back. Nodes are
+    /// stored also if the lease is lost or the head is another one: they were paid for.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError>;
+
+    /// Gives a lease back without a step, and stores the record of the thread. A lease that was lost is left alone.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<(), RemoteError>;
+
+    /// Stores nodes, and a new thread if one is given. The nodes may come in any order. What they need is among them, or there
+    /// already.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Result<Put, RemoteError>;
+
+    /// Returns those of the nodes that the remote does not have, in the order in which they were asked for.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError>;
+
+    /// Returns what can be reached from some nodes, at most so many, each node after the nodes that it needs. The caller has
+    /// the nodes `have` with all that these need. If there is more, it asks again, and `have` contains what it got.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn closure(
+        &mut self,
+        from: &[CasRef],
+        have: &[CasRef],
+        at_most: usize,
+    ) -> Result<Closure, RemoteError>;
+
+    /// Returns the threads after one of them, by their ids, at most so many.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn list(
+        &mut self,
+        query: &Query,
+        after: Option<ThreadId>,
+        at_most: usize,
+    ) -> Result<Vec<Listed>, RemoteError>;
+}

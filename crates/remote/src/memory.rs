@@ -1,0 +1,247 @@
+//! A remote in memory, for tests: connections of one process share it.
+//!
+//! It decides as a server does, in one place: every call takes the lock, so each happens as a whole. Its time passes only when
+//! it is told so.
+
+mod nodes;
+mod thread;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Label;
+use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::run::ThreadRecord;
+
+use self::nodes::{Nodes, Unfit};
+use self::thread::Thread;
+use crate::lease::{Acquired, Lease, Leased, Owner, Renewed, Want, Which};
+use crate::nodes::Closure;
+use crate::push::{Advanced, NewThread, Push, Put};
+use crate::threads::{Abilities, Hello, Listed, Query};
+use crate::{Remote, RemoteError};
+
+/// The version of what is stored here, and of its clients.
+const VERSION: u32 = 1;
+
+/// A connection to a remote in memory. A clone is another connection to the same remote.
+#[derive(Debug, Clone, Default)]
+pub struct Memory {
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What the connections share.
+#[derive(Debug, Default)]
+struct Shared {
+    nodes: Nodes,
+    threads: BTreeMap<ThreadId, Thread>,
+    /// The time since the remote was made.
+    now: Duration,
+    /// How many times a thread was put at the end of the line of ready threads.
+    turns: u64,
+}
+
+impl Memory {
+    /// Lets time pass.
+    pub fn pass(&self, time: Duration) {
+        self.shared().now += time;
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        // A test that panics with the lock has failed anyway.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Remote for Memory {
+    fn hello(&mut self) -> Result<Hello, RemoteError> {
+        Ok(Hello {
+            version: VERSION,
+            least_client: VERSION,
+            store: format!("memory {:p}", Arc::as_ptr(&self.shared)),
+            abilities: Abilities { gives_next: true },
+        })
+    }
+
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Result<Acquired, RemoteError> {
+        Ok(self.shared().acquire(which, want))
+    }
+
+    fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
+        let mut shared = self.shared();
+        let until = shared.now + lease.lasts;
+        Ok(match shared.leased(lease) {
+            Some(thread) => {
+                thread.hold(&lease.owner, until);
+                Renewed::Yes
+            }
+            None => Renewed::Lost,
+        })
+    }
+
+    fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError> {
+        Ok(self.shared().advance(lease, push))
+    }
+
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<(), RemoteError> {
+        let mut shared = self.shared();
+        let turn = shared.next_turn();
+        if let Some(thread) = shared.leased(lease) {
+            thread.record = record.clone();
+            thread.give_back(turn);
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
+        Ok(self.shared().put(nodes, new))
+    }
+
+    fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
+        let shared = self.shared();
+        let missing = hashes.iter().filter(|hash| !shared.nodes.has(**hash));
+        Ok(missing.copied().collect())
+    }
+
+    fn closure(
+        &mut self,
+        from: &[CasRef],
+        have: &[CasRef],
+        at_most: usize,
+    ) -> Result<Closure, RemoteError> {
+        Ok(self.shared().nodes.closure(from, have, at_most))
+    }
+
+    fn list(
+        &mut self,
+        query: &Query,
+        after: Option<ThreadId>,
+        at_most: usize,
+    ) -> Result<Vec<Listed>, RemoteError> {
+        let shared = self.shared();
+        let threads = shared.threads.iter();
+        let behind = threads.filter(|(id, _)| after.is_none_or(|after| **id > after));
+        let wanted = behind.filter(|(_, thread)| thread.is_in(query));
+        let listed = wanted.map(|(id, thread)| thread.listed(*id, shared.now));
+        Ok(listed.take(at_most).collect())
+    }
+}
+
+impl Shared {
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Acquired {
+        let id = match which {
+            Which::Thread(id) => id,
+            Which::Next { labels } => match self.next(want.owner, labels) {
+                Some(id) => id,
+                None => return Acquired::Nothing,
+            },
+        };
+        let now = self.now;
+        let Some(thread) = self.threads.get_mut(&id) else {
+            return Acquired::Unknown;
+        };
+        if let Some((owner, left)) = thread.busy(now)
+            && owner != *want.owner
+        {
+            return Acquired::Busy { owner, left };
+        }
+        if thread.status == HeadStatus::Ended {
+            return Acquired::Ended;
+        }
+        if !thread.is_held_by(want.owner) {
+            thread.fence += 1;
+        }
+        thread.hold(want.owner, now + want.lasts);
+        let Closure { nodes, complete } =
+            self.nodes.closure(&[thread.head], want.have, want.at_most);
+        Acquired::Leased(Box::new(Leased {
+            lease: Lease {
+                thread: id,
+                fence: thread.fence,
+                owner: want.owner.clone(),
+                lasts: want.lasts,
+            },
+            head: thread.head,
+            nodes,
+            complete,
+            record: thread.record.clone(),
+        }))
+    }
+
+    /// Returns the thread that the owner has already, or else the one that is next.
+    fn next(&self, owner: &Owner, labels: &[Label]) -> Option<ThreadId> {
+        let held = |(_, thread): &(&ThreadId, &Thread)| thread.is_held_by(owner);
+        if let Some((id, _)) = self.threads.iter().find(held) {
+            return Some(*id);
+        }
+        let may_take = |thread: &Thread| {
+            thread
+                .label
+                .as_ref()
+                .is_none_or(|label| labels.contains(label))
+        };
+        let threads = self.threads.iter();
+        let free = threads.filter(|(_, thread)| {
+            thread.status == HeadStatus::Ready
+                && thread.busy(self.now).is_none()
+                && may_take(thread)
+        });
+        let first = free.min_by_key(|(id, thread)| (thread.turn, **id));
+        first.map(|(id, _)| *id)
+    }
+
+    fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Advanced {
+        let known = self.threads.get(&lease.thread);
+        if known.is_some_and(|thread| thread.has_moved(push.from, push.to)) {
+            return Advanced::Already;
+        }
+        match self.nodes.add(push.nodes, Some(push.to)) {
+            Ok(()) => {}
+            Err(Unfit::Lacking(nodes)) => return Advanced::Lacking(nodes),
+            Err(Unfit::Clash(nodes)) => return Advanced::Clash(nodes),
+        }
+        let turn = self.next_turn();
+        let Some(thread) = self.leased(lease) else {
+            return Advanced::LeaseLost;
+        };
+        if thread.head != push.from {
+            return Advanced::HeadIs(thread.head);
+        }
+        thread.move_head(push);
+        thread.give_back(turn);
+        Advanced::Moved
+    }
+
+    fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Put {
+        match self.nodes.add(nodes, new.map(|new| new.head)) {
+            Ok(()) => {}
+            Err(Unfit::Lacking(nodes)) => return Put::Lacking(nodes),
+            Err(Unfit::Clash(nodes)) => return Put::Clash(nodes),
+        }
+        let Some(new) = new else { return Put::Done };
+        match self.threads.get(&new.thread) {
+            Some(known) if known.had(new.head) => Put::Already,
+            Some(known) => Put::HeadIs(known.head),
+            None => {
+                let turn = self.next_turn();
+                self.threads.insert(new.thread, Thread::new(new, turn));
+                Put::Done
+            }
+        }
+    }
+
+    /// Returns the thread of a lease, if the lease counts. Its time may be over: as long as nobody else took the thread, the
+    /// owner may go on.
+    fn leased(&mut self, lease: &Lease) -> Option<&mut Thread> {
+        let thread = self.threads.get_mut(&lease.thread)?;
+        (thread.fence == lease.fence && thread.is_held_by(&lease.owner)).then_some(thread)
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+}

@@ -1,0 +1,211 @@
+//! Leases: who gets a thread, for how long, and what a lost one is worth.
+
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::naming::Label;
+
+use super::world::{
+    Client, SHORT, START, hash, leased, new_thread, owner, push, record, start_nodes, step_nodes,
+    thread,
+};
+use super::{Case, Place};
+use crate::lease::{Acquired, Renewed, Want, Which};
+use crate::push::{Advanced, NewThread, Push, Put};
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "a thread that is not shared is unknown, and none is next",
+        check: unknown,
+    },
+    Case {
+        name: "a thread has one owner at a time, and a later lease has a larger fence",
+        check: one_owner,
+    },
+    Case {
+        name: "a lease whose time is over can be taken, and the old one is void",
+        check: takeover,
+    },
+    Case {
+        name: "a lease that nobody took is good, though its time is over",
+        check: late,
+    },
+    Case {
+        name: "a renewed lease lasts for its whole time",
+        check: renewed,
+    },
+    Case {
+        name: "a lease that was given back is void",
+        check: given_back,
+    },
+    Case {
+        name: "the thread that has been ready longest is next, and only what is ready and free",
+        check: next,
+    },
+    Case {
+        name: "a thread with a label is given to workers that have it",
+        check: labels,
+    },
+    Case {
+        name: "an ended thread is not leased, and one that waits for a person is",
+        check: ended,
+    },
+];
+
+fn unknown(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    assert_eq!(client.acquire(1), Acquired::Unknown);
+    assert_eq!(client.next(), Acquired::Nothing);
+}
+
+fn one_owner(place: &dyn Place) {
+    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
+    one.share(&[1, 2]);
+    let first = leased(one.acquire_for(1, SHORT * 100));
+    assert_eq!((first.head, &first.record), (hash(START), &record(1)));
+    assert_eq!(first.lease.thread, thread(1));
+    let Acquired::Busy { owner: by, left } = other.acquire(1) else {
+        panic!("another owner has it");
+    };
+    assert_eq!(by, owner(1));
+    assert!(left <= SHORT * 100 && left > SHORT, "{left:?}");
+    other.take(2);
+    one.release(&first.lease, &record(7));
+    let second = leased(other.acquire(1));
+    assert!(second.lease.fence > first.lease.fence);
+    assert_eq!(second.record, record(7), "the record comes with the lease");
+}
+
+fn takeover(place: &dyn Place) {
+    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
+    one.share(&[1]);
+    let old = leased(one.acquire_for(1, SHORT)).lease;
+    place.pass(SHORT * 2);
+    let new = other.take(1);
+    assert!(new.fence > old.fence);
+    assert_eq!(one.remote.renew(&old), Ok(Renewed::Lost));
+    assert_eq!(one.step(&old, START, 11), Advanced::LeaseLost);
+    assert_eq!(one.missing(&[11, 1011]), [], "the step was paid for");
+    assert_eq!(one.head(1), hash(START));
+    one.release(&old, &record(99));
+    assert!(
+        matches!(one.acquire(1), Acquired::Busy { .. }),
+        "it is not the lease of the new owner"
+    );
+    assert_eq!(other.step(&new, START, 12), Advanced::Moved);
+    let after = leased(one.acquire(1));
+    assert_eq!((after.head, after.record), (hash(12), record(12)));
+}
+
+fn late(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1, 2]);
+    let lease = leased(client.acquire_for(1, SHORT)).lease;
+    place.pass(SHORT * 2);
+    assert_eq!(client.step(&lease, START, 11), Advanced::Moved);
+    let lease = leased(client.acquire_for(2, SHORT)).lease;
+    place.pass(SHORT * 2);
+    assert_eq!(client.remote.renew(&lease), Ok(Renewed::Yes));
+    let mut other = Client::new(place, 2);
+    assert!(matches!(other.acquire(2), Acquired::Busy { .. }));
+}
+
+fn renewed(place: &dyn Place) {
+    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
+    one.share(&[1]);
+    let lease = leased(one.acquire_for(1, SHORT * 4)).lease;
+    for _ in 0..3 {
+        place.pass(SHORT * 2);
+        assert_eq!(one.remote.renew(&lease), Ok(Renewed::Yes));
+    }
+    let Acquired::Busy { left, .. } = other.acquire(1) else {
+        panic!("it was renewed");
+    };
+    assert!(left > SHORT, "{left:?}");
+}
+
+fn given_back(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1]);
+    let lease = client.take(1);
+    client.release(&lease, &record(2));
+    assert_eq!(client.remote.renew(&lease), Ok(Renewed::Lost));
+    assert_eq!(client.step(&lease, START, 11), Advanced::LeaseLost);
+    client.release(&lease, &record(3));
+    assert_eq!(leased(client.acquire(1)).record, record(2));
+}
+
+fn next(place: &dyn Place) {
+    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
+    one.share(&[3, 1, 2]);
+    let status = [
+        HeadStatus::Suspended,
+        HeadStatus::Ended,
+        HeadStatus::Blocked,
+    ];
+    for (number, status) in (4..).zip(status) {
+        let new = NewThread {
+            status,
+            ..new_thread(number)
+        };
+        assert_eq!(one.put(&[], Some(&new)), Put::Done);
+    }
+    let first = leased(one.next()).lease;
+    assert_eq!(first.thread, thread(3));
+    let second = leased(other.next()).lease;
+    assert_eq!(second.thread, thread(1));
+    // A thread that was worked on is at the end of the line.
+    assert_eq!(one.step(&first, START, 11), Advanced::Moved);
+    let third = leased(one.next()).lease;
+    assert_eq!(third.thread, thread(2));
+    other.release(&second, &record(1));
+    assert_eq!(leased(other.next()).lease.thread, thread(3));
+    assert_eq!(leased(Client::new(place, 3).next()).lease.thread, thread(1));
+    assert_eq!(Client::new(place, 4).next(), Acquired::Nothing);
+}
+
+fn labels(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    let labels: Vec<Label> = ["pool=gpu", "pool=small"]
+        .iter()
+        .filter_map(|text| text.parse().ok())
+        .collect();
+    let [gpu, small] = labels.as_slice() else {
+        panic!("these are labels");
+    };
+    let new = NewThread {
+        label: Some(gpu.clone()),
+        ..new_thread(1)
+    };
+    assert_eq!(client.put(&start_nodes(), Some(&new)), Put::Done);
+    assert_eq!(client.next(), Acquired::Nothing);
+    let owner = owner(1);
+    let want = Want {
+        owner: &owner,
+        lasts: SHORT,
+        have: &[],
+        at_most: 0,
+    };
+    let of_small = Which::Next {
+        labels: &[small.clone()],
+    };
+    assert_eq!(client.ask(of_small, &want), Acquired::Nothing);
+    let both = [small.clone(), gpu.clone()];
+    let given = client.ask(Which::Next { labels: &both }, &want);
+    assert_eq!(leased(given).lease.thread, thread(1));
+}
+
+fn ended(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1, 2]);
+    for (number, status) in [(1, HeadStatus::Ended), (2, HeadStatus::Suspended)] {
+        let lease = client.take(number);
+        let nodes = step_nodes(11, START);
+        let record = record(1);
+        let push = Push {
+            status,
+            ..push(&nodes, START, 11, &record)
+        };
+        assert_eq!(client.advance(&lease, &push), Advanced::Moved);
+    }
+    assert_eq!(client.acquire(1), Acquired::Ended);
+    assert_eq!(leased(client.acquire(2)).head, hash(11));
+}

@@ -1,0 +1,86 @@
+//! Lists of threads.
+
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::ThreadId;
+
+use super::world::{Client, START, hash, new_thread, owner, start_nodes, thread};
+use super::{Case, Place};
+use crate::push::{NewThread, Put};
+use crate::threads::{Listed, Query};
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "threads are listed by their ids, in parts",
+        check: parts,
+    },
+    Case {
+        name: "threads are listed by status and label, with who works on them",
+        check: filters,
+    },
+];
+
+fn list(client: &mut Client, query: &Query, after: Option<u64>, at_most: usize) -> Vec<Listed> {
+    let listed = client.remote.list(query, after.map(thread), at_most);
+    listed.expect("threads can be listed")
+}
+
+fn ids(listed: &[Listed]) -> Vec<ThreadId> {
+    listed.iter().map(|one| one.thread).collect()
+}
+
+fn parts(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    let all = Query::default();
+    assert_eq!(list(&mut client, &all, None, 10), []);
+    client.share(&[3, 1, 2, 5]);
+    let mut ask = |after, at_most| ids(&list(&mut client, &all, after, at_most));
+    assert_eq!(ask(None, 3), [1, 2, 3].map(thread));
+    assert_eq!(ask(Some(3), 3), [5].map(thread));
+    assert_eq!(
+        ask(Some(4), 3),
+        [5].map(thread),
+        "the thread before need not be there"
+    );
+    assert_eq!(ask(Some(5), 3), []);
+}
+
+fn filters(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1]);
+    let label = "pool=gpu".parse().ok();
+    let new = NewThread {
+        status: HeadStatus::Blocked,
+        label: label.clone(),
+        ..new_thread(2)
+    };
+    assert_eq!(client.put(&start_nodes(), Some(&new)), Put::Done);
+    client.take(1);
+    let blocked = Query {
+        status: Some(HeadStatus::Blocked),
+        label: None,
+    };
+    let found = list(&mut client, &blocked, None, 9);
+    let [found] = found.as_slice() else {
+        panic!("one is blocked: {found:?}");
+    };
+    let expected = Listed {
+        thread: thread(2),
+        workflow: new.workflow,
+        head: hash(START),
+        status: HeadStatus::Blocked,
+        label: label.clone(),
+        busy: None,
+    };
+    assert_eq!(*found, expected);
+    let of_label = Query {
+        status: None,
+        label,
+    };
+    assert_eq!(ids(&list(&mut client, &of_label, None, 9)), [thread(2)]);
+    let ready = Query {
+        status: Some(HeadStatus::Ready),
+        label: None,
+    };
+    let busy = list(&mut client, &ready, None, 9).remove(0).busy;
+    assert_eq!(busy.map(|(by, _)| by), Some(owner(1)));
+}
