@@ -71,3 +71,26 @@ pub(crate) fn tail(text: &str) -> &str {
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_of_a_secret_stays_where_the_middle_is_left_out() {
+        let secret = "s3cr3t-0123456789abcdef";
+        let masks = Masks::of([secret.as_bytes()]);
+        for before in [PART - 10, PART] {
+            let dir = tempfile::tempdir().unwrap();
+            let mut stderr = Stderr::create(dir.path(), &masks).unwrap();
+            let mut program = stderr.for_child().unwrap();
+            let filler = "x".repeat(before);
+            let after = "y".repeat(PART - 10);
+            write!(program, "{filler}{secret}{filler}{secret}{after}").unwrap();
+            stderr.look();
+            let text = stderr.text();
+            let kept = text.replace(['x', 'y', '*'], "");
+            assert_eq!(kept, "", "{before}");
+        }
+    }
+}

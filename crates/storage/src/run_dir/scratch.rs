@@ -400,3 +400,23 @@ fn end_of(file: &Path, limit: u64) -> String {
     String::from_utf8(end.ok().flatten().unwrap_or_default())
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+    use crate::RunDir;
+
+    #[test]
+    fn the_end_of_a_secret_does_not_stay_where_the_beginning_of_a_file_was_given_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let scratch = RunDir::at(temp.path().to_owned()).scratch;
+        let file = File::create(scratch.stdout_file()).unwrap();
+        // Before it is a hole, and the rest of the block that the hole ends in.
+        file.write_all_at(b"tvalue said s3cr3tvalue", (1 << 16) + 10)
+            .unwrap();
+        scratch.mask(&Masks::of([&b"s3cr3tvalue"[..]])).unwrap();
+        assert_eq!(scratch.stdout_end(u64::MAX), "*** said ***");
+    }
+}
