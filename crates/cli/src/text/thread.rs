@@ -232,6 +232,14 @@ fn why_suspended(state: &ThreadState) -> Vec<(&'static str, String)> {
     question.into_iter().chain(limit).collect()
 }
 
+/// Returns the agent of a failed attempt, with its alias in the config if that is another word.
+fn agent_of(attempt: &AttemptView) -> String {
+    match &attempt.alias {
+        Some(alias) if *alias != attempt.agent => format!("{} ({alias})", attempt.agent),
+        Some(_) | None => attempt.agent.clone(),
+    }
+}
+
 /// Returns the word for the end of an attempt that led to no step.
 fn word_for(attempt: &AttemptView) -> &'static str {
     match attempt.class {

@@ -15,7 +15,9 @@ use uwf_util::time;
 use super::cared::paused_row;
 use super::listed::age;
 use super::naming::naming_rows;
-use super::{of_branch, placed, refused_row, result_rows, state_line, why_suspended, word_for};
+use super::{
+    agent_of, of_branch, placed, refused_row, result_rows, state_line, why_suspended, word_for,
+};
 use crate::hints::{self, thread::next_of};
 use crate::local_time;
 use crate::output::Show;
@@ -277,10 +279,10 @@ fn attempt_field(attempt: &AttemptView) -> (&'static str, String) {
     let AttemptView {
         number,
         role,
-        agent,
         error,
         ..
     } = attempt;
+    let agent = agent_of(attempt);
     let at = local_time::moment(attempt.ended_at_ms);
     let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
     let took = time::format_duration(u64::try_from(took).unwrap_or(0));

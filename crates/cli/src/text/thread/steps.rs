@@ -11,7 +11,7 @@ use uwf_protocol::workflow::reserved;
 use uwf_util::text::counted;
 use uwf_util::time;
 
-use super::{of_branch, word_for};
+use super::{agent_of, of_branch, word_for};
 use crate::output::Show;
 use crate::text::table::{Page, fitted};
 
@@ -145,7 +145,7 @@ fn attempt_row(attempt: &AttemptView) -> Vec<String> {
     vec![
         format!("({} {})", word_for(attempt), attempt.number),
         attempt.role.to_string(),
-        attempt.agent.clone(),
+        agent_of(attempt),
         time::format_duration(u64::try_from(took).unwrap_or(0)),
         attempt.error.clone(),
     ]
