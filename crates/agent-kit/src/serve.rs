@@ -145,13 +145,7 @@ impl Service<'_> {
         run.scratch.clear_running_check().map_err(KitError::from)?;
         let agent = adapter.label();
         let mut task = self.task(&context, adapter)?;
-        let opening = match adapter.can_resume() {
-            true => {
-                session::record_earlier(run, adapter, &task);
-                session::opening(run, &mut task)
-            }
-            false => Opening::Prompt,
-        };
+        let opening = session::opening(run, adapter, &mut task);
         // An agent of no repository, or one whose files cannot be recorded, works all the same.
         let files = Files::before(&self.config.snapshots, run, &task);
         let started_at_ms = self.env.now_ms();

@@ -19,7 +19,11 @@ const ENDED: &str = "you were interrupted before you answered";
 
 /// Returns how the conversation opens: in the session in which the last attempt failed or was ended, or with the whole
 /// prompt. A session that has failed too often is removed from the task.
-pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
+pub(crate) fn opening(run: &RunDir, adapter: &dyn Adapter, task: &mut Task) -> Opening {
+    if !adapter.can_resume() {
+        return Opening::Prompt;
+    }
+    record_earlier(run, adapter, task);
     let failures = failures_in_session(run, task);
     let started = run.sessions.last_started().filter(|started| {
         let place = (started.head, started.replaces) == (task.head, task.replaces);
@@ -56,7 +60,7 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
 
 /// Records the session that a program of an earlier attempt has begun and that its adapter could not record. It is best effort:
 /// without the record, the agent is asked in a new session.
-pub(crate) fn record_earlier(run: &RunDir, adapter: &dyn Adapter, task: &Task) {
+fn record_earlier(run: &RunDir, adapter: &dyn Adapter, task: &Task) {
     if let Some(session) = adapter.earlier_session(task)
         && masked::is_free(&session, &task.masks)
     {

@@ -88,10 +88,7 @@ pub(crate) fn adopt(
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
     run.outbox.readmit(pending.step)?;
     run.lease.clear_record()?;
-    // An agent that was ended right after it had finished its step leaves the record of its answer. Nobody waits for it now.
-    let _ = run.scratch.clear_answered();
-    let _ = run.scratch.clear_launched();
-    mask_output(runner, run, &start);
+    settle_scratch(runner, run, &start);
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
     let mut reported = report(runner, run, committed, StepOrigin::Adopted, &config);
@@ -100,9 +97,12 @@ pub(crate) fn adopt(
     Ok(Adoption::Committed(Box::new(reported.result()?)))
 }
 
-/// Takes the secrets out of what the agent of an adopted step wrote itself, as its engine would have done. It is best effort:
-/// the step is committed.
-fn mask_output(runner: &Runner, run: &RunDir, start: &StartNode) {
+/// Clears the record of the answer of an adopted step: an agent that was ended right after it had finished leaves it, and nobody
+/// waits for it now. Takes the secrets out of what the agent wrote itself, as its engine would have done. All of it is best
+/// effort: the step is committed.
+fn settle_scratch(runner: &Runner, run: &RunDir, start: &StartNode) {
+    let _ = run.scratch.clear_answered();
+    let _ = run.scratch.clear_launched();
     let Site { root, env, .. } = &runner.site;
     let masks = config_for(&runner.site, start)
         .ok()

@@ -142,10 +142,8 @@ fn plan_agent(
     let planned = || of_role(site, &config, name, place, ledger);
     let next = options.choice.agent.is_none().then(planned).flatten();
     let run = site.root.run(thread.id);
-    let next_try = match refuse_early(&run, thread, (role, next.as_ref()), options) {
-        Err(EngineError::Waiting(waiting)) => Some(waiting.planned),
-        other => other.map(|()| None)?,
-    };
+    let early = refuse_early(&run, thread, (role, next.as_ref()), options);
+    let next_try = waited_for(early)?;
     let next = next.as_ref().map(|next| next.agent.as_str());
     let agent = agent_command::resolve(runner, &config, (&options.choice, next), name, role)?;
     agent_command::refuse_without_checks(runner, thread, role, &agent)?;
@@ -174,4 +172,12 @@ fn plan_agent(
         instruction: assignment.prompt,
         next_try,
     })
+}
+
+/// Returns the attempt that a call comes too early for, if it does.
+fn waited_for(early: Result<(), EngineError>) -> Result<Option<PlannedTry>, EngineError> {
+    match early {
+        Err(EngineError::Waiting(waiting)) => Ok(Some(waiting.planned)),
+        other => other.map(|()| None),
+    }
 }
