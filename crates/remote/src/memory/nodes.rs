@@ -72,9 +72,7 @@ impl Nodes {
                     if seen.insert(hash)
                         && let Some(node) = self.nodes.get(&hash)
                     {
-                        let mut needs: Vec<CasRef> = node.needs().collect();
-                        needs.reverse();
-                        path.push((node, needs));
+                        path.push((node, node.needs().collect()));
                     }
                 }
                 None => {

@@ -8,7 +8,7 @@ use super::world::{
     thread,
 };
 use super::{Case, Place};
-use crate::lease::{Acquired, Renewed, Want, Which};
+use crate::lease::{Acquired, Lease, Renewed, Want, Which};
 use crate::push::{Advanced, NewThread, Push, Put};
 
 pub(super) const CASES: &[Case] = &[
@@ -37,6 +37,10 @@ pub(super) const CASES: &[Case] = &[
         check: given_back,
     },
     Case {
+        name: "a later lease of the same owner makes the earlier one void",
+        check: same_owner,
+    },
+    Case {
         name: "the thread that has been ready longest is next, and only what is ready and free",
         check: next,
     },
@@ -54,6 +58,16 @@ fn unknown(place: &dyn Place) {
     let mut client = Client::new(place, 1);
     assert_eq!(client.acquire(1), Acquired::Unknown);
     assert_eq!(client.next(), Acquired::Nothing);
+    let lease = Lease {
+        thread: thread(1),
+        fence: 1,
+        owner: owner(1),
+        lasts: SHORT,
+    };
+    assert_eq!(client.remote.renew(&lease), Ok(Renewed::Lost));
+    client.release(&lease, &record(1));
+    assert_eq!(client.put(&start_nodes(), None), Put::Done);
+    assert_eq!(client.step(&lease, START, 11), Advanced::LeaseLost);
 }
 
 fn one_owner(place: &dyn Place) {
@@ -130,6 +144,20 @@ fn given_back(place: &dyn Place) {
     assert_eq!(client.remote.renew(&lease), Ok(Renewed::Lost));
     assert_eq!(client.step(&lease, START, 11), Advanced::LeaseLost);
     client.release(&lease, &record(3));
+    assert_eq!(leased(client.acquire(1)).record, record(2));
+}
+
+fn same_owner(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1]);
+    let old = client.take(1);
+    client.release(&old, &record(2));
+    let new = client.take(1);
+    assert!(new.fence > old.fence);
+    assert_eq!(client.remote.renew(&old), Ok(Renewed::Lost));
+    assert_eq!(client.step(&old, START, 11), Advanced::LeaseLost);
+    client.release(&old, &record(3));
+    assert_eq!(client.remote.renew(&new), Ok(Renewed::Yes));
     assert_eq!(leased(client.acquire(1)).record, record(2));
 }
 
