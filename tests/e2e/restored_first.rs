@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::changed_files::{step, world};
-use crate::worktrees::place;
+use crate::worktrees::{git, place};
 use crate::world::World;
 
 fn read(world: &World, file: &str) -> String {
@@ -52,6 +52,19 @@ fn files_of_a_person_are_kept_and_nothing_is_done_again() {
     world
         .uwf(&["thread", "poke", &thread, "--restore"])
         .exits(0);
+    assert_eq!(read(&world, "work"), "first\n");
+}
+
+#[test]
+fn a_file_that_is_committed_is_kept_though_others_are_not() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo first > work; echo more >> kept");
+    world.write("kept", "mine\n");
+    let restore = || world.uwf(&["thread", "restore", &thread]);
+    assert!(restore().exits(1).stderr.contains("`kept`"));
+    git(&world, &["commit", "--quiet", "--message=mine", "kept"]);
+    restore().exits(0);
+    assert_eq!(read(&world, "kept"), "one\nmore\n");
     assert_eq!(read(&world, "work"), "first\n");
 }
 

@@ -164,17 +164,7 @@ mod tests {
         let config =
             json!({ "agents": { "a": agent("one", "two"), "b": { "env": { "X": "no" } } } });
         let shown = json!({ "agents": { "a": agent(MASK, "two"), "b": { "env": { "X": "no" } } } });
-        check(config.clone(), &shown);
-        let mut masked = config;
-        mask_environments_of_agents(&mut masked);
-        assert_eq!(masked, shown);
-        let mut called =
-            json!({ "agents": { "a": { "args": ["--token", "t"], "env": { "A_TOKEN": "t" } } } });
-        mask_environments_of_agents(&mut called);
-        assert_eq!(
-            called,
-            json!({ "agents": { "a": { "args": ["--token", "t"], "env": { "A_TOKEN": MASK } } } })
-        );
+        check(config, &shown);
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Place for InMemory {
 #[test]
 fn a_remote_in_memory_is_a_remote() {
     let passed = check(&|| Box::new(InMemory(Memory::default())), &|name| {
-        println!("{name}")
+        println!("{name}");
     });
     assert_eq!(passed.len(), cases().len());
     assert!(passed.len() >= 30, "{passed:#?}");

@@ -20,13 +20,8 @@ pub(crate) enum Wanted {
     Folder,
 }
 
-/// Returns the failure of a call that could not do it.
-pub(crate) fn refused(failure: pipeline::Failure, wanted: Wanted) -> Failure {
-    refused_with(failure, wanted, "")
-}
-
 /// Returns the failure of a call that could not do it. `options` are those that the next call needs, too.
-pub(crate) fn refused_with(failure: pipeline::Failure, wanted: Wanted, options: &str) -> Failure {
+pub(crate) fn refused(failure: pipeline::Failure, wanted: Wanted, options: &str) -> Failure {
     let hint = hint(&failure, wanted, options);
     Failure {
         hint,

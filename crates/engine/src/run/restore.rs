@@ -6,7 +6,7 @@ use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::step_files::{REFERENCES, reference_of};
 use uwf_protocol::workspace::WorkspaceMode;
-use uwf_snapshot::{Place, Repository};
+use uwf_snapshot::{Place, Repository, SnapshotError};
 use uwf_storage::{RunDir, WorktreeRecord};
 use uwf_thread::read_step;
 
@@ -153,18 +153,16 @@ fn put_back(
     let not_restored = FilesError::NotRestored;
     let repository = Repository::open(&root).map_err(not_restored)?;
     let (tree, _) = repository.tree(place).map_err(not_restored)?;
-    let is_kept = repository.is_kept(&tree, REFERENCES);
-    if !options.force && !is_kept.map_err(not_restored)? {
-        let newest = repository.tree_of(place.reference);
-        let since = newest.as_ref().unwrap_or(&commit);
-        let changed = repository.changed(since, &tree).map_err(not_restored)?;
-        let files = changed.into_iter().map(ChangedFile::from);
-        let files = files.map(|file| file.path).collect();
+    let unsaved = match options.force {
+        true => Vec::new(),
+        false => unsaved(&repository, place, (&tree, &commit)).map_err(not_restored)?,
+    };
+    if !unsaved.is_empty() {
         return Err(FilesError::Unsaved {
             repository: root,
             step,
             before: options.files == Files::Before,
-            files,
+            files: unsaved,
         }
         .into());
     }
@@ -195,4 +193,24 @@ fn put_back(
         replaced: now,
         files: files.into_iter().map(ChangedFile::from).collect(),
     })
+}
+
+/// Returns the files of a tree that neither the commit of the user's branch nor the newest snapshot of the thread has like this,
+/// unless the newest snapshot of another thread has the whole tree.
+fn unsaved(
+    repository: &Repository,
+    place: Place<'_>,
+    (tree, commit): (&str, &str),
+) -> Result<Vec<String>, SnapshotError> {
+    if repository.is_kept(tree, REFERENCES)? {
+        return Ok(Vec::new());
+    }
+    let newest = repository.tree_of(place.reference);
+    let mut unsaved = repository.changed(newest.as_deref().unwrap_or(commit), tree)?;
+    if let Some(head) = repository.tree_of("HEAD") {
+        let uncommitted = repository.changed(&head, tree)?;
+        unsaved.retain(|file| uncommitted.iter().any(|other| other.path == file.path));
+    }
+    let files = unsaved.into_iter().map(ChangedFile::from);
+    Ok(files.map(|file| file.path).collect())
 }

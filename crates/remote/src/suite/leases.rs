@@ -213,7 +213,7 @@ fn labels(place: &dyn Place) {
         at_most: 0,
     };
     let of_small = Which::Next {
-        labels: &[small.clone()],
+        labels: std::slice::from_ref(small),
     };
     assert_eq!(client.ask(of_small, &want), Acquired::Nothing);
     let both = [small.clone(), gpu.clone()];

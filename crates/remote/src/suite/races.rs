@@ -1,7 +1,7 @@
 //! Many machines at once.
 
 use std::collections::BTreeSet;
-use std::thread::scope;
+use std::thread::{ScopedJoinHandle, scope};
 
 use super::world::{Client, START, leased, new_thread, start_nodes};
 use super::{Case, Place};
@@ -39,7 +39,7 @@ fn at_once<T: Send>(place: &dyn Place, work: impl Fn(u64, &mut Client) -> T + Sy
             scope.spawn(move || work(number, &mut client))
         });
         let machines: Vec<_> = machines.collect();
-        let ended = machines.into_iter().map(|machine| machine.join());
+        let ended = machines.into_iter().map(ScopedJoinHandle::join);
         ended
             .map(|ended| ended.expect("no machine panics"))
             .collect()

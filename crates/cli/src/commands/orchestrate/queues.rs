@@ -15,7 +15,7 @@ use super::{invalid, read};
 use crate::args::{FinishArgs, QueueArgs, TaskCommand};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
-use crate::hints::queues::{Wanted, no_queue, options, refused, refused_with};
+use crate::hints::queues::{Wanted, no_queue, options, refused};
 use crate::output::{Format, Show, print_paths};
 use crate::text::{MovedTask, PutTask, TaskList};
 
@@ -170,7 +170,7 @@ impl<'a> Desk<'a> {
 
     /// Returns the failure of a call, with what to type next for the same queues.
     fn refused(&self, failure: uwf_pipeline::Failure, wanted: Wanted) -> Failure {
-        refused_with(failure, wanted, &self.options)
+        refused(failure, wanted, &self.options)
     }
 
     fn is_missing(&self, dir: &str) -> bool {
