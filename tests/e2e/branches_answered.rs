@@ -209,3 +209,34 @@ fn branches_that_all_ended_are_all_done_again_for_the_same_items() {
         }
     }
 }
+
+#[test]
+fn a_branch_that_will_be_taken_over_cannot_be_removed_before() {
+    let (world, thread) = asking();
+    let results = last(&world, &thread)["output"]["results"].clone();
+    let kept = results[0]["thread"].as_str().unwrap();
+    world.uwf(&["thread", "rm", kept]).exits(1);
+    let pruned = world.uwf(&["thread", "prune", "--ended"]).exits(0);
+    assert!(!pruned.stdout.contains(kept), "{}", pruned.stdout);
+    fs::remove_file(world.project().join("broken")).unwrap();
+    resume(&world, &thread, "again");
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    assert_eq!(calls(&world, "writer file fa"), 1);
+    // Now its result is part of the new step.
+    world.uwf(&["thread", "rm", kept]).exits(0);
+}
+
+#[test]
+fn an_answer_outlives_a_migration() {
+    let (world, thread) = asking();
+    fs::remove_file(world.project().join("broken")).unwrap();
+    resume(&world, &thread, "again");
+    let before = ran(&world).len();
+    let outer = fs::read_to_string(world.project().join("outer.yaml")).unwrap();
+    world.put(&outer.replace("Every file is worked on.", "Each file is worked on."));
+    world.uwf(&["thread", "migrate", &thread]).exits(0);
+    assert_eq!(world.show(&thread)["status"], json!("idle"));
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    assert_eq!(statuses(&world, &thread), ["ok", "ok"]);
+    assert_eq!(ran(&world).len(), before + 1, "the reader of one branch");
+}

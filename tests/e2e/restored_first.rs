@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::changed_files::{step, world};
 use crate::worktrees::{git, place};
-use crate::world::World;
+use crate::world::{World, wait_until};
 
 fn read(world: &World, file: &str) -> String {
     fs::read_to_string(world.project().join(file)).unwrap_or_default()
@@ -125,4 +125,28 @@ fn a_fork_of_a_thread_with_a_worktree_leaves_that_worktree_alone() {
         forked.stderr
     );
     assert_eq!(work(), "x\nx\n");
+}
+
+#[test]
+fn nothing_is_put_back_while_another_thread_works_there() {
+    let (world, thread) = world();
+    step(&world, &thread, "echo first > work");
+    let other = world.start("again");
+    world.write("wait", "");
+    world.write(
+        "do",
+        "echo $$ > at-work; while [ -e wait ]; do sleep 0.02; done",
+    );
+    let engine = world.spawn(&["thread", "step", &other]);
+    let begun = world.project().join("at-work");
+    wait_until("the other agent works", || begun.exists());
+    for command in [
+        vec!["thread", "restore", &thread],
+        vec!["thread", "poke", &thread, "--restore"],
+    ] {
+        let refused = world.uwf(&command).exits(5);
+        assert!(refused.stderr.contains(&other), "{}", refused.stderr);
+    }
+    fs::remove_file(world.project().join("wait")).unwrap();
+    assert!(engine.wait_with_output().unwrap().status.success());
 }

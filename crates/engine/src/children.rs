@@ -46,7 +46,7 @@ pub(crate) struct Child {
     /// Where it is; `None` if it was not made yet.
     pub(crate) place: Option<Located>,
     /// How many steps it did, if an earlier step of the role has counted them: the role is done again, and this branch is not.
-    pub(crate) kept: Option<u64>,
+    pub(crate) kept_steps: Option<u64>,
     /// The earlier children of the same key. A person killed them.
     pub(crate) killed: Vec<HistoryRecord>,
 }
@@ -105,7 +105,7 @@ pub(crate) fn locate(
                 parent,
                 thread: record.thread,
                 place: Some(Located::Archived(record)),
-                kept: Some(steps),
+                kept_steps: Some(steps),
                 killed: Vec::new(),
             });
         }
@@ -149,7 +149,7 @@ fn newest_of(
                     parent,
                     thread: id,
                     place,
-                    kept: None,
+                    kept_steps: None,
                     killed,
                 });
             }
@@ -201,9 +201,20 @@ pub(crate) fn planned(
     assignment: &Assignment,
     signals: Option<&Signals>,
 ) -> Result<Vec<PlannedChild>, EngineError> {
+    planned_under(site, thread, &thread.program, assignment, signals)
+}
+
+/// Returns which child threads a step of a thread would need under this program.
+pub(crate) fn planned_under(
+    site: &Site,
+    thread: &Thread,
+    program: &Program,
+    assignment: &Assignment,
+    signals: Option<&Signals>,
+) -> Result<Vec<PlannedChild>, EngineError> {
     let blocked =
         |problem: String| failed(thread.id, &assignment.role, ChildProblem::Unknown(problem));
-    let Some(role) = thread.program.task(&assignment.role) else {
+    let Some(role) = program.task(&assignment.role) else {
         return Err(blocked("the workflow has no such role".to_owned()));
     };
     let again = taken_up::again(site, thread, assignment)?;
@@ -304,6 +315,9 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
     };
     if is_run(&site.store, head)? {
         return Ok(of_step::head_for_child(&site.store, head)? == parent.head);
+    }
+    if taken_up::may_be_kept(site, head, child)? {
+        return Ok(true);
     }
     Ok(head == parent.head
         || moved::heads_before(site, parent.thread, head)?.contains(&parent.head))

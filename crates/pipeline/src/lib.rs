@@ -49,7 +49,7 @@ pub use fill::Filling;
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, dot, graph, mermaid};
 pub use language::is_workflow;
 pub use load::{Loaded, MAX_FILE_BYTES, is_pipeline, load};
-pub use names::{checksum, log_name, run_id, run_id_problem, timestamp_iso, timestamp_utc};
+pub use names::{checksum, env, log_name, run_id, run_id_problem, timestamp_iso, timestamp_utc};
 pub use needs::{ContextUse, missing_context};
 pub use paths::path_problem;
 pub use pipeline::{

@@ -5,6 +5,18 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 use uwf_util::time::format_iso;
 
+/// The variables by which the engine tells a program about its run.
+pub mod env {
+    /// The id of the run.
+    pub const RUN_ID: &str = "ORCHESTRATE_RUN_ID";
+    /// The key of the step.
+    pub const STEP: &str = "ORCHESTRATE_STEP";
+    /// The entry of the step: it stays the same when the step is done again after a kill, a retry or a failure.
+    pub const ENTRY: &str = "ORCHESTRATE_ENTRY";
+    /// The folder of the run.
+    pub const RUN_ROOT: &str = "ORCHESTRATE_RUN_ROOT";
+}
+
 /// How long the name of a log may be, without its end.
 const MAX_NAME: usize = 200;
 

@@ -76,9 +76,16 @@ impl Claims<'_> {
         is_left.then_some(line.from.as_str())
     }
 
-    /// Records durably that this attempt claims a task.
+    /// Records durably that this attempt claims a task. A claim that is on record already needs no second line.
     pub(crate) fn add(&self, task: &Entry, from: &str) -> Result<(), Failure> {
         let (device, inode) = task.identity();
+        let is_known = self.newest.get(&(device, inode)).is_some_and(|line| {
+            (&line.entry, &line.attempt) == (&self.claimant.entry, &self.claimant.attempt)
+                && line.from == from
+        });
+        if is_known {
+            return Ok(());
+        }
         let line = ClaimLine {
             entry: self.claimant.entry.clone(),
             attempt: self.claimant.attempt.clone(),

@@ -169,7 +169,7 @@ impl Workspace {
     }
 }
 
-/// Returns a path without what means nothing in it.
+/// Returns a path without `.` and empty names.
 fn plain(path: &str) -> Result<String, Failure> {
     let names = names(path).map_err(|error| error.failure(path, ErrorKind::PathError))?;
     Ok(names.join("/"))

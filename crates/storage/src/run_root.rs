@@ -17,6 +17,7 @@ const STATE: &str = "state.json";
 const THREAD: &str = "thread";
 const WORKFLOW: &str = "workflow.yaml";
 const LOGS: &str = "logs";
+const CLAIMS: &str = "claims";
 /// Is there and locked while a process makes the run.
 const MAKING: &str = ".making";
 
@@ -83,7 +84,7 @@ impl RunRoot {
     /// Returns the file that says which step has claimed which task.
     #[must_use]
     pub fn claims_file(&self) -> PathBuf {
-        self.path.join("claims")
+        self.path.join(CLAIMS)
     }
 
     /// Returns a log of a step, by its name without a folder.

@@ -32,7 +32,7 @@ fn restore(context: &Context, fork: ThreadId, step: CasRef) -> Result<(), Failur
     let restored = uwf_engine::restore_for_fork(&context.runner, fork, step);
     let restored = restored.map_err(|error| {
         note(&format!(
-            "thread {fork} was made, and the files are as they were"
+            "thread {fork} was made; the files of the step were not put back"
         ));
         Failure::from(error)
     })?;

@@ -12,7 +12,7 @@ use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_start};
 
-use super::{Child, children_of, has_children, planned, taken_up};
+use super::{Child, children_of, has_children, planned, planned_under, taken_up};
 use crate::child_error::failed;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
@@ -82,6 +82,10 @@ pub(crate) fn refuse_to_leave_behind(
         {
             planned(site, under, next, None).unwrap_or_default()
         }
+        // A person has answered it: the record of that goes with the thread.
+        Route::Suspend { role, .. } if *role == assignment.role => {
+            planned_under(site, thread, &under.program, &assignment, None).unwrap_or_default()
+        }
         _ => Vec::new(),
     };
     for child in children {
@@ -119,6 +123,6 @@ pub(crate) fn at_work(
         Err(EngineError::Child(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    children.retain(|child| child.place.is_some() && child.kept.is_none());
+    children.retain(|child| child.place.is_some() && child.kept_steps.is_none());
     Ok((!children.is_empty()).then_some((assignment, children)))
 }

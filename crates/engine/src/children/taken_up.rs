@@ -1,5 +1,5 @@
-//! A thread whose role asked a person, and was answered, if children do the role: they do it again, and that may take many calls. The
-//! answer is on record from the first of them. What follows from the record is that the thread goes on, and for whom.
+//! The answer of a person to a role that children do. The children do the role again, which may take many calls, so the first call
+//! records the answer. As long as the record holds, the thread goes on with these children.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,7 @@ use uwf_protocol::work::FAILED;
 use uwf_storage::{HistoryRecord, Located, State};
 use uwf_thread::{Head, read_step, with_output};
 
+use super::moved::heads_before;
 use super::recorded;
 use crate::first_instruction::first_instruction;
 use crate::thread::Thread;
@@ -27,12 +28,7 @@ pub(crate) fn route(
     signals: Option<&Signals>,
 ) -> Result<Result<Route, RouteError>, EngineError> {
     let route = thread.route(signals)?;
-    Ok(answered(
-        site,
-        (thread.id, thread.head),
-        &thread.program,
-        route,
-    ))
+    answered(site, (thread.id, thread.head), &thread.program, route)
 }
 
 /// Returns the route of a thread with this head whose graph gives this one.
@@ -41,31 +37,51 @@ pub(crate) fn answered(
     (thread, head): (ThreadId, CasRef),
     program: &Program,
     route: Result<Route, RouteError>,
-) -> Result<Route, RouteError> {
+) -> Result<Result<Route, RouteError>, EngineError> {
     let Ok(Route::Suspend { role, .. }) = &route else {
-        return route;
+        return Ok(route);
     };
-    let is_taken_up = Performer::of_role(program, role) == Performer::Children
-        && record(site, thread, head).is_some_and(|record| record.role == *role);
-    match read_step(&site.store, head) {
-        Ok(step) if is_taken_up => {
-            let instruction = first_instruction(&site.store, &step.node);
-            let location = step.node.cwd.filter(|cwd| !cwd.is_empty());
-            Ok(Route::To(assign(
-                program,
-                role.clone(),
-                instruction,
-                location,
-            )))
-        }
-        Ok(_) | Err(_) => route,
+    let may_be = Performer::of_role(program, role) == Performer::Children;
+    let record = match may_be {
+        true => record(site, thread, head)?,
+        false => None,
+    };
+    if record.is_none_or(|record| record.role != *role) {
+        return Ok(route);
     }
+    let step = read_step(&site.store, head)?;
+    let instruction = first_instruction(&site.store, &step.node);
+    let location = step.node.cwd.filter(|cwd| !cwd.is_empty());
+    let assignment = assign(program, role.clone(), instruction, location);
+    Ok(Ok(Route::To(assignment)))
 }
 
-/// Returns the answer with which a thread was taken up at this head, if it was.
-pub(crate) fn record(site: &Site, thread: ThreadId, head: CasRef) -> Option<TakenUp> {
-    let record = site.root.run(thread).ledger.taken_up()?;
-    (record.head == head).then_some(record)
+/// Returns the answer on record for a thread with this head, if there is one. It also holds if the thread had another head then, and
+/// was migrated.
+pub(crate) fn record(
+    site: &Site,
+    thread: ThreadId,
+    head: CasRef,
+) -> Result<Option<TakenUp>, EngineError> {
+    let Some(record) = site.root.run(thread).ledger.taken_up() else {
+        return Ok(None);
+    };
+    let holds = record.head == head || heads_before(site, thread, head)?.contains(&record.head);
+    Ok(holds.then_some(record))
+}
+
+/// Tells whether the head of a thread is a step in which too many branches failed, and a child is one of the others: the role may be
+/// done again without it.
+pub(crate) fn may_be_kept(site: &Site, head: CasRef, child: ThreadId) -> Result<bool, EngineError> {
+    let Head::Step(step) = Head::read(&site.store, head)? else {
+        return Ok(false);
+    };
+    let step = with_output(&site.store, step)?;
+    if step.output[STATUS_FIELD] != FAILED {
+        return Ok(false);
+    }
+    let named = recorded(site, &step)?;
+    Ok(named.iter().any(|one| one.thread == child))
 }
 
 /// Records durably that a person answered a role that children do.
@@ -108,7 +124,7 @@ pub(crate) fn again(
     thread: &Thread,
     assignment: &Assignment,
 ) -> Result<Option<Again>, EngineError> {
-    let Some((record, asked)) = asked(site, thread, assignment) else {
+    let Some((record, asked)) = asked(site, thread, assignment)? else {
         return Ok(None);
     };
     let answer = match Head::read(&site.store, record.base)? {
@@ -122,14 +138,14 @@ pub(crate) fn again(
     Ok(Some(Again { answer, items }))
 }
 
-/// Returns the children of the step that asked whose work stays as it is, by their branches: if too many branches failed, the others
-/// are not done again. With each is the number of its steps.
+/// Returns the ended children whose results the new step takes over, with the number of their steps, by branch. There are some only if
+/// the role failed because too many branches did.
 pub(crate) fn kept(
     site: &Site,
     thread: &Thread,
     assignment: &Assignment,
 ) -> Result<HashMap<String, (HistoryRecord, u64)>, EngineError> {
-    let Some((_, asked)) = asked(site, thread, assignment) else {
+    let Some((_, asked)) = asked(site, thread, assignment)? else {
         return Ok(HashMap::new());
     };
     let has_failed = asked.output[STATUS_FIELD] == FAILED;
@@ -158,11 +174,12 @@ fn asked<'a>(
     site: &Site,
     thread: &'a Thread,
     assignment: &Assignment,
-) -> Option<(TakenUp, &'a StepContext)> {
+) -> Result<Option<(TakenUp, &'a StepContext)>, EngineError> {
     let last = thread
         .last()
-        .filter(|last| last.node.role == assignment.role)?;
-    Some((record(site, thread.id, thread.head)?, last))
+        .filter(|last| last.node.role == assignment.role);
+    let record = record(site, thread.id, thread.head)?;
+    Ok(record.zip(last))
 }
 
 /// Returns the results of the branches of a role.

@@ -37,7 +37,7 @@ impl<'a> Sums<'a> {
         let mut all = Used::default();
         for child in children {
             let head = child.place.as_ref().map(Located::head);
-            if child.kept.is_some() {
+            if child.kept_steps.is_some() {
                 continue;
             }
             let known = self.ended.get(&child.thread);
@@ -89,7 +89,7 @@ pub(crate) fn used_in_progress(
 
 /// Returns what a child used up, and the killed children before it; nothing if an earlier step has counted it.
 pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineError> {
-    if child.kept.is_some() {
+    if child.kept_steps.is_some() {
         return Ok(Used::default());
     }
     let place = child.place.as_ref();

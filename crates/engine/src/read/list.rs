@@ -345,7 +345,7 @@ impl<'a> Reader<'a> {
         let route = match &*program {
             Program::Graph(workflow) => {
                 let route = self.conditions.route(workflow, &start, &steps)?;
-                taken_up::answered(self.site, (id, head), &program, route)
+                taken_up::answered(self.site, (id, head), &program, route)?
             }
             Program::Pipeline(_) => recorded_route_of(self.site, id, head)?,
         };

@@ -7,14 +7,15 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::step_files::{REFERENCES, reference_of};
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Repository, SnapshotError};
-use uwf_storage::{RunDir, WorktreeRecord};
+use uwf_storage::{Claimant, Claimed, RunDir, Tree, WorktreeRecord};
 use uwf_thread::read_step;
 
 use crate::files_error::FilesError;
 use crate::read::changed_files::{ChangedFile, recorded};
 use crate::run::owned::with_thread;
 use crate::thread::Thread;
-use crate::workspace::mode_of;
+use crate::workspace::{family_of, mode_of};
+use crate::workspace_error::WorkspaceError;
 use crate::{EngineError, Runner, Site, tags};
 
 /// Which files of a step are put back.
@@ -115,7 +116,7 @@ fn worktree_above(
     Ok(None)
 }
 
-/// Puts the files of a step back, for a caller that owns the thread.
+/// Puts the files of a step back, for a caller that owns the thread. No thread of another family may work in the tree meanwhile.
 pub(crate) fn restore_owned(
     site: &Site,
     run: &RunDir,
@@ -124,59 +125,72 @@ pub(crate) fn restore_owned(
 ) -> Result<Restored, EngineError> {
     let node = read_step(&site.store, step)?.node;
     let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
-    let commit = match options.files {
-        Files::Before => files.before,
-        Files::After => files.after,
+    let wanted = Wanted {
+        thread: id,
+        step,
+        root: PathBuf::from(files.repository),
+        commit: match options.files {
+            Files::Before => files.before,
+            Files::After => files.after,
+        },
+        options,
     };
-    let root = PathBuf::from(files.repository);
-    let restored = put_back(site, run, (id, step), (root, commit), options)?;
+    let who = Claimant {
+        thread: id,
+        family: family_of(site, &Thread::load(&site.store, id, step)?)?,
+    };
+    let claim = match Tree::at(&site.root, &wanted.root)?.claim_alone(who)? {
+        Claimed::Alone(claim) => claim,
+        Claimed::Taken(by) => {
+            let (thread, tree) = (id, wanted.root);
+            return Err(WorkspaceError::Taken { thread, tree, by }.into());
+        }
+    };
+    let restored = put_back(site, run, wanted)?;
+    claim.release()?;
     let message = format!("step={step} replaced={}", restored.replaced);
     site.log_line(tags::RESTORED, &message, Some(id), None);
     Ok(restored)
 }
 
-fn put_back(
-    site: &Site,
-    run: &RunDir,
-    (thread, step): (ThreadId, CasRef),
-    (root, commit): (PathBuf, String),
+/// The files that are wanted in a working tree.
+struct Wanted {
+    thread: ThreadId,
+    step: CasRef,
+    /// The folder of the working tree.
+    root: PathBuf,
+    commit: String,
     options: RestoreOptions,
-) -> Result<Restored, EngineError> {
+}
+
+fn put_back(site: &Site, run: &RunDir, wanted: Wanted) -> Result<Restored, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default();
-    let reference = reference_of(thread);
-    let index = run.snapshots.index_of(&root)?;
+    let reference = reference_of(wanted.thread);
+    let index = run.snapshots.index_of(&wanted.root)?;
     let place = Place {
         index: &index,
         reference: &reference,
         most_bytes: config.snapshots.most_bytes(),
     };
     let not_restored = FilesError::NotRestored;
-    let repository = Repository::open(&root).map_err(not_restored)?;
+    let repository = Repository::open(&wanted.root).map_err(not_restored)?;
     let (tree, _) = repository.tree(place).map_err(not_restored)?;
-    let unsaved = match options.force {
-        true => Vec::new(),
-        false => unsaved(&repository, place, (&tree, &commit)).map_err(not_restored)?,
-    };
-    if !unsaved.is_empty() {
-        return Err(FilesError::Unsaved {
-            repository: root,
-            step,
-            before: options.files == Files::Before,
-            files: unsaved,
-        }
-        .into());
+    if !wanted.options.force {
+        refuse_unsaved(&repository, place, &wanted, &tree)?;
     }
+    let thread = wanted.thread;
     let now = repository
         .snapshot(place, &format!("before a restore in thread {thread}"))
         .map_err(not_restored)?
         .commit;
+    let commit = wanted.commit;
     let files = repository.changed(&now, &commit).map_err(not_restored)?;
     let in_the_way = repository.in_the_way(place, &files).map_err(not_restored)?;
     if !in_the_way.is_empty() {
         let names = in_the_way.iter().map(|path| path.display().to_string());
         let files = names.collect();
         return Err(FilesError::InTheWay {
-            repository: root,
+            repository: wanted.root,
             files,
         }
         .into());
@@ -188,11 +202,32 @@ fn put_back(
         .snapshot(place, &format!("after a restore in thread {thread}"))
         .map_err(not_restored)?;
     Ok(Restored {
-        repository: root,
+        repository: wanted.root,
         commit,
         replaced: now,
         files: files.into_iter().map(ChangedFile::from).collect(),
     })
+}
+
+/// Fails if files of a tree would be lost.
+fn refuse_unsaved(
+    repository: &Repository,
+    place: Place<'_>,
+    wanted: &Wanted,
+    tree: &str,
+) -> Result<(), EngineError> {
+    let files = unsaved(repository, place, (tree, &wanted.commit));
+    let files = files.map_err(FilesError::NotRestored)?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    Err(FilesError::Unsaved {
+        repository: wanted.root.clone(),
+        step: wanted.step,
+        before: wanted.options.files == Files::Before,
+        files,
+    }
+    .into())
 }
 
 /// Returns the files of a tree that neither the commit of the user's branch nor the newest snapshot of the thread has like this,

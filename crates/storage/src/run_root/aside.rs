@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{LOGS, RunRoot, STATE, THREAD, WORKFLOW};
+use super::{CLAIMS, LOGS, RunRoot, STATE, THREAD, WORKFLOW};
 use crate::StorageError;
 
 /// How the names of logs of steps end.
@@ -29,7 +29,7 @@ impl RunRoot {
     pub fn move_aside(&self) -> Result<Vec<MovedAside>, StorageError> {
         uwf_durable::refuse_link(self.path())?;
         let mut moved = Vec::new();
-        for name in [STATE, THREAD, WORKFLOW] {
+        for name in [STATE, THREAD, WORKFLOW, CLAIMS] {
             moved.extend(aside_unless_file(&self.path().join(name))?);
         }
         let logs = self.path().join(LOGS);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uwf_pipeline::{OWN_FOLDER, Queues, run_time};
+use uwf_pipeline::{OWN_FOLDER, Queues, env, run_time};
 use uwf_protocol::agent::env::ATTEMPT;
 use uwf_protocol::exit::Exit;
 use uwf_runner::{Claimant, Queue, Workspace};
@@ -18,13 +18,6 @@ use crate::failure::{Failure, note, warn};
 use crate::hints::queues::{Wanted, no_queue, options, refused};
 use crate::output::{Format, Show, print_paths};
 use crate::text::{MovedTask, PutTask, TaskList};
-
-/// The variable of steps that names their run.
-const RUN_ID: &str = "ORCHESTRATE_RUN_ID";
-/// The variable of steps that names what stays the same when a step is done again.
-const ENTRY: &str = "ORCHESTRATE_ENTRY";
-/// The variable of steps with the folder of their run.
-const RUN_ROOT: &str = "ORCHESTRATE_RUN_ROOT";
 
 pub(super) fn run(context: &Context, command: TaskCommand) -> Result<Exit, Failure> {
     match command {
@@ -105,7 +98,7 @@ impl<'a> Desk<'a> {
             Some(time) => Err(Failure::usage(format!("`{time}` is no time of a run"))
                 .hint("write it as `--timestamp 20261121T093000Z`")),
             None => {
-                let of_run = self.env.var(RUN_ID).and_then(run_time);
+                let of_run = self.env.var(env::RUN_ID).and_then(run_time);
                 Ok(of_run.map_or_else(|| format_compact(self.env.now_ms()), str::to_owned))
             }
         }
@@ -160,10 +153,10 @@ impl<'a> Desk<'a> {
 
     /// Returns the attempt of a step that this call is a part of. Calls of people are none.
     fn claimant(&self) -> Option<Claimant> {
-        let root = self.env.var_os(RUN_ROOT)?;
+        let root = self.env.var_os(env::RUN_ROOT)?;
         Some(Claimant {
             file: RunRoot::at(self.env.cwd().join(root)).claims_file(),
-            entry: self.env.var(ENTRY)?.to_owned(),
+            entry: self.env.var(env::ENTRY)?.to_owned(),
             attempt: self.env.var(ATTEMPT)?.to_owned(),
         })
     }
@@ -179,10 +172,11 @@ impl<'a> Desk<'a> {
 
     /// Returns the folder of what the run has claimed.
     fn claimed_dir(&self, given: Option<&str>) -> Result<String, Failure> {
-        let Some(run_id) = given.or(self.env.var(RUN_ID)) else {
+        let Some(run_id) = given.or(self.env.var(env::RUN_ID)) else {
             return Err(Failure::usage("nobody is named who claims the task")
                 .cause(&format!(
-                    "there is no `--run-id`, and no {RUN_ID} in the environment"
+                    "there is no `--run-id`, and no {} in the environment",
+                    env::RUN_ID
                 ))
                 .hint("name the worker, such as `--run-id nightly`; steps of a run need not"));
         };

@@ -123,7 +123,7 @@ fn detail_of(round: &Round<'_>, outcomes: &[Outcome]) -> Result<ChildrenDetail, 
                 thread,
                 head,
                 status: outcome.status.clone(),
-                steps: child.kept.unwrap_or(used.child_steps),
+                steps: child.kept_steps.unwrap_or(used.child_steps),
             });
         }
     }
@@ -135,7 +135,7 @@ fn started_at(round: &Round<'_>) -> Result<Option<i64>, EngineError> {
     let mut heads = round
         .children
         .iter()
-        .filter(|child| child.kept.is_none())
+        .filter(|child| child.kept_steps.is_none())
         .filter_map(|child| child.place.as_ref());
     let Some(head) = heads.next().map(Located::head) else {
         return Ok(None);

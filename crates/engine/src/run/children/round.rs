@@ -67,7 +67,7 @@ impl<'a> Round<'a> {
         words: Option<&'a str>,
     ) -> Result<Self, EngineError> {
         let children = children_of(&runner.site, thread, assignment, Some(&runner.signals))?;
-        let answered = taken_up::record(&runner.site, thread.id, thread.head);
+        let answered = taken_up::record(&runner.site, thread.id, thread.head)?;
         let said = match answered.filter(|answered| answered.role == assignment.role) {
             Some(answered) => Some(Said {
                 question: Some(answered.question),

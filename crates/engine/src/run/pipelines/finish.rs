@@ -71,8 +71,10 @@ impl Session<'_, '_> {
         let Some(folder) = queues.claimed_dir(run_id) else {
             return Ok(());
         };
-        let tasks = self.around.workspace.tasks(&folder, &queues.task_extension);
-        let tasks = tasks.unwrap_or_default();
+        let tasks = match self.around.workspace.tasks(&folder, &queues.task_extension) {
+            Ok(tasks) => tasks,
+            Err(failure) => return self.worker.tell(&RunEvent::Warning(&failure.message)),
+        };
         let Some(first) = tasks.first() else {
             return Ok(());
         };

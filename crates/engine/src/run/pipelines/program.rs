@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use uwf_pipeline::course::{Agent, RunTask};
 use uwf_pipeline::nodes::LogRecord;
-use uwf_pipeline::{log_name, retry_after};
+use uwf_pipeline::{env, log_name, retry_after};
 use uwf_process::{Stop, process_identity};
 use uwf_protocol::agent::env::ATTEMPT;
 use uwf_protocol::run::LeaseRecord;
@@ -105,10 +105,10 @@ impl Visiting<'_, '_, '_> {
         // It stays the same when the step is done again after a kill or a failure.
         let entry = log_name(&key, self.assignment.first_visit);
         [
-            ("ORCHESTRATE_RUN_ID", worker.run_id.clone().into()),
-            ("ORCHESTRATE_STEP", key.into()),
-            ("ORCHESTRATE_ENTRY", entry.into()),
-            ("ORCHESTRATE_RUN_ROOT", worker.root.path().into()),
+            (env::RUN_ID, worker.run_id.clone().into()),
+            (env::STEP, key.into()),
+            (env::ENTRY, entry.into()),
+            (env::RUN_ROOT, worker.root.path().into()),
             (ATTEMPT, record.attempt.clone().unwrap_or_default().into()),
         ]
         .map(|(name, value): (&str, OsString)| (name.into(), value))
