@@ -70,6 +70,29 @@ fn a_step_that_was_interrupted_goes_on_in_its_session() {
 }
 
 #[test]
+fn a_step_that_was_interrupted_on_another_machine_starts_a_session_and_is_told_everything() {
+    let (world, thread) = world();
+    let mut engine = at_work(&world, &thread);
+    signal("TERM", engine.id());
+    assert_eq!(engine.wait().unwrap().code(), Some(143));
+    // As in a root that was copied from there.
+    let begun: Value =
+        serde_json::from_str(&world.state(&format!("runs/{thread}/begun.json"))).unwrap();
+    let here = begun["machine"].as_str().unwrap();
+    for name in ["begun.json", "sessions.json"] {
+        let name = format!("runs/{thread}/{name}");
+        let record = world.state(&name);
+        assert!(record.contains(here), "{record}");
+        let record = record.replace(here, "0000000000007");
+        std::fs::write(world.root().join(name), record).unwrap();
+    }
+    world.write("go", "");
+    step(&world, &thread).exits(0);
+    assert!(!read(&world, "args-1").contains("--resume"));
+    assert!(read(&world, "asked-1").contains("Write a note."));
+}
+
+#[test]
 fn another_answer_of_a_person_reaches_a_session_that_goes_on() {
     let (world, thread) = world();
     world.write("go", "");
