@@ -28,7 +28,7 @@ fn what_fails_goes_back_as_a_whole_new_prompt() {
     for (at, prompt) in asked[1..].iter().enumerate() {
         assert!(prompt.starts_with(asked[0].trim_end()), "{prompt}");
         let own = format!(
-            "## Your Answer\n\nYou have worked on this already. Your work is kept, and this was your answer:\n\n~~~~~~\n---\nnote: n{at}\n---\n~~~~~~"
+            "## Your Answer\n\nYou have worked on this already. Your work is kept, and this was your answer:\n\n```\n---\nnote: n{at}\n---\n```"
         );
         assert!(prompt.contains(&own), "{prompt}");
         let failed = "The check `test -e fixed` failed: exit code 1.";
@@ -50,7 +50,7 @@ fn a_long_answer_goes_back_without_its_middle() {
     world.step(&thread).exits(0);
     let prompt = &asked(&world)[1];
     assert!(prompt.contains("left out …]"), "{prompt}");
-    assert!(prompt.contains("note: n0") && prompt.contains("the end\n~~~~~~"));
+    assert!(prompt.contains("note: n0") && prompt.contains("the end\n```"));
     assert!(prompt.len() < 24 * 1024, "{}", prompt.len());
 }
 

@@ -85,7 +85,7 @@ pub struct Task {
     pub agent: String,
     /// The whole prompt.
     pub prompt: String,
-    /// The instruction of the moderator, which the prompt ends with. What follows it there is about earlier attempts.
+    /// The instruction of the moderator. In the prompt, only notes about earlier attempts and about a decided permission follow it.
     pub edge_prompt: String,
     /// The directory to work in.
     pub cwd: PathBuf,

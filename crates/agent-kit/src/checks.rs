@@ -82,8 +82,9 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Checking<'_> {
-    /// Runs the checks until they pass. Failed ones go back to the agent. If checks still fail after the last correction, the step says so in its output (if the graph has an edge for that), or the attempt fails. The outer error
-    /// is the kit's, the inner one the agent's.
+    /// Runs the checks until they pass. Failed ones go back to the agent. If checks still fail after the last correction, there are two
+    /// ways: with an edge for failed checks the step is done, and its output names them; without one the attempt fails. The outer
+    /// error is the kit's, the inner one the agent's.
     pub(crate) fn until_passed(
         &self,
         conversation: &mut Conversation,

@@ -11,8 +11,8 @@ use crate::{dotenv, file};
 /// `true` and `8080`, which would be found everywhere.
 const SHORTEST: usize = 6;
 
-/// Returns the masks for the known secrets: the values of `.env`, the keys of the config, and the secrets of its agents. What cannot
-/// be read has none: who needs it says so.
+/// Returns the masks for the known secrets: the values of `.env`, the keys of the config, and the secrets of its agents. A file
+/// that cannot be read counts as empty here; the caller that needs it reports the error.
 #[must_use]
 pub fn secrets(root: &Root, env: &Env) -> Masks {
     Masks::of(known(root, env).iter().map(Vec::as_slice))

@@ -3,12 +3,15 @@
 use serde_json::Value;
 use uwf_protocol::checks::{CheckResult, Checks, line};
 use uwf_protocol::ids::CasRef;
+use uwf_util::markdown::block;
 use uwf_util::text::shorten;
 
 use super::deliverable;
 
 /// How much of its own answer an agent without a session is shown, in bytes.
 const OWN_ANSWER: usize = 16 * 1024;
+/// How much of the output of all failed checks it is shown, in bytes. With the answer and the task, this fits on a command line.
+const ALL_OUTPUT: usize = 32 * 1024;
 
 /// Returns the section about the checks that will run.
 pub(super) fn section(checks: &Checks) -> String {
@@ -44,13 +47,13 @@ pub fn failed_checks(failed: &[CheckResult], schema: &Value) -> String {
 pub fn again_after_checks(prompt: &str, answer: &str, failed: &[CheckResult]) -> String {
     format!(
         "{}\n\n## Your Answer\n\n\
-         You have worked on this already. Your work is kept, and this was your answer:\n\n~~~~~~\n{}\n~~~~~~\n\n\
+         You have worked on this already. Your work is kept, and this was your answer:\n\n{}\n\n\
          ## Failed Checks\n\n\
          Your work did not pass the checks.\n\n{}\n\n\
          Fix what the checks report, and give your whole answer again, as the Deliverable says.\n",
         prompt.trim_end(),
-        shorten(answer.trim(), OWN_ANSWER),
-        said_by_checks(failed, usize::MAX),
+        block(&shorten(answer.trim(), OWN_ANSWER)),
+        said_by_checks(failed, ALL_OUTPUT / failed.len().max(1)),
     )
 }
 
@@ -90,7 +93,6 @@ fn said(result: &CheckResult, limit: usize) -> String {
     };
     match output.is_empty() {
         true => what,
-        // The output may have fences of its own.
-        false => format!("{what} The end of its output:\n\n~~~~~~\n{output}\n~~~~~~"),
+        false => format!("{what} The end of its output:\n\n{}", block(output)),
     }
 }

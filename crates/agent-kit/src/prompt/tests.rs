@@ -292,10 +292,10 @@ fn an_agent_is_told_which_checks_run_and_what_failed() {
     let said = said_by_checks(std::slice::from_ref(&failed), usize::MAX);
     assert_eq!(
         said,
-        "The check `style` (`./ci/style.sh`) failed: exit code 1. The end of its output:\n\n~~~~~~\nline 1\nline 2\n~~~~~~"
+        "The check `style` (`./ci/style.sh`) failed: exit code 1. The end of its output:\n\n```\nline 1\nline 2\n```"
     );
     let short = said_by_checks(std::slice::from_ref(&failed), 6);
-    assert!(short.contains("~~~~~~\nline 2\n~~~~~~"), "{short}");
+    assert!(short.contains("```\nline 2\n```"), "{short}");
     let message = failed_checks(&[failed], &schema());
     assert!(message.contains("## Deliverable"), "{message}");
 }

@@ -37,9 +37,9 @@ impl LeavingBranches {
     }
 }
 
-/// Fails if a person has locked the worktree of a thread with `git`, whatever may be lost.
+/// Fails if the worktree of a thread is locked with git. Unless changes may be dropped, also fails if work in it would be lost.
 ///
-/// Also fails if the removal of the thread would lose something of its worktree, and that must not be. `leaving` are the branches that are
+/// `leaving` are the branches that are
 /// removed with it. The caller keeps other removals out until the worktree is removed.
 pub(crate) fn refuse_to_lose(
     site: &Site,

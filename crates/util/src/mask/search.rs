@@ -69,8 +69,8 @@ impl Search {
         }
     }
 
-    /// Tells whether a short first line starts at a position, and the next line goes on as a form does. Most lines that end with the
-    /// right character do not.
+    /// Tells whether a form may start here whose first line is shorter than the beginnings that are searched for. Most lines that end
+    /// with the right character do not.
     fn may_go_on(&self, bytes: &[u8], start: usize) -> bool {
         let lines = 1..=MAX_BEFORE_BREAK;
         let places = lines.map(|length| start + length);
