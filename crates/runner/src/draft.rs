@@ -39,7 +39,7 @@ pub(crate) enum Name<'a> {
 }
 
 /// How long the name of a file may be, in bytes.
-const MOST_NAME_BYTES: usize = 255;
+pub(crate) const MOST_NAME_BYTES: usize = 255;
 
 impl Name<'_> {
     /// Returns the name under which a draft of a killed process is found again, if it has one.

@@ -37,7 +37,7 @@ pub use error::{NotDone, NotWanted, RunError};
 pub use log::Log;
 pub use output_file::OutputFile;
 pub use program::Watcher;
-pub use queue::{Claim, Queue};
+pub use queue::{Claim, Queue, Tasks};
 pub use streams::{OutputText, Show, Stream};
 pub use wait::wait;
 pub use workspace::Workspace;

@@ -9,7 +9,7 @@ use uwf_pipeline::course::MoveTask;
 use uwf_pipeline::{ErrorKind, Failure, Masks, StepResult};
 
 use crate::Workspace;
-use crate::draft::{Draft, Name, rename_new, sync};
+use crate::draft::{Draft, MOST_NAME_BYTES, Name, rename_new, sync};
 use crate::error::{NotDone, RunError};
 use crate::workspace::{Entry, WalkError, names};
 
@@ -17,13 +17,22 @@ const KIND: ErrorKind = ErrorKind::PathError;
 /// How many names are tried for a file whose name is taken.
 const MOST_NAMES: u32 = 10_000;
 
+/// What becomes of a file that is moved to another filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Across {
+    /// It is copied, then removed. A process that is killed in between leaves both, and the next move of the file goes on.
+    Copied,
+    /// It stays where it is: nobody may ever find it in two places.
+    Refused,
+}
+
 impl Workspace {
     /// Moves the file of an item, and returns the result of that. A file that is already there was moved by an earlier attempt.
     ///
     /// # Errors
     /// When the disk takes no more.
     pub fn move_item(&self, task: &MoveTask, masks: &Masks) -> Result<StepResult, RunError> {
-        let failure = match self.take_into(&task.from, &task.to) {
+        let failure = match self.take_into(&task.from, &task.to, Across::Copied) {
             Ok(Some(_)) => None,
             Ok(None) if self.has_been_moved(task) => None,
             Ok(None) => Some(gone(&task.from)),
@@ -48,7 +57,8 @@ impl Workspace {
     /// # Errors
     /// When a path leads out of the workspace or to no regular file, or the system refuses.
     pub fn move_into(&self, from: &str, folder: &str) -> Result<String, Failure> {
-        let taken = self.take_into(from, folder).map_err(NotDone::failure)?;
+        let taken = self.take_into(from, folder, Across::Copied);
+        let taken = taken.map_err(NotDone::failure)?;
         taken.ok_or_else(|| gone(from))
     }
 
@@ -56,7 +66,12 @@ impl Workspace {
     ///
     /// # Errors
     /// See [`move_into`](Self::move_into).
-    pub(crate) fn take_into(&self, from: &str, folder: &str) -> Result<Option<String>, NotDone> {
+    pub(crate) fn take_into(
+        &self,
+        from: &str,
+        folder: &str,
+        across: Across,
+    ) -> Result<Option<String>, NotDone> {
         let failure = |error: WalkError| error.failure(from, KIND);
         let parts = names(from).map_err(failure)?;
         let Some((name, parents)) = parts.split_last() else {
@@ -76,8 +91,11 @@ impl Workspace {
         let parts = names(folder).map_err(|error| error.failure(folder, KIND))?;
         let target = self.folder_to_write(&parts);
         let target = target.map_err(|error| NotDone::of_walk(folder, error))?;
-        let put = put(&file, (&source, name), &target);
-        let put = put.map_err(|error| NotDone::of("move", from, error))?;
+        let put = put(&file, (&source, name), &target, across);
+        let put = put.map_err(|error| match error.kind() {
+            io::ErrorKind::CrossesDevices => too_far(from, folder).into(),
+            _ => NotDone::of("move", from, error),
+        })?;
         let Some(name) = put else {
             return Ok(None);
         };
@@ -101,20 +119,28 @@ fn gone(path: &str) -> Failure {
     WalkError::System(Errno::NOENT).failure(path, KIND)
 }
 
+fn too_far(path: &str, folder: &str) -> Failure {
+    let message = format!("`{path}` is on another filesystem than `{folder}`");
+    let failure = Failure::new(KIND, message);
+    failure.fact("path", path).fact("filesystems", 2)
+}
+
 fn not_a_file(path: &str, what: &str) -> Failure {
     let message = format!("`{path}` is {what}, not a file");
     Failure::new(ErrorKind::PathError, message).fact("path", path)
 }
 
 /// Moves a file into a folder, and returns its name there; `None` if another process has moved it, or does so.
-fn put(file: &Entry, from: (&Entry, &str), target: &Entry) -> io::Result<Option<String>> {
+fn put(
+    file: &Entry,
+    from: (&Entry, &str),
+    target: &Entry,
+    across: Across,
+) -> io::Result<Option<String>> {
     for count in 0..MOST_NAMES {
-        let name = match count {
-            0 => from.1.to_owned(),
-            count => format!("{}.{count}", from.1),
-        };
+        let name = numbered(from.1, count);
         let moved = match rename_new(from, (target, &name)) {
-            Err(Errno::XDEV) => move_over(file, from, (target, &name)),
+            Err(Errno::XDEV) if across == Across::Copied => move_over(file, from, (target, &name)),
             renamed => renamed.map_err(io::Error::from),
         };
         match moved {
@@ -126,6 +152,24 @@ fn put(file: &Entry, from: (&Entry, &str), target: &Entry) -> io::Result<Option<
         }
     }
     Err(Errno::EXIST.into())
+}
+
+/// Returns the name that a file gets when so many others are taken. A long one is cut before its ending, to what a filesystem
+/// allows.
+fn numbered(name: &str, count: u32) -> String {
+    if count == 0 {
+        return name.to_owned();
+    }
+    let number = format!(".{count}");
+    let (stem, ending) = name.rfind('.').map_or((name, ""), |dot| name.split_at(dot));
+    let room = MOST_NAME_BYTES.saturating_sub(number.len());
+    match room.checked_sub(ending.len()) {
+        Some(room) if room > 0 => {
+            let stem = &stem[..stem.floor_char_boundary(room)];
+            format!("{stem}{ending}{number}")
+        }
+        _ => format!("{}{number}", &name[..name.floor_char_boundary(room)]),
+    }
 }
 
 /// Moves a file to another file system: it is copied, then removed. A lock on the file keeps others from copying it, too.
@@ -212,6 +256,23 @@ mod tests {
         let error = copy().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_dir(path("to")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_number_makes_no_name_longer_than_allowed_and_keeps_its_ending() {
+        let long = |stem: usize| format!("{}.task", "a".repeat(stem));
+        assert_eq!(numbered("a.task", 0), "a.task");
+        assert_eq!(numbered("a.task", 12), "a.task.12");
+        assert_eq!(numbered("a", 1), "a.1");
+        assert_eq!(numbered(&long(250), 0), long(250));
+        assert_eq!(numbered(&long(250), 1), format!("{}.1", long(248)));
+        assert_eq!(numbered(&long(250), 9999), format!("{}.9999", long(245)));
+        assert_eq!(
+            numbered(&"é".repeat(127), 1),
+            format!("{}.1", "é".repeat(126))
+        );
+        let ending = format!(".{}", "e".repeat(254));
+        assert_eq!(numbered(&ending, 1), format!("{}.1", &ending[..253]));
     }
 
     #[test]

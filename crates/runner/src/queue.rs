@@ -3,17 +3,18 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
-use uwf_durable::{Found, Walk};
+use uwf_durable::Walk;
 use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
 use crate::claims::{Claimant, Claims};
 use crate::draft::{Draft, Name};
 use crate::error::NotDone;
+use crate::moving::Across;
 use crate::workspace::{Entry, WalkError, names};
 
 /// A queue from which tasks are claimed.
@@ -25,6 +26,15 @@ pub struct Queue<'a> {
     pub extension: &'a str,
     /// The folder of the tasks that are claimed.
     pub claimed: &'a str,
+}
+
+/// The tasks of a folder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tasks {
+    /// Their paths, sorted.
+    pub paths: Vec<String>,
+    /// What is wrong with those that no command can name, because their paths are not UTF-8.
+    pub unnamed: Vec<Failure>,
 }
 
 /// What came of an attempt to claim a task.
@@ -68,11 +78,11 @@ impl Workspace {
     ///
     /// # Errors
     /// When the path leads out of the workspace, or the system refuses.
-    pub fn tasks(&self, folder: &str, extension: &str) -> Result<Vec<String>, Failure> {
+    pub fn tasks(&self, folder: &str, extension: &str) -> Result<Tasks, Failure> {
         let failure = |error: WalkError| error.failure(folder, ErrorKind::PathError);
         let parts = names(folder).map_err(failure)?;
         let found = match self.find_names(&parts) {
-            Err(WalkError::System(Errno::NOENT)) => return Ok(Vec::new()),
+            Err(WalkError::System(Errno::NOENT)) => return Ok(Tasks::default()),
             found => found.map_err(failure)?,
         };
         self.keep_closed(&found).map_err(failure)?;
@@ -83,17 +93,17 @@ impl Workspace {
             WalkError::System(errno).failure(&path, ErrorKind::PathError)
         };
         let mut walk = Walk::of(found.descriptor(), is_shown).map_err(unread)?;
-        let mut tasks = Vec::new();
+        let mut tasks = Tasks::default();
         while let Some(found) = walk.next().map_err(unread)? {
-            let path = top.join(walk.path()).into_os_string().into_string();
-            match (found, path) {
-                (Found::File(FileType::RegularFile), Ok(path)) if path.ends_with(extension) => {
-                    tasks.push(path);
-                }
-                _ => {}
+            if !found.is_regular() || !walk.name().as_bytes().ends_with(extension.as_bytes()) {
+                continue;
+            }
+            match top.join(walk.path()).into_os_string().into_string() {
+                Ok(path) => tasks.paths.push(path),
+                Err(path) => tasks.unnamed.push(unnamed(&path)),
             }
         }
-        tasks.sort_unstable();
+        tasks.paths.sort_unstable();
         Ok(tasks)
     }
 
@@ -123,15 +133,19 @@ impl Workspace {
             });
         }
         let own = format!("{own}/");
-        let tasks = self.tasks(queue.folder, queue.extension)?.into_iter();
-        let mut claim = Claim::default();
+        let tasks = self.tasks(queue.folder, queue.extension)?;
+        let mut claim = Claim {
+            refused: tasks.unnamed,
+            ..Claim::default()
+        };
+        let tasks = tasks.paths.into_iter();
         for task in tasks.filter(|task| !task.starts_with(&own)) {
             if let Some(claims) = &claims
                 && let Ok(entry) = self.find(&task)
             {
                 claims.add(&entry, &task)?;
             }
-            match self.take_into(&task, queue.claimed) {
+            match self.take_into(&task, queue.claimed, Across::Refused) {
                 Ok(Some(path)) => {
                     claim.task = Some((task, path));
                     break;
@@ -154,7 +168,7 @@ impl Workspace {
             "" => String::new(),
             folder => format!("{folder}/"),
         };
-        for task in self.tasks(queue.claimed, queue.extension)? {
+        for task in self.tasks(queue.claimed, queue.extension)?.paths {
             let Ok(entry) = self.find(&task) else {
                 continue;
             };
@@ -180,6 +194,13 @@ fn claimed_already(folder: &str) -> Failure {
     Failure::new(ErrorKind::PathError, message).fact("own", folder)
 }
 
+fn unnamed(path: &OsStr) -> Failure {
+    // As a Rust text, so that each byte can be told.
+    let shown = format!("{path:?}");
+    let message = format!("the name of `{}` is not UTF-8", shown.trim_matches('"'));
+    Failure::new(ErrorKind::PathError, message).fact("not_utf8", true)
+}
+
 fn taken(path: &str) -> Failure {
     let message = format!("there is a file `{path}` already, and it is not overwritten");
     Failure::new(ErrorKind::PathError, message)
@@ -189,5 +210,5 @@ fn taken(path: &str) -> Failure {
 
 /// Tells whether a task or a folder of tasks may have this name.
 fn is_shown(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| !name.starts_with('.'))
+    !name.as_bytes().starts_with(b".")
 }

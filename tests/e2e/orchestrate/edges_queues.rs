@@ -98,31 +98,95 @@ fn an_archive_of_a_completed_run_waits_for_nothing_that_is_skipped_or_ended() {
     assert_eq!(names_in(&archive), ["processed/1.task"]);
 }
 
-/// Three claim the tasks of an inbox at once, into folders on another disk.
+/// One queue is on another disk, with a task before the one that can be claimed.
 const CLAIMS: &str = r#"
-mkdir -p inbox/.claimed && mount -t tmpfs -o size=8m tmpfs inbox/.claimed || exit 1
-for task in $(seq 100 139); do
-  { echo "$task"; head -c 100000 /dev/zero; } > inbox/$task.task
-done
-program=$2
-claims() {
-  while file=$("$program" orchestrate task claim --run-id "$1"); do
-    head -n 1 "$file"
-  done > claimed.$1
-}
-for run in a b c; do claims $run & done
-wait
-sort claimed.a claimed.b claimed.c
-ls inbox
+mkdir -p inbox/a && mount -t tmpfs -o size=8m tmpfs inbox/a || exit 1
+echo far > inbox/a/1.task
+echo near > inbox/b.task
+"$2" orchestrate task claim --run-id first 2> said
+"$2" orchestrate task claim --run-id second 2> refused; echo $?
+find inbox -type f
+"$2" orchestrate task claim --workflow there.yaml --run-id third
+"$2" orchestrate task done inbox/a/.claimed/third/1.task --timestamp 20200101T000000Z
 "#;
 
 #[test]
-fn each_task_goes_to_one_that_claims_it_also_to_another_file_system() {
+fn no_task_is_claimed_to_another_filesystem_where_a_kill_would_leave_it_twice() {
     let world = World::new();
     fs::create_dir(world.root()).unwrap();
+    world.write("there.yaml", &format!("inbox_dir: inbox/a\n{PLAIN}"));
     let Some(claimed) = on_a_small_disk(&world, CLAIMS, &[]) else {
         return;
     };
-    let expected: Vec<String> = (100..140).map(|task| task.to_string()).collect();
-    assert_eq!(claimed.lines().collect::<Vec<_>>(), expected);
+    let expected = [
+        "inbox/.claimed/first/b.task",
+        "2",
+        "inbox/a/1.task",
+        "inbox/.claimed/first/b.task",
+        "inbox/a/.claimed/third/1.task",
+        "processed/20200101T000000Z/1.task",
+    ];
+    let mut lines: Vec<_> = claimed.lines().collect();
+    lines[2..4].sort_unstable_by_key(|line| line.len());
+    assert_eq!(lines, expected);
+    let said = |file| fs::read_to_string(world.project().join(file)).unwrap();
+    let why = "`inbox/a/1.task` is on another filesystem than `inbox/.claimed/";
+    assert!(said("said").contains(why), "{}", said("said"));
+    let refused = said("refused");
+    assert!(refused.contains(why), "{refused}");
+    assert!(
+        refused.contains("hint: a queue and the folder of claimed tasks must be on one filesystem")
+    );
+}
+
+#[test]
+fn a_task_whose_name_is_not_utf_8_is_named_and_others_are_claimed() {
+    let world = World::new();
+    world.write("inbox/q/b.task", "");
+    let bad = world
+        .project()
+        .join("inbox/q")
+        .join(OsStr::from_bytes(b"a\xff.task"));
+    fs::write(&bad, "").unwrap();
+    let why = "the name of `inbox/q/a\\xFF.task` is not UTF-8";
+    let task = |words: &[&str]| world.uwf(&[&["orchestrate", "task"], words].concat());
+    let listed = task(&["list"])
+        .exits(0)
+        .says(&format!("warning: a task is left out: {why}"));
+    assert_eq!(listed.stdout, "inbox/q/b.task\n");
+    let claim = || task(&["claim", "--run-id", "r"]);
+    let claimed = claim()
+        .exits(0)
+        .says(&format!("warning: a task is not claimed: {why}"));
+    assert_eq!(claimed.stdout, "inbox/.claimed/r/b.task\n");
+    claim()
+        .exits(2)
+        .says(&format!("error: {why}"))
+        .says("hint: give it another name with `mv`");
+    assert!(bad.exists());
+}
+
+#[test]
+fn a_taken_name_of_the_greatest_length_blocks_no_task() {
+    let world = World::new();
+    let long = |stem: usize, ending: &str| format!("{}.task{ending}", "a".repeat(stem));
+    let name = long(250, "");
+    let task = |words: &[&str]| {
+        world
+            .uwf(&[&["orchestrate", "task"], words].concat())
+            .exits(0)
+            .stdout
+    };
+    let claim = || {
+        world.write(&format!("inbox/{name}"), "");
+        task(&["claim", "--run-id", "r"])
+    };
+    assert_eq!(claim(), format!("inbox/.claimed/r/{name}\n"));
+    let second = claim();
+    assert_eq!(second, format!("inbox/.claimed/r/{}\n", long(248, ".1")));
+    for ending in [name.clone(), long(248, ".1")] {
+        world.write(&name, "");
+        let done = task(&["done", &name, "--timestamp", "20200101T000000Z"]);
+        assert_eq!(done, format!("processed/20200101T000000Z/{ending}\n"));
+    }
 }

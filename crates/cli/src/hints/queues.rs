@@ -78,6 +78,16 @@ fn hint(failure: &pipeline::Failure, wanted: Wanted, options: &str) -> Option<St
              `uwf orchestrate task claim {folder}{options} --run-id NAME`"
         ));
     }
+    if failure.context.contains_key("filesystems") {
+        return Some(
+            "a queue and the folder of claimed tasks must be on one filesystem: take the folder that is mounted as the inbox, \
+             by `inbox_dir` of a pipeline and `--workflow FILE`"
+                .to_owned(),
+        );
+    }
+    if failure.context.contains_key("not_utf8") {
+        return Some("give it another name with `mv`".to_owned());
+    }
     let is_taken = failure.context.get("taken") == Some(&Value::Bool(true));
     let hint = match wanted {
         Wanted::NewTask if is_taken => "choose another name",

@@ -108,6 +108,10 @@ impl<'a> Desk<'a> {
         let dir = dir.unwrap_or_else(|| self.queues.inbox_dir.clone());
         let tasks = self.workspace.tasks(&dir, &self.queues.task_extension);
         let tasks = tasks.map_err(|failure| self.refused(failure, Wanted::Folder))?;
+        for failure in &tasks.unnamed {
+            warn(&format!("a task is left out: {}", failure.message));
+        }
+        let tasks = tasks.paths;
         if tasks.is_empty() && self.is_missing(&dir) {
             note(&format!("there is no folder `{dir}`"));
         }

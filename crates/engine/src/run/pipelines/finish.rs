@@ -72,7 +72,7 @@ impl Session<'_, '_> {
             return Ok(());
         };
         let tasks = match self.around.workspace.tasks(&folder, &queues.task_extension) {
-            Ok(tasks) => tasks,
+            Ok(tasks) => tasks.paths,
             Err(failure) => return self.worker.tell(&RunEvent::Warning(&failure.message)),
         };
         let Some(first) = tasks.first() else {
