@@ -243,6 +243,37 @@ steps:
     assert!(!project_has(&world, "never") && !project_has(&world, "after"));
 }
 
+#[test]
+fn an_item_that_leaves_by_end_has_not_failed_whatever_comes_after_the_step() {
+    for after in ["", "    - {name: Never, command: [touch, never]}\n"] {
+        for (word, end) in [
+            ("true", "success"),
+            ("false", "failure"),
+            ("false", "always"),
+        ] {
+            let world = World::new();
+            world.write("x.task", "");
+            let pipeline = format!(
+                "steps:
+- name: L
+  for_each:
+    items: [x.task, y.task]
+    on_item_complete: {{success: {{move_to: good}}, failure: {{move_to: bad}}}}
+    steps:
+    - {{name: A, command: ['{word}'], on: {{{end}: {{goto: _end}}}}}}
+{after}"
+            );
+            let ran = run(&world, &pipeline, &[]).exits(0);
+            assert!(
+                project_has(&world, "good/x.task"),
+                "{word}, {end}, {after:?}"
+            );
+            ran.run
+                .says("L[0]: the item succeeded, and `x.task` was moved to `good`");
+        }
+    }
+}
+
 /// Runs a loop over task files in which that of `bad` fails, and moves each where it belongs.
 fn moving(world: &World, args: &[&str]) -> Ran {
     let pipeline = r#"

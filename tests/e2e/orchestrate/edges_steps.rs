@@ -98,25 +98,6 @@ fn a_file_may_be_the_input_and_the_output_of_one_step() {
 }
 
 #[test]
-fn an_item_that_ends_the_run_has_succeeded_only_with_its_last_step() {
-    for (last, moved) in [(true, "done/1.task"), (false, "failed/1.task")] {
-        let world = World::new();
-        world.write("in/1.task", "");
-        let rest = if last {
-            ""
-        } else {
-            "    - {name: Rest, command: ['true']}\n"
-        };
-        let pipeline = format!(
-            "steps:\n- name: Each\n  for_each:\n    items: [in/1.task, in/2.task]\n    steps:\n    - {{name: Work, command: ['true'], on: {{success: {{goto: _end}}}}}}\n{rest}    on_item_complete:\n      success: {{move_to: done}}\n      failure: {{move_to: failed}}\n"
-        );
-        let ran = run(&world, &pipeline, &[]).exits(0);
-        assert!(world.project().join(moved).exists(), "{}", ran.state);
-        assert_eq!(ran.step("Each").as_array().unwrap().len(), 1);
-    }
-}
-
-#[test]
 fn a_signal_ends_the_delay_before_another_attempt() {
     let world = World::new();
     let pipeline = "steps:\n- name: A\n  command: [sh, -c, 'echo x >> tries; test -e ready']\n  retries: {max: 1, delay_ms: 600000}\n";
