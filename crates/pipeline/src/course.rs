@@ -196,6 +196,12 @@ impl Course {
         }
     }
 
+    /// Tells whether every step is done. The archive may be left.
+    #[must_use]
+    pub fn is_all_done(&self) -> bool {
+        matches!(self.state, State::Finished)
+    }
+
     /// Returns how many transitions were made.
     #[must_use]
     pub fn transition_count(&self) -> u64 {

@@ -345,9 +345,9 @@ impl ArchiveNode {
     /// Returns the archive as an event.
     #[must_use]
     pub fn event(&self) -> Event {
-        Event::Archived(match self.error {
+        Event::Archived(match &self.error {
             None => Archived::Made,
-            Some(_) => Archived::Failed,
+            Some(error) => Archived::Failed(error.clone()),
         })
     }
 }
@@ -412,6 +412,9 @@ mod tests {
             path: "p.zip".to_owned(),
             error: Some("full".to_owned()),
         };
-        assert_eq!(archive.event(), Event::Archived(Archived::Failed));
+        assert_eq!(
+            archive.event(),
+            Event::Archived(Archived::Failed("full".to_owned()))
+        );
     }
 }

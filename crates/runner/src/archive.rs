@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
-use uwf_durable::{FileError, Found, Walk, refuse_link};
+use uwf_durable::{FileError, Found, Walk, create_dir, refuse_link};
 use uwf_pipeline::{ErrorKind, Failure};
 use uwf_process::{Signals, Stop};
 
@@ -42,10 +42,10 @@ pub enum ArchiveEnd {
 }
 
 impl Workspace {
-    /// Checks where an archive of a folder is to be made: not in the folder.
+    /// Checks where an archive of a folder is to be made: not in the folder, and where a file can be. Makes nothing.
     ///
     /// # Errors
-    /// When it is, or the folder cannot be archived.
+    /// When it is, something else is in its place or in that of its folder, or the folder cannot be archived.
     pub fn check_archive(&self, folder: &str, destination: &Path) -> Result<PathBuf, Failure> {
         let destination = self.path().join(destination);
         let within = match self.own_folder(folder)? {
@@ -56,19 +56,32 @@ impl Workspace {
         };
         let real = real(&destination);
         let is_outside = real.is_some_and(|real| !real.starts_with(within));
-        if is_outside && destination.file_name().is_some() {
-            return Ok(destination);
-        }
         let shown = destination.display();
-        let message = format!("the archive `{shown}` would be in `{folder}`, which it contains");
-        Err(Failure::new(ErrorKind::PathViolation, message))
+        if !is_outside || destination.file_name().is_none() {
+            let message =
+                format!("the archive `{shown}` would be in `{folder}`, which it contains");
+            return Err(Failure::new(ErrorKind::PathViolation, message));
+        }
+        let why = match std::fs::symlink_metadata(&destination) {
+            Ok(found) if found.is_dir() => Some("it is a folder".to_owned()),
+            Ok(found) if found.is_symlink() => Some("it is a link".to_owned()),
+            Ok(found) if !found.is_file() => Some("it is no file".to_owned()),
+            Ok(_) | Err(_) => no_folder(&destination),
+        };
+        match why {
+            Some(why) => {
+                let message = format!("the archive `{shown}` cannot be made: {why}");
+                Err(Failure::new(ErrorKind::PathError, message).fact("path", shown.to_string()))
+            }
+            None => Ok(destination),
+        }
     }
 
     /// Makes an archive of all files in a folder, sorted by their names. Links are followed to files in the workspace only.
     /// Without the folder, the archive is empty. An existing file is replaced when the archive is whole.
     ///
     /// # Errors
-    /// When the folder cannot be archived, a file in it cannot be read, the archive is too large for its format, or the system
+    /// When the folder cannot be archived, a file in it cannot be read, something else is in the place of the archive, the archive is too large for its format, or the system
     /// refuses.
     pub fn archive(
         &self,
@@ -104,6 +117,7 @@ impl Workspace {
         let name = destination.file_name().and_then(OsStr::to_str);
         let name = name.ok_or(Errno::ILSEQ)?;
         let folder = destination.parent().ok_or(Errno::ISDIR)?;
+        make_folder(folder)?;
         let folder = Entry::behind(self.top_descriptor(), folder)?;
         let draft = Draft::create(folder, Name::Hidden(name), Some(MODE))?;
         Ok((draft, name.to_owned()))
@@ -195,6 +209,22 @@ fn unread(folder: &str, path: &Path, source: io::Error) -> NotDone {
         path: path.into(),
         source,
     }))
+}
+
+/// Returns why the folder of a file is not there and cannot be made, if so: something else is in the place of it or of one around it.
+fn no_folder(path: &Path) -> Option<String> {
+    let mut around = path.ancestors().skip(1);
+    let there = around.find_map(|folder| Some((folder, folder.metadata().ok()?)));
+    let (folder, found) = there?;
+    (!found.is_dir()).then(|| format!("`{}` is no folder", folder.display()))
+}
+
+/// Makes a folder and those around it, if they are missing.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    create_dir(folder).map_err(|error| match error {
+        FileError::Io { source, .. } => source,
+        other => io::Error::other(other),
+    })
 }
 
 /// Tells whether an error says that a file is not there any more.

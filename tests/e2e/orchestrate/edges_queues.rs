@@ -38,21 +38,71 @@ fn an_archive_has_every_file_under_a_name_that_can_be_read() {
 }
 
 #[test]
-fn a_run_whose_archive_cannot_be_made_stays_completed_and_exits_with_1() {
+fn the_folder_of_an_archive_is_made() {
     let world = World::new();
     world.write("processed/1.task", "x");
-    let gone = world.dir().join("gone");
-    fs::create_dir(&gone).unwrap();
-    let pipeline = format!(
-        "steps:\n- {{name: A, command: [rmdir, '{}']}}\n",
-        gone.display()
+    run(&world, PLAIN, &["--archive-processed", "out/deep/all.zip"]).exits(0);
+    let archive = world.project().join("out/deep/all.zip");
+    assert_eq!(names_in(&archive), ["processed/1.task"]);
+}
+
+#[test]
+fn an_archive_that_cannot_be_is_refused_before_the_run() {
+    let world = World::new();
+    fs::create_dir(world.project().join("folder")).unwrap();
+    world.write("file", "");
+    symlink("file", world.project().join("link")).unwrap();
+    world.write("flow.yaml", "steps: [{name: A, command: [touch, ran]}]\n");
+    for (destination, why) in [
+        ("folder", "it is a folder"),
+        ("link", "it is a link"),
+        ("file/deep/a.zip", "/file` is no folder"),
+    ] {
+        world
+            .uwf(&[
+                "orchestrate",
+                "run",
+                "flow.yaml",
+                "--archive-processed",
+                destination,
+            ])
+            .exits(2)
+            .says(why)
+            .says("hint: give the path of a file");
+    }
+    assert!(!world.project().join("ran").exists());
+}
+
+#[test]
+fn a_run_whose_archive_could_not_be_made_says_why_and_a_resume_makes_it() {
+    let world = World::new();
+    world.write("processed/1.task", "x");
+    let pipeline = "steps:\n- {name: A, command: [touch, out]}\n";
+    let ran = run(&world, pipeline, &["--archive-processed", "out/all.zip"]).exits(1);
+    assert_eq!(ran.summary["status"], "failed");
+    assert_eq!(ran.state["status"], "failed");
+    ran.run.says("all.zip").says("`uwf orchestrate resume");
+    let id = ran.summary["run_id"].as_str().unwrap();
+    let orchestrate = |words: &[&str]| world.uwf(&[&["orchestrate"], words].concat());
+    let status = orchestrate(&["status", id]).exits(0);
+    assert!(
+        status.stdout.contains("failed at _archive, exit code 1"),
+        "{}",
+        status.stdout
     );
-    let destination = gone.join("all.zip");
-    let args = ["--archive-processed", destination.to_str().unwrap()];
-    let ran = run(&world, &pipeline, &args).exits(1);
-    assert_eq!(ran.summary["status"], "completed");
-    assert_eq!(ran.state["status"], "completed");
-    assert!(ran.run.stderr.contains("all.zip"), "{}", ran.run.stderr);
+    assert!(status.stdout.contains("all.zip"), "{}", status.stdout);
+    orchestrate(&["resume", id, "--from", "A"])
+        .exits(2)
+        .says("every step of the run is done");
+    fs::remove_file(world.project().join("out")).unwrap();
+    orchestrate(&["resume", id]).exits(0);
+    let archive = world.project().join("out/all.zip");
+    assert_eq!(names_in(&archive), ["processed/1.task"]);
+    let status = orchestrate(&["status", id, "--json"]).exits(0).json();
+    assert_eq!(
+        (&status["status"], &status["exit_code"]),
+        (&"completed".into(), &0.into())
+    );
 }
 
 #[test]

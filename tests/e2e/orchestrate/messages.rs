@@ -54,11 +54,11 @@ fn a_failed_run_says_which_step_failed_why_and_what_to_type() {
 
 #[test]
 fn the_failure_of_an_archive_is_said_at_every_level() {
-    let world = flow("steps: [{name: A, command: ['true']}]");
-    world.write("file", "");
+    let world = flow("steps: [{name: A, command: [touch, file]}]");
     let args = ["run", "flow.yaml", "--archive-processed", "file/x.zip"];
     let said = orchestrate(&world, &[&args[..], &["--log-level", "error"]].concat()).exits(1);
-    said.says("its archive could not be made");
+    said.says("step `_archive` failed: cannot make `")
+        .says("file/x.zip");
 }
 
 #[test]

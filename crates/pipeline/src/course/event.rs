@@ -40,10 +40,10 @@ pub struct Resume {
 }
 
 /// What came of the archive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Archived {
     /// It was made.
     Made,
-    /// It could not be made.
-    Failed,
+    /// It could not be made, because of this.
+    Failed(String),
 }

@@ -20,7 +20,7 @@ pub struct Stop {
 pub struct Outcome {
     /// The steps that failed while the run went on.
     pub failed_steps: Vec<String>,
-    /// The exit code of the run: 0, or 1 if its archive could not be made.
+    /// The exit code of the run: 0, or that of its only step.
     pub exit_code: i64,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::event::Resume;
+use super::event::{Archived, Resume};
 use super::settle::Misfit;
 use super::{Course, Entry, State};
 use crate::result::StepStatus;
@@ -101,7 +101,8 @@ fn digest(pipeline: &Pipeline, step: &Step) -> Value {
 impl Course {
     /// Goes on where the run stopped, or elsewhere.
     pub(super) fn resume(&mut self, resume: Resume) -> Result<(), Misfit> {
-        if matches!(self.state, State::Finished) {
+        let is_archive_left = matches!(self.archived, Some(Archived::Failed(_)));
+        if self.is_all_done() && !(is_archive_left && resume.from.is_none()) {
             return Err(self.misfit("_resume"));
         }
         let from = match &resume.from {

@@ -7,6 +7,7 @@ use super::outcome::{GUARD_EXIT_CODE, Outcome, Stop};
 use super::task::{Agent, Task};
 use super::{Archived, Course, Entry, ItemEnd, State};
 use crate::condition::{Condition, Matches, PathTest, condition};
+use crate::nodes::ARCHIVE_KEY;
 use crate::result::{ErrorKind, Failure, Looped, StepResult, StepStatus};
 use crate::{ForEach, Step, Work};
 
@@ -95,15 +96,22 @@ impl Course {
     }
 
     fn finished(&self) -> Route {
-        if let (Some(archive), None) = (&self.start.steering.archive, self.archived) {
-            return Route::Archive {
+        match (&self.start.steering.archive, &self.archived) {
+            (Some(archive), None) => Route::Archive {
                 destination: archive.destination.clone(),
-            };
+            },
+            (_, Some(Archived::Failed(why))) => {
+                let failure = Failure::new(ErrorKind::PathError, why);
+                Route::Suspend(Box::new(Stop {
+                    key: StepKey::root().step(ARCHIVE_KEY),
+                    result: StepResult::failed(1, failure),
+                }))
+            }
+            (_, Some(Archived::Made)) | (None, None) => Route::End(Outcome {
+                failed_steps: self.failed_steps.clone(),
+                exit_code: 0,
+            }),
         }
-        Route::End(Outcome {
-            failed_steps: self.failed_steps.clone(),
-            exit_code: i64::from(self.archived == Some(Archived::Failed)),
-        })
     }
 
     /// Decides about the step that the innermost of these frames is at.

@@ -332,8 +332,17 @@ fn finished_tasks_are_archived_once_and_only_on_success() {
     let mut failed = run.course.clone();
     run.push(Event::Archived(Archived::Made));
     assert_eq!(completed(run.course.next()).exit_code, 0);
-    failed.push(Event::Archived(Archived::Failed)).unwrap();
-    assert_eq!(completed(failed.next()).exit_code, 1);
+    let why = Archived::Failed("no such folder".to_owned());
+    failed.push(Event::Archived(why)).unwrap();
+    let stop = stopped(failed.next());
+    assert_eq!(stop.message(), "step `_archive` failed: no such folder");
+    let back = Resume {
+        from: Some("A".to_owned()),
+        ..Resume::default()
+    };
+    failed.push(Event::Resume(back)).unwrap_err();
+    failed.push(Event::Resume(Resume::default())).unwrap();
+    assert!(matches!(failed.next(), Route::Archive { .. }));
     let mut run = Run::steered(&flow(&[("A", "")]), steering());
     stopped(run.go(|_, _| exit(1)));
 }

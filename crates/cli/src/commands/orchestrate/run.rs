@@ -205,7 +205,9 @@ fn check_archive(workspace: &Path, loaded: &Loaded, steering: &Steering) -> Resu
     };
     let folder = &loaded.pipeline.queues.processed_dir;
     let checked = open(workspace)?.check_archive(folder, Path::new(destination));
-    checked.map(drop).map_err(|failure| refused(&failure))
+    checked.map(drop).map_err(|failure| {
+        refused(&failure).hint("give the path of a file: `--archive-processed archives/done.zip`")
+    })
 }
 
 /// Fails while another run works in the workspace: it may need what would be removed.

@@ -79,9 +79,6 @@ impl RunView {
             RunEnd::Cancelled => (None, Some("a person ended it".to_owned())),
             RunEnd::Paused => (None, Some("a person paused it".to_owned())),
             RunEnd::NothingToDo => (None, Some("nothing is left to do".to_owned())),
-            RunEnd::Completed(outcome) if outcome.exit_code != 0 => {
-                (None, Some("its archive could not be made".to_owned()))
-            }
             RunEnd::Held(held) => {
                 let message = format!("step `{}` has no result yet", held.key);
                 (None, Some(message))

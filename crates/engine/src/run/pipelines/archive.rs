@@ -18,7 +18,7 @@ pub(super) enum ArchivedAt {
     Interrupted(Stop),
 }
 
-/// Archives what is in a folder. An archive that can never be made keeps no run from being completed.
+/// Archives what is in a folder. An archive that cannot be made stops the run, and a resume makes it.
 ///
 /// # Errors
 /// When a file cannot be read or the disk takes no more: the run goes on with the archive when that is repaired.
@@ -37,7 +37,7 @@ pub(super) fn archive(
         Ok(ArchiveEnd::Made { warnings, .. }) => (warnings, None),
         Ok(ArchiveEnd::Interrupted(stop)) => return Ok(ArchivedAt::Interrupted(stop)),
         Err(NotDone::Disk(error)) => return Err(error.into()),
-        Err(NotDone::Failure(Failure { message, .. })) => (vec![message.clone()], Some(message)),
+        Err(NotDone::Failure(Failure { message, .. })) => (Vec::new(), Some(message)),
     };
     for warning in &warnings {
         worker.tell(&RunEvent::Warning(warning))?;

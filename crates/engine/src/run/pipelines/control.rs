@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
-use uwf_pipeline::course::Archived;
+use uwf_pipeline::Route;
 use uwf_pipeline::nodes::{
     ARCHIVE_KEY, Accepted, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, VisitNode,
     pipeline_payload,
 };
-use uwf_pipeline::{Event, Route};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 
@@ -30,7 +29,9 @@ impl Session<'_, '_> {
         lost: Option<LostAttempt>,
     ) -> Result<(), EngineError> {
         let is_done = matches!(self.course.next(), Route::End(_) | Route::Archive { .. });
-        if is_done && let Some(step) = wish.and_then(|wish| wish.from.clone()) {
+        if self.course.is_all_done()
+            && let Some(step) = wish.and_then(|wish| wish.from.clone())
+        {
             return Err(ResumeError::AllDone { step }.into());
         }
         if is_done || (wish.is_none() && lost.is_none()) {
@@ -83,15 +84,11 @@ impl Session<'_, '_> {
             ArchivedAt::Path(path, error) => (path, error),
             ArchivedAt::Interrupted(stop) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
         };
-        let event = match error {
-            None => Archived::Made,
-            Some(_) => Archived::Failed,
-        };
-        self.push(Event::Archived(event))?;
         let node = ArchiveNode {
             path: path.display().to_string(),
             error,
         };
+        self.push(node.event())?;
         self.add_control(ARCHIVE_KEY, (schemas::ARCHIVE, json!(node)), began)?;
         Ok(None)
     }
