@@ -27,7 +27,7 @@ pub use items::MAX_ITEMS;
 pub use key::{ParseKeyError, StepKey};
 pub use only::{OnlyError, WhenMode, only};
 pub use outcome::{GUARD_EXIT_CODE, Outcome, Stop};
-pub use resume::{AcceptError, passed_over, restart};
+pub use resume::{AcceptError, KeptItems, kept_items, passed_over, restart};
 pub use route::{Assignment, Route, Todo};
 pub use settle::Misfit;
 pub use task::{Agent, Dependencies, MoveTask, RunTask, Task, WaitTask};

@@ -389,3 +389,31 @@ fn a_loop_nests_to_depth_8_and_no_deeper() {
         .exits(2)
         .says(" V17: ");
 }
+
+#[test]
+fn a_loop_under_way_says_that_it_keeps_its_items_and_how_it_gets_new_ones() {
+    let flow = |items: &str| {
+        format!(
+            "steps:\n- name: L\n  for_each:\n    items: {items}\n    steps:\n    - {{name: S, command: [sh, -c, 'test -e ready || test $0 = 1 && echo $0 >> log', '${{item}}']}}\n"
+        )
+    };
+    let log_after = |from: &[&str]| {
+        let world = World::new();
+        let ran = run(&world, &flow("[1, 2, 3]"), &[]).exits(1);
+        world.write("flow.yaml", &flow("[1, 3]"));
+        world.write("ready", "");
+        let resume =
+            |more: &[&str]| world.uwf(&[&["orchestrate", "resume", ran.id()], more].concat());
+        resume(&[])
+            .exits(2)
+            .says("loop `L` keeps its items then, and `uwf orchestrate resume")
+            .says("--accept-changed-workflow --from L` begins it anew");
+        let resumed = resume(&[&["--accept-changed-workflow"], from].concat()).exits(0);
+        (text_of(&world, "log").replace('\n', " "), resumed.stderr)
+    };
+    let kept = "loop `L` keeps the items that it began with, although the file has changed them: `--from L` begins it anew";
+    let (log, said) = log_after(&[]);
+    assert!(log == "1 2 3 " && said.contains(kept), "{log}: {said}");
+    let (log, said) = log_after(&["--from", "L"]);
+    assert!(log == "1 1 3 " && !said.contains(kept), "{log}: {said}");
+}

@@ -2,10 +2,11 @@
 
 use uwf_durable::is_of_full_disk;
 use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
-use uwf_pipeline::course::OnlyError;
+use uwf_pipeline::course::{KeptItems, OnlyError};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Reason, RunRoot};
+use uwf_util::shell_words;
 
 use super::run_folder;
 use super::run_name::RunName;
@@ -24,7 +25,7 @@ pub(crate) fn failed(error: EngineError, name: Option<&RunName>) -> Failure {
             PipelineError::Resume(refusal) => {
                 let (exit, hint) = of_resume(refusal, &name);
                 let causes = match refusal {
-                    ResumeError::Changed { differences } => differences.clone(),
+                    ResumeError::Changed { differences, .. } => differences.clone(),
                     _ => Vec::new(),
                 };
                 Failure {
@@ -117,9 +118,16 @@ fn with_exit(error: EngineError, exit: Exit) -> Failure {
 pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<String>) {
     let resume = run.command("resume");
     let hint = match refusal {
-        ResumeError::Changed { .. } => format!(
-            "`{resume} --accept-changed-workflow` goes on under the file as it is now, and `--force-restart` starts a new run with it"
-        ),
+        ResumeError::Changed { kept_items, .. } => {
+            let accept = format!("{resume} --accept-changed-workflow");
+            let anew = kept_items.first().map_or_else(String::new, |KeptItems { key, step }| {
+                let step = shell_words::quote(step);
+                format!("; loop `{key}` keeps its items then, and `{accept} --from {step}` begins it anew")
+            });
+            format!(
+                "`{accept}` goes on under the file as it is now, and `--force-restart` starts a new run with it{anew}"
+            )
+        }
         ResumeError::Unacceptable(_) => format!(
             "put the steps back, or start a new run with the file: `{resume} --force-restart`"
         ),

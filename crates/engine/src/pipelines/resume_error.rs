@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use uwf_pipeline::course::AcceptError;
+use uwf_pipeline::course::{AcceptError, KeptItems};
 
 /// Why a run cannot go on as a person asked.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +12,8 @@ pub enum ResumeError {
     Changed {
         /// What differs.
         differences: Vec<String>,
+        /// The loops under way whose items have changed. They keep theirs, unless the run goes back to them.
+        kept_items: Vec<KeptItems>,
     },
     /// The run cannot go on under the file as it is now.
     #[error(transparent)]

@@ -75,6 +75,37 @@ pub fn passed_over<'p>(
         .collect()
 }
 
+/// A loop that is under way, and that keeps its items although another pipeline has others for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptItems {
+    /// The key of the loop.
+    pub key: String,
+    /// The step of the pipeline that the loop is or is within.
+    pub step: String,
+}
+
+/// Returns the open loops for which another pipeline has other items. They keep theirs if the run goes on where it stopped.
+#[must_use]
+pub fn kept_items(course: &Course, accepted: &Pipeline) -> Vec<KeptItems> {
+    let (mut old, mut new) = (&course.pipeline.steps[..], &accepted.steps[..]);
+    let mut kept = Vec::new();
+    for (frame, open) in course.frames.iter().zip(course.open_loops()) {
+        let step = &old[frame.at];
+        let same = new.iter().find(|new| new.name == step.name);
+        let (Some(before), Some(now)) = (step.body(), same.and_then(Step::body)) else {
+            break;
+        };
+        if before.items != now.items {
+            kept.push(KeptItems {
+                key: open.key.to_string(),
+                step: course.pipeline.steps[course.frames[0].at].name.clone(),
+            });
+        }
+        (old, new) = (&before.steps, &now.steps);
+    }
+    kept
+}
+
 /// Returns what makes a step the step that it is: the words, the provider, the parameters, the capture, the environment, the
 /// items and steps of a loop, and the workflow with its task.
 fn digest(pipeline: &Pipeline, step: &Step) -> Value {
@@ -105,6 +136,7 @@ impl Course {
         if self.is_all_done() && !(is_archive_left && resume.from.is_none()) {
             return Err(self.misfit("_resume"));
         }
+        self.archived = None;
         let from = match &resume.from {
             Some(name) => {
                 let pipeline = resume.accepted.as_ref().unwrap_or(&self.pipeline);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use uwf_pipeline::course::KeptItems;
 use uwf_pipeline::nodes::LostAttempt;
 use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -171,6 +172,11 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
         let keys = decided.kept_context.join("`, `");
         notes.push(format!(
             "the run keeps the context that it was made with, although the file has changed `{keys}` of it"
+        ));
+    }
+    for KeptItems { key, step } in &decided.kept_items {
+        notes.push(format!(
+            "loop `{key}` keeps the items that it began with, although the file has changed them: `--from {step}` begins it anew"
         ));
     }
     for step in &decided.passed_over {

@@ -1,6 +1,6 @@
 //! How a person wants a run to go on, and what that means for where it stands.
 
-use uwf_pipeline::course::{OnError, passed_over, restart};
+use uwf_pipeline::course::{KeptItems, OnError, kept_items, passed_over, restart};
 use uwf_pipeline::{Course, Pipeline, changed_keys, differences};
 use uwf_util::suggest;
 
@@ -60,6 +60,8 @@ pub(super) struct Decided<'w> {
     pub(super) changed_step: Option<String>,
     /// The steps that only the changed file has, and that are not done because the run goes on behind them.
     pub(super) passed_over: Vec<&'w str>,
+    /// The loops under way whose items the changed file has changed. They keep theirs.
+    pub(super) kept_items: Vec<KeptItems>,
     /// The keys of the context about which the changed file says something else. The run keeps what it has.
     pub(super) kept_context: Vec<String>,
 }
@@ -85,8 +87,10 @@ impl ResumeWish {
         let differs = differs.unwrap_or_default();
         let file = file.filter(|_| !differs.is_empty());
         if file.is_some() && self.changes == Changes::Refused {
-            let differences = differs.iter().map(ToString::to_string).collect();
-            return Err(ResumeError::Changed { differences });
+            return Err(ResumeError::Changed {
+                differences: differs.iter().map(ToString::to_string).collect(),
+                kept_items: file.map_or_else(Vec::new, |file| kept_items(course, &file.pipeline)),
+            });
         }
         let changed_step = match file {
             Some(file) => restart(course, &file.pipeline).map_err(ResumeError::Unacceptable)?,
@@ -101,6 +105,10 @@ impl ResumeWish {
             passed_over: file.map_or_else(Vec::new, |file| {
                 passed_over(course, &file.pipeline, from.as_deref())
             }),
+            kept_items: match (file, &from) {
+                (Some(file), None) => kept_items(course, &file.pipeline),
+                _ => Vec::new(),
+            },
             from,
             on_error: self.on_error,
             accepted: file,
