@@ -348,3 +348,20 @@ fn a_wait_lies_within_the_time_that_the_report_gives() {
     assert_eq!(attempt["started_at"], step["started_at"], "{step}");
     assert!(attempt["duration_ms"].as_u64().unwrap() >= 1000, "{step}");
 }
+
+#[test]
+fn the_status_of_an_interrupted_run_names_the_step_where_it_stands() {
+    let world = World::new();
+    let pipeline = "steps:\n- {name: A, command: ['true']}\n- name: L\n  for_each:\n    items: [a, b]\n    steps:\n    - {name: S, command: [sh, -c, 'test $0 = a || kill -INT $PPID; sleep 0.3', '${item}']}\n";
+    let ran = super::runs::run(&world, pipeline, &[]);
+    assert_eq!(ran.summary["status"], "interrupted", "{}", ran.summary);
+    let status = |more: &[&str]| {
+        world
+            .uwf(&[&["orchestrate", "status", ran.id()], more].concat())
+            .exits(0)
+    };
+    assert_eq!(status(&["--json"]).json()["next_step"], "L[1].S");
+    let text = status(&[]).stdout;
+    let line = text.lines().find(|line| line.starts_with("stands at"));
+    assert!(line.is_some_and(|line| line.ends_with("L[1].S")), "{text}");
+}

@@ -125,6 +125,9 @@ impl Show for RunStatusPage {
             }
             rows.push(("step", line));
         }
+        if let Some(step) = &status.next_step {
+            rows.push(("stands at", step.clone()));
+        }
         for process in &status.left_running {
             let line = format!(
                 "process {process}; no engine works on the run, and `resume` ends this first"

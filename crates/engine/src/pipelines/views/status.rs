@@ -37,6 +37,9 @@ pub struct RunStatusView {
     pub failed_steps: Vec<String>,
     /// The step that is being done.
     pub current_step: Option<CurrentView>,
+    /// The step that the run goes on with, if it was interrupted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_step: Option<String>,
     /// The steps of the pipeline, in its order.
     pub steps: Vec<StepLine>,
     /// The loops whose items are being done, the outermost first.
@@ -177,6 +180,12 @@ fn status_of(
         failed: open.failed,
     });
     let next = chain.course.next();
+    let next_step = match (run.status, in_general(&next)) {
+        (RunPhase::Interrupted, Ok(uwf_moderator::Route::To(next))) => {
+            Some(next.role.as_str().to_owned())
+        }
+        _ => None,
+    };
     let child = match run.status {
         RunPhase::Interrupted => held_child(site, found, chain, &next, masks)?,
         _ => None,
@@ -189,6 +198,7 @@ fn status_of(
         error: error.map(|error| masked_error(&error, masks)),
         failed_steps,
         current_step: lease.map(current),
+        next_step,
         steps: steps_of(&chain.course, newest, &run, lease),
         loops: loops.collect(),
         transition_count: chain.course.transition_count(),
