@@ -383,3 +383,25 @@ fn keys_of_other_programs_and_of_other_places_lead_to_ours() {
         assert!(run.stderr.contains(hint), "{flow}{hint}\n{}", run.stderr);
     }
 }
+
+#[test]
+fn of_very_many_mistakes_the_first_hundred_and_their_number_are_told() {
+    let world = World::new();
+    let keys: String = (0..250).map(|n| format!("unknown{n}: 1\n")).collect();
+    world.write(
+        "p.yaml",
+        &format!("{keys}steps: [{{name: A, command: [a]}}]\n"),
+    );
+    let validate = |more: &[&str]| {
+        let words = ["orchestrate", "validate", "p.yaml"];
+        world.uwf(&[&words[..], more].concat()).exits(2)
+    };
+    let said = validate(&[])
+        .says("`p.yaml` has 250 mistakes")
+        .says("and 150 more mistakes");
+    assert_eq!(said.stderr.matches("V02").count(), 100);
+    let data: serde_json::Value =
+        serde_json::from_str(&validate(&["--format", "json"]).stdout).unwrap();
+    assert_eq!(data["problems"].as_array().unwrap().len(), 100);
+    assert_eq!(data["more"], 150);
+}

@@ -230,7 +230,16 @@ impl WalkError {
                 let message = format!("`{path}` is a place of the records of runs");
                 Failure::new(ErrorKind::PathViolation, message).fact("closed", true)
             }
-            Self::System(Errno::NOENT) => Failure::new(kind, format!("there is no `{path}`")),
+            Self::System(Errno::NOENT) => {
+                let failure = Failure::new(kind, format!("there is no `{path}`"));
+                match path.strip_suffix('\n') {
+                    Some(line) => Failure {
+                        message: format!("there is no `{line}` with a line end behind it"),
+                        ..failure.fact("line_end", true)
+                    },
+                    None => failure,
+                }
+            }
             Self::System(error) => {
                 let error = std::io::Error::from(error);
                 Failure::new(kind, format!("cannot use `{path}`: {error}"))

@@ -66,3 +66,44 @@ fn our_own_folder_is_no_queue() {
     }
     assert!(world.project().join(".orchestrate/runs/1.task").exists());
 }
+
+#[test]
+fn a_pipeline_that_works_off_a_queue_runs_as_it_is_documented() {
+    let manual = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/orchestrate.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let (_, section) = manual.split_once("\n## Queues of tasks\n").unwrap();
+    let (_, block) = section.split_once("```yaml\n").unwrap();
+    let (pipeline, _) = block.split_once("```").unwrap();
+    let world = World::new();
+    world.write("flow.yaml", pipeline);
+    world.write("inbox/qa/1.task", "good");
+    world.write("inbox/qa/2.task", "bad");
+    let claude = world.script("claude", "echo \"$2\" >> done; test \"$2\" != bad");
+    let bin = claude.parent().unwrap();
+    std::os::unix::fs::symlink(crate::world::binary(), bin.join("uwf")).unwrap();
+    let mut command = world.command(&["orchestrate", "run", "flow.yaml"]);
+    command.env("PATH", crate::world::path_with(bin));
+    let run: Run = command.output().unwrap().into();
+    run.exits(0);
+    let read = |path: &str| std::fs::read_to_string(world.project().join(path)).unwrap();
+    assert_eq!(read("done"), "good\nbad\n");
+    for (folder, task) in [("processed", "1.task"), ("failed", "2.task")] {
+        let mut times = std::fs::read_dir(world.project().join(folder)).unwrap();
+        assert!(times.next().unwrap().unwrap().path().join(task).is_file());
+    }
+}
+
+#[test]
+fn a_path_that_ends_with_a_line_end_says_so() {
+    let world = World::new();
+    world.write("a.task", "");
+    world.write(
+        "flow.yaml",
+        "steps:\n- {name: Find, command: [echo, a.task]}\n- {name: Work, provider: claude, input_file: '${steps.Find.output}'}\n",
+    );
+    world
+        .uwf(&["orchestrate", "run", "flow.yaml"])
+        .exits(2)
+        .says("there is no `a.task` with a line end behind it")
+        .says("name `${steps.<Name>.json.path}`");
+}

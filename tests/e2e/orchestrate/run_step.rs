@@ -204,3 +204,24 @@ fn a_run_of_one_step_is_marked_and_is_not_the_newest_run_while_there_is_a_whole_
     let page = orchestrate(&["report", "later"]).stdout;
     assert!(page.contains("| only step | Each.First |"), "{page}");
 }
+
+#[test]
+fn a_step_of_a_loop_within_a_loop_is_refused_with_the_loop_that_can_be_run() {
+    let world = World::new();
+    world.write(
+        "flow.yaml",
+        "steps:\n- name: Outer\n  for_each:\n    items: [a]\n    steps:\n    - name: Inner\n      for_each:\n        items: [b]\n        steps: [{name: P, command: ['true']}]\n",
+    );
+    let alone = |step: &str| {
+        let words = ["run-step", step, "--workflow", "flow.yaml", "--item", "1"];
+        world.uwf(&[&["orchestrate"][..], &words].concat())
+    };
+    alone("Outer.Inner.P")
+        .exits(2)
+        .says("step `Outer.Inner.P` is in a loop within a loop, and is not run alone")
+        .says("`run-step Outer.Inner --item JSON`");
+    alone("Outer.Inner").exits(0);
+    alone("Outer.Inner.Q")
+        .exits(2)
+        .says("the pipeline has no step");
+}

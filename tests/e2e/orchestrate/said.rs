@@ -111,3 +111,25 @@ fn a_loop_takes_from_its_first_item_to_its_end() {
     let row = logs.lines().find(|line| line.starts_with("Outer")).unwrap();
     assert!(!row.contains(" 0ms"), "{logs}");
 }
+
+#[test]
+fn the_time_of_a_run_may_have_a_unit() {
+    let world = flow("steps: [{name: A, command: [sleep, '20']}]");
+    orchestrate(&world, &["run", "flow.yaml", "--timeout", "300ms"]).exits(124);
+    orchestrate(&world, &["run", "flow.yaml", "--timeout", "soon"])
+        .exits(2)
+        .says("a time such as 90s, 10m or 2h, is expected");
+}
+
+#[test]
+fn an_argument_that_is_too_long_names_what_helps_and_not_only_the_same_again() {
+    let world = flow("steps: [{name: A, command: [echo, '${context.long}']}]");
+    world.write(
+        "long.json",
+        &format!("{{\"long\": \"{}\"}}", "x".repeat(200_000)),
+    );
+    orchestrate(&world, &["run", "flow.yaml", "--context-file", "long.json"])
+        .exits(2)
+        .says("`input_mode: stdin`")
+        .says("--accept-changed-workflow` goes on");
+}

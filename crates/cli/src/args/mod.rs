@@ -227,7 +227,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CasCommand,
     },
-    /// Check and draw pipelines: commands and calls of model programs in a fixed order
+    /// Run, check and draw pipelines: commands and calls of model programs in a fixed order
     #[command(arg_required_else_help = true)]
     Orchestrate {
         #[command(subcommand)]

@@ -27,7 +27,7 @@ use crate::commands::Context;
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{Drawing, Form, Format, print, print_line, write_document};
-use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line};
+use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line, told};
 
 pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
     match command {
@@ -118,8 +118,12 @@ fn invalid(file: &Path, problems: &[Problem]) -> Failure {
     let (warnings, mistakes): (Vec<&Problem>, Vec<&Problem>) = problems
         .iter()
         .partition(|problem| problem.code.is_warning());
-    for warning in &warnings {
+    let (told_warnings, more_warnings) = told(&warnings);
+    for warning in told_warnings {
         warn(&problem_line(warning));
+    }
+    if more_warnings > 0 {
+        warn(&format!("and {}", counted(more_warnings, "more warning")));
     }
     let count = counted(mistakes.len(), "mistake");
     let what = match warnings.len() {
@@ -134,8 +138,11 @@ fn invalid(file: &Path, problems: &[Problem]) -> Failure {
     {
         return Failure::usage(what).cause(only).hint(hint);
     }
+    let (told_mistakes, more) = told(&mistakes);
+    let more = (more > 0).then(|| format!("and {}", counted(more, "more mistake")));
+    let causes = told_mistakes.iter().map(|mistake| problem_line(mistake));
     Failure {
-        causes: mistakes.into_iter().map(problem_line).collect(),
+        causes: causes.chain(more).collect(),
         ..Failure::usage(what)
     }
 }

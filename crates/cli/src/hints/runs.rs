@@ -181,6 +181,10 @@ pub(crate) fn not_alone(error: &OnlyError) -> Failure {
         OnlyError::Unknown(_, None) => {
             "name a step of the file; one in a loop is written `Loop.Step`".to_owned()
         }
+        OnlyError::Nested(_, inner) => format!(
+            "`run-step {} --item JSON` runs the inner loop for one item of the outer one",
+            shell_words::quote(inner)
+        ),
         OnlyError::NoItem(_) => "add `--item JSON`, for example `--item '\"a.txt\"'`".to_owned(),
         OnlyError::NoLoop(_) => "leave `--item` out".to_owned(),
     };

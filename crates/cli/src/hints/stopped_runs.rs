@@ -114,11 +114,28 @@ fn after_failure(stop: &Stop, asked: &Asked) -> String {
         return of_guard(guard, run);
     }
     let again = format!("`{}` does the step again", run.command("resume"));
+    if let Some(mended) = in_the_file(stop) {
+        return format!("{mended}; then `{}` goes on", accepts(run));
+    }
     if !has_printed(stop) {
         return again;
     }
     let logs = run.logs(&stop.key.to_string());
     format!("`{logs}` shows what it printed; {again}")
+}
+
+/// Says what is to be written otherwise in the workflow file, if that alone helps.
+fn in_the_file(stop: &Stop) -> Option<&'static str> {
+    let error = stop.result.error.as_ref()?;
+    if error.kind == ErrorKind::ArgumentTooLong {
+        return Some(
+            "give a long text to a program on its standard input: `input_mode: stdin` of a provider, or a file for a command",
+        );
+    }
+    let ends_with_line = error.context.contains_key("line_end");
+    ends_with_line.then_some(
+        "the output of most commands ends with a line end: capture the path as JSON (`task claim --json` prints one), and name `${steps.<Name>.json.path}`",
+    )
 }
 
 /// Returns the limit of cycles that stopped a run; `None` if something else did.

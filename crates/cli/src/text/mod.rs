@@ -37,7 +37,7 @@ pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use orchestrate::{
     CleanedRuns, InvalidPipeline, LogItem, MovedTask, NoRunView, PutTask, RunList, RunRow,
     RunStatusPage, RunView, StatusView, TaskList, ValidPipeline, log_heading, problem_line,
-    run_report,
+    run_report, told,
 };
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};

@@ -36,6 +36,18 @@ pub(crate) struct InvalidPipeline {
     problems: Vec<ProblemView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<ProblemView>,
+    /// How many more mistakes and warnings there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more: Option<usize>,
+}
+
+/// How many mistakes of a file are told, and how many warnings.
+const MOST_TOLD: usize = 100;
+
+/// Returns what is told of the mistakes or the warnings of a file, and how many more there are.
+pub(crate) fn told<'p>(problems: &'p [&'p Problem]) -> (&'p [&'p Problem], usize) {
+    let told = &problems[..problems.len().min(MOST_TOLD)];
+    (told, problems.len() - told.len())
 }
 
 /// A problem as data.
@@ -103,10 +115,13 @@ impl From<&[Problem]> for InvalidPipeline {
         let (warnings, problems): (Vec<&Problem>, Vec<&Problem>) = problems
             .iter()
             .partition(|problem| problem.code.is_warning());
+        let ((problems, more), (warnings, more_warnings)) = (told(&problems), told(&warnings));
+        let view = |problem: &&Problem| ProblemView::from(*problem);
         Self {
             valid: false,
-            problems: problems.into_iter().map(ProblemView::from).collect(),
-            warnings: warnings.into_iter().map(ProblemView::from).collect(),
+            problems: problems.iter().map(view).collect(),
+            warnings: warnings.iter().map(view).collect(),
+            more: Some(more + more_warnings).filter(|more| *more > 0),
         }
     }
 }

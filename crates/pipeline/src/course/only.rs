@@ -22,6 +22,8 @@ pub enum OnlyError {
     Unknown(String, Option<String>),
     /// A step of a loop needs an item.
     NoItem(String),
+    /// A step of a loop within another one would need an item of each. The second name is the inner loop, which can be run alone.
+    Nested(String, String),
     /// A step that is in no loop has no item.
     NoLoop(String),
 }
@@ -31,6 +33,12 @@ impl fmt::Display for OnlyError {
         match self {
             Self::Unknown(name, _) => write!(f, "the pipeline has no step `{name}`"),
             Self::NoItem(name) => write!(f, "step `{name}` is in a loop, so it needs an item"),
+            Self::Nested(name, _) => {
+                write!(
+                    f,
+                    "step `{name}` is in a loop within a loop, and is not run alone"
+                )
+            }
             Self::NoLoop(name) => write!(f, "step `{name}` is no loop, so it takes no item"),
         }
     }
@@ -96,9 +104,26 @@ fn find(
             };
             return Ok(with_body(step, body, item));
         }
+        if let Some(nested) = inner_loop(&each.steps, inner) {
+            let nested = format!("{}.{nested}", step.name);
+            return Err(OnlyError::Nested(name.to_owned(), nested));
+        }
     }
     let near = near(steps, name);
     Err(OnlyError::Unknown(name.to_owned(), near))
+}
+
+/// Returns the loop among these steps that has the step of a name, at any depth.
+fn inner_loop<'s>(steps: &'s [Step], name: &str) -> Option<&'s str> {
+    let has = |step: &&Step| {
+        let inner = name.strip_prefix(step.name.as_str());
+        let inner = inner.and_then(|rest| rest.strip_prefix('.'));
+        let (Some(each), Some(inner)) = (step.body(), inner) else {
+            return false;
+        };
+        each.steps.iter().any(|step| step.name == inner) || inner_loop(&each.steps, inner).is_some()
+    };
+    steps.iter().find(has).map(|step| step.name.as_str())
 }
 
 /// Returns the step that a wrong name probably means: one of a loop of this very name, else the nearest of all.

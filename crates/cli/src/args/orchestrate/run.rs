@@ -1,14 +1,25 @@
 //! `uwf orchestrate run`, `resume` and `run-step`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use uwf_util::time::parse_duration;
+
+/// Parses a number of seconds, or a duration with its unit.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok();
+    let with_unit = || Some(Duration::from_millis(parse_duration(text)?).as_secs_f64());
+    seconds.or_else(with_unit).ok_or_else(|| {
+        "a number of seconds, or a time such as 90s, 10m or 2h, is expected".to_owned()
+    })
+}
 
 /// What a command that does steps of a run may be told.
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
-    /// End the run after so many seconds, as a step that takes too long
-    #[arg(long, value_name = "SECONDS")]
+    /// End the run after so many seconds, or a time such as `10m`, as a step that takes too long
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
     /// Print what the programs print while they run
     #[arg(long)]
