@@ -57,7 +57,7 @@ fn the_failure_of_an_archive_is_said_at_every_level() {
     let world = flow("steps: [{name: A, command: [touch, file]}]");
     let args = ["run", "flow.yaml", "--archive-processed", "file/x.zip"];
     let said = orchestrate(&world, &[&args[..], &["--log-level", "error"]].concat()).exits(1);
-    said.says("step `_archive` failed: cannot make `")
+    said.says("step `_archive` failed: the archive `")
         .says("file/x.zip");
 }
 
