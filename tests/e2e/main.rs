@@ -126,6 +126,7 @@ mod retries_children;
 mod retries_seen;
 mod retry_after;
 mod running;
+mod secrets_left;
 mod server_usage;
 mod sessions;
 mod sessions_of_commands;

@@ -31,6 +31,7 @@ use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure;
 use crate::run::hooks;
+use crate::run::left_secrets;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::pipelines;
 use crate::run::slots::{self, NoSlot};
@@ -268,7 +269,11 @@ fn do_agent_step(
     runner
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
-    let agent = choose_agent(runner, &admitted, options, &thread, role)?;
+    let agent = choose_agent(runner, &admitted, options, &thread, role);
+    let agent = agent.inspect_err(|_| {
+        // No attempt follows that would do it. The step is refused all the same.
+        let _ = left_secrets::take_out(&runner.site, run, &admitted.config);
+    })?;
     let Admitted {
         config, summary, ..
     } = admitted;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use uwf_process::{Target, is_alive, processes};
+use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
@@ -14,7 +15,9 @@ use crate::children::moved::at_work;
 use crate::children::of_step::active;
 use crate::children::redone::{Redone, redone};
 use crate::pipelines::chain::is_run;
+use crate::project::config_for;
 use crate::run::agent_command;
+use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
@@ -173,13 +176,28 @@ fn settle_lost_run(
     let Some(_lock) = run.lease.acquire_if_free()? else {
         return Ok(());
     };
-    if let Some(head) = head.filter(|_| run.lease.read_record().is_some()) {
-        lost_run::record_at(&runner.site, run, id, head)?;
-    }
+    let record = run.lease.read_record();
     // No attempt follows that could use an answer that waits.
     run.scratch.clear_answered()?;
     run.scratch.clear_launched()?;
+    if record.is_some() {
+        left_secrets::take_out(&runner.site, run, &config_of(runner, id))?;
+    }
+    if let Some(head) = head.filter(|_| record.is_some()) {
+        lost_run::record_at(&runner.site, run, id, head)?;
+    }
     Ok(run.scratch.remove_artifacts()?)
+}
+
+/// Returns the config for a thread: that of the project, if the thread can be read, and else that of the root.
+fn config_of(runner: &Runner, id: ThreadId) -> Config {
+    let site = &runner.site;
+    let head = thread::find(site, id).ok().map(|found| found.head());
+    let thread = head.and_then(|head| Thread::load(&site.store, id, head).ok());
+    let config = thread.and_then(|thread| config_for(site, &thread.start).ok());
+    let of_root = || uwf_config::load(&site.root).ok().flatten();
+    let config = config.map(|(config, _)| config).or_else(of_root);
+    config.unwrap_or_default()
 }
 
 /// Returns the history record of a thread that is cancelled at a head. A thread with damaged nodes can be cancelled, too:

@@ -17,6 +17,7 @@ pub(crate) mod dry_run;
 pub(crate) mod failure;
 mod hooks;
 pub(crate) mod kill;
+mod left_secrets;
 mod leftovers;
 pub(crate) mod migrate;
 pub(crate) mod observer;

@@ -196,6 +196,22 @@ impl Scratch {
         Ok(())
     }
 
+    /// Removes what the agent and its program wrote themselves, except an output that was not read yet. Only call this when they
+    /// have ended.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn remove_written(&self) -> Result<(), StorageError> {
+        self.clear_running_check()?;
+        self.clear_output()?;
+        uwf_durable::remove(&self.program_stderr_file())?;
+        uwf_durable::remove(&self.prompt_file())?;
+        match self.launched() {
+            None => self.clear_program_files(),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Returns the live file: the turns of the running step, one JSON object a line. Its path leaves this crate for
     /// readers that follow the step.
     #[must_use]
