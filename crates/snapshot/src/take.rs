@@ -104,6 +104,7 @@ impl Repository {
         let left_out = self.add_changed(git, place.most_bytes)?;
         Ok((git.line(&["write-tree"])?, left_out))
     }
+        show_all(git, &self.root)?;
 
     /// Makes the index ready: it is made from the user's, which knows which files have not changed. A lock is left of a call
     /// that was killed.
@@ -155,4 +156,41 @@ impl Repository {
         }
         Ok(left_out)
     }
+}
+
+/// Lets an index tell of all files. A user may have told his own index not to look at some of them (`--assume-unchanged`,
+/// `--skip-worktree`), and ours began as a copy of it. In a sparse checkout, the files that are not there stay as they are.
+fn show_all(git: &Git<'_>, root: &Path) -> Result<(), SnapshotError> {
+    let listed = git.bytes(&["ls-files", "-v", "-z"], b"")?;
+    let (mut assumed, mut skipped) = (Vec::new(), Vec::new());
+    // Each is a letter and a name: `S` if it is skipped, and a small letter if it is assumed to be unchanged.
+    for entry in listed.split(|byte| *byte == 0) {
+        let [tag, b' ', name @ ..] = entry else {
+            continue;
+        };
+        let add = |names: &mut Vec<u8>| {
+            names.extend(name);
+            names.push(0);
+        };
+        if tag.is_ascii_lowercase() {
+            add(&mut assumed);
+        }
+        let is_there = || {
+            root.join(OsStr::from_bytes(name))
+                .symlink_metadata()
+                .is_ok()
+        };
+        if tag.eq_ignore_ascii_case(&b'S') && is_there() {
+            add(&mut skipped);
+        }
+    }
+    for (flag, names) in [
+        ("--no-assume-unchanged", assumed),
+        ("--no-skip-worktree", skipped),
+    ] {
+        if !names.is_empty() {
+            git.bytes(&["update-index", flag, "-z", "--stdin"], &names)?;
+        }
+    }
+    Ok(())
 }

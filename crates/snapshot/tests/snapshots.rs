@@ -364,3 +364,39 @@ fn a_change_within_the_second_of_the_commit_is_seen() {
     let kept = world.git(&["show", &format!("{}:kept", taken.commit)]);
     assert_eq!(kept, "two");
 }
+
+#[test]
+fn files_that_the_user_hid_from_his_index_are_seen_and_put_back() {
+    for flag in ["--assume-unchanged", "--skip-worktree"] {
+        let world = World::new();
+        world.git(&["update-index", flag, "kept"]);
+        let listed = world.git(&["ls-files", "-v"]);
+        let before = world.snapshot();
+        world.write("kept", "two\n");
+        let after = world.snapshot();
+        let changed = world.repository.changed(&before.commit, &after.commit);
+        let changed: Vec<PathBuf> = changed.unwrap().into_iter().map(|it| it.path).collect();
+        assert_eq!(changed, [Path::new("kept")], "{flag}");
+        let index = world.index();
+        let restored = world
+            .repository
+            .restore(place(&index), &after.commit, &before.commit);
+        restored.unwrap();
+        let kept = fs::read_to_string(world.root().join("kept")).unwrap();
+        assert_eq!(kept, "one\n", "{flag}");
+        assert_eq!(world.git(&["ls-files", "-v"]), listed);
+    }
+}
+
+#[test]
+fn a_file_that_a_sparse_checkout_leaves_out_is_not_gone() {
+    let world = World::new();
+    world.git(&["update-index", "--skip-worktree", "kept"]);
+    fs::remove_file(world.root().join("kept")).unwrap();
+    let taken = world.snapshot();
+    assert_eq!(world.files(&taken), [".gitignore", "kept"]);
+    world.write("kept", "two\n");
+    let taken = world.snapshot();
+    let kept = world.git(&["show", &format!("{}:kept", taken.commit)]);
+    assert_eq!(kept, "two");
+}
