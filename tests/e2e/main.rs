@@ -154,6 +154,7 @@ mod waiting;
 mod which;
 mod workflows;
 mod worktrees;
+mod worktrees_cut_short;
 mod worktrees_kept;
 mod worktrees_of_children;
 mod world;

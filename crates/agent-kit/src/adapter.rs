@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use uwf_process::process_identity;
-use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING};
+use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING, LIMIT_MS};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
@@ -127,6 +127,8 @@ pub enum Unread {
 pub struct Supervision {
     /// The time between the request to end and the kill.
     pub grace: Duration,
+    /// After how much time, or silence, the engine ends the agent, if it does.
+    pub limit: Option<Duration>,
     /// Whether processes that it leaves running when it succeeds may go on.
     pub keep_running: bool,
 }
@@ -135,9 +137,10 @@ impl Supervision {
     /// Returns the settings that the engine passes in the environment.
     #[must_use]
     pub fn of(env: &Env) -> Self {
-        let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
+        let time = |name| env.var(name)?.parse().ok().map(Duration::from_millis);
         Self {
-            grace: grace.map_or(uwf_process::GRACE, Duration::from_millis),
+            grace: time(GRACE_MS).unwrap_or(uwf_process::GRACE),
+            limit: time(LIMIT_MS),
             keep_running: env.var(KEEP_RUNNING).is_some(),
         }
     }
@@ -147,6 +150,7 @@ impl Default for Supervision {
     fn default() -> Self {
         Self {
             grace: uwf_process::GRACE,
+            limit: None,
             keep_running: false,
         }
     }

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use uwf_protocol::config::Snapshots;
 use uwf_protocol::step_files::{StepFiles, reference_of};
-use uwf_snapshot::{Part, Place, Repository, SnapshotError};
+use uwf_snapshot::{Part, Place, Repository, SnapshotError, Unsupervised};
 use uwf_storage::{BeforeStep, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 use uwf_util::text::counted;
 
 use crate::adapter::Task;
+use crate::limited_git::LimitedGit;
 use crate::notes::note;
 
 /// Why the files were not recorded.
@@ -99,6 +100,7 @@ impl Files {
             index: &self.index,
             reference: &reference,
             most_bytes: self.most_bytes,
+            start: &LimitedGit::of(&notes.task.supervision),
         };
         let message = format!("{when} step {step} of thread {thread}, {role}");
         let taken = self.repository.snapshot(place, &message)?;
@@ -141,6 +143,7 @@ pub fn changes(
             index: &run.snapshots.index_of(repository.root())?,
             reference: &reference,
             most_bytes: config.most_bytes(),
+            start: &Unsupervised,
         };
         let (now, _) = repository.tree(place)?;
         let part = Part {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_snapshot::SnapshotError;
 use uwf_util::text::counted;
@@ -54,6 +55,17 @@ pub enum FilesError {
     /// The snapshots cannot be compared.
     #[error("the files cannot be compared")]
     NotCompared(#[source] SnapshotError),
+}
+
+impl FilesError {
+    /// Returns the exit of a call that fails with this error.
+    #[must_use]
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::NotRestored(SnapshotError::Stopped { signal, .. }) => Exit::Signal(*signal),
+            _ => Exit::Request,
+        }
+    }
 }
 
 /// How many files are named.

@@ -8,6 +8,8 @@ use uwf_snapshot::{SnapshotError, Unkept};
 use uwf_util::printable::printable;
 use uwf_util::text::counted;
 
+use crate::describe::signal_name;
+
 /// Why an agent cannot work where it is to work, or why its worktree is not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -63,6 +65,17 @@ pub enum WorkspaceError {
     /// The worktree cannot be made.
     #[error("the worktree of thread `{0}` cannot be made")]
     NotMade(ThreadId, #[source] SnapshotError),
+    /// A signal ended the call while git made the worktree.
+    #[error(
+        "interrupted by {} while git made the worktree of thread `{thread}`; git was ended with everything that it had started, and no agent was started",
+        signal_name(*signal)
+    )]
+    Interrupted {
+        /// The thread.
+        thread: ThreadId,
+        /// The signal.
+        signal: i32,
+    },
     /// The removal of a thread would lose what is only in its worktree or on its branch.
     #[error("thread `{thread}` is not removed: {}", lost(unkept))]
     Unkept {
@@ -127,6 +140,7 @@ impl WorkspaceError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Taken { .. } => Exit::Busy,
+            Self::Interrupted { signal, .. } => Exit::Signal(*signal),
             Self::NoRepository { .. }
             | Self::NoCommit { .. }
             | Self::Inside { .. }

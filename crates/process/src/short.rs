@@ -71,13 +71,43 @@ pub fn run_short(
         .stdin(stdin)
         .stdout(writer.try_clone()?)
         .stderr(writer);
-    let mut tree = Tree::spawn(command)?;
     let mut said = Said::new(limits.kept);
+    let end = run_watched(command, limits.time, signals, &mut || said.read(&output))?;
+    if !matches!(end, ShortEnd::Exited(_)) {
+        let _ = said.read(&output);
+    }
+    Ok(ShortRun {
+        end,
+        said: said.end,
+    })
+}
+
+/// Runs a program whose files the caller has set to its end, within a time limit.
+///
+/// # Errors
+/// When the program cannot be started.
+pub fn run_limited(
+    command: &mut Command,
+    time: Duration,
+    signals: &Signals,
+) -> io::Result<ShortEnd> {
+    signals.watch()?;
+    run_watched(command, time, signals, &mut || OutputSeen::Nothing)
+}
+
+/// Runs a program to its end. What it says is looked at meanwhile.
+fn run_watched(
+    command: &mut Command,
+    time: Duration,
+    signals: &Signals,
+    look: &mut dyn FnMut() -> OutputSeen,
+) -> io::Result<ShortEnd> {
+    let mut tree = Tree::spawn(command)?;
     let waiting = Limits {
-        wall: Some(limits.time),
+        wall: Some(time),
         idle: None,
     };
-    let end = tree.wait(signals, waiting, &mut || said.read(&output));
+    let end = tree.wait(signals, waiting, look);
     let request = match end {
         WaitEnd::Stopped(stop) if stop.by_supervisor => EndRequest::SentBySupervisor,
         _ => EndRequest::NotSent,
@@ -86,19 +116,13 @@ pub fn run_short(
         (WaitEnd::Exited, Some(status)) => ShortEnd::Exited(status),
         (WaitEnd::Stopped(_), _) => ShortEnd::Stopped,
         (WaitEnd::TooMuchOutput, _) => ShortEnd::TooMuch,
-        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => {
-            ShortEnd::TimedOut(limits.time)
-        }
+        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => ShortEnd::TimedOut(time),
     };
     if !matches!(end, ShortEnd::Exited(_)) {
         // What cannot be ended holds nothing of ours.
         let _ = tree.end(request, GRACE, signals);
-        let _ = said.read(&output);
     }
-    Ok(ShortRun {
-        end,
-        said: said.end,
-    })
+    Ok(end)
 }
 
 /// What a program said so far.

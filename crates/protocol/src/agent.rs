@@ -33,6 +33,8 @@ pub mod env {
     pub const SUPERVISORS: &str = "UWF_SUPERVISORS";
     /// The time that the processes of an agent have to end after they were asked to, in milliseconds.
     pub const GRACE_MS: &str = "UWF_GRACE_MS";
+    /// After how much time, or silence, the agent is ended, whichever is shorter, in milliseconds; empty if nothing limits it.
+    pub const LIMIT_MS: &str = "UWF_LIMIT_MS";
     /// Not empty if processes that the agent leaves running when it succeeds may go on.
     pub const KEEP_RUNNING: &str = "UWF_KEEP_RUNNING";
     /// The names of the variables whose values must be masked in what is written of the step, with commas between them.
@@ -54,7 +56,7 @@ pub mod env {
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
     /// All of them. Only an engine sets these variables: values in `.env` are ignored.
-    pub const CONTRACT: [&str; 19] = [
+    pub const CONTRACT: [&str; 20] = [
         THREAD_ID,
         ROLE,
         HEAD,
@@ -65,6 +67,7 @@ pub mod env {
         ATTEMPT,
         SUPERVISORS,
         GRACE_MS,
+        LIMIT_MS,
         KEEP_RUNNING,
         SECRETS,
         ARTIFACTS,

@@ -165,6 +165,34 @@ pub struct LeaseRecord {
 }
 
 impl LeaseRecord {
+    /// Returns the record of an engine that has started no agent yet.
+    #[must_use]
+    pub fn before_agent(engine: ProcessIdentity, role: RoleName, started_at_ms: i64) -> Self {
+        Self {
+            engine,
+            agent: None,
+            label: String::new(),
+            attempt: None,
+            head: None,
+            replaces: None,
+            keep_running: false,
+            role,
+            started_at_ms,
+            waiting: false,
+            words: None,
+            number: None,
+            failed: Vec::new(),
+            chosen: None,
+        }
+    }
+
+    /// Tells whether the processes of the record are no agent, but help that its engine started before any agent: `git`, for
+    /// a worktree. They do no paid work.
+    #[must_use]
+    pub fn is_before_agent(&self) -> bool {
+        self.attempt.is_some() && self.agent.is_none() && self.head.is_none()
+    }
+
     /// Tells whether a thread with this head is beyond the head that the attempt expects: its step was committed.
     #[must_use]
     pub fn is_behind(&self, head: CasRef) -> bool {

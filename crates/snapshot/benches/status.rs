@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use uwf_snapshot::{Place, Repository};
+use uwf_snapshot::{Place, Repository, Unsupervised};
 
 const FOLDERS: usize = 500;
 const FILES: usize = 100;
@@ -26,6 +26,7 @@ fn main() {
         index: &index,
         reference: "refs/uwf/threads/bench",
         most_bytes: 1 << 20,
+        start: &Unsupervised,
     };
     // The first snapshot copies the user's index.
     repository.snapshot(place, "first").unwrap();

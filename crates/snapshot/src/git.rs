@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::SnapshotError;
+use crate::start::{Ended, Start, Unsupervised};
 
 /// The variables that would lead git to another repository, index or object store: a hook of git sets them for the programs
 /// that it starts.
@@ -40,6 +41,7 @@ const MESSAGE_END: usize = 1000;
 pub(crate) struct Git<'a> {
     directory: &'a Path,
     index: Option<&'a Path>,
+    start: &'a dyn Start,
 }
 
 impl<'a> Git<'a> {
@@ -47,7 +49,13 @@ impl<'a> Git<'a> {
         Self {
             directory,
             index: None,
+            start: &Unsupervised,
         }
+    }
+
+    /// Is started in this way.
+    pub(crate) fn by(self, start: &'a dyn Start) -> Self {
+        Self { start, ..self }
     }
 
     /// Uses this index in place of the user's.
@@ -79,13 +87,30 @@ impl<'a> Git<'a> {
         args: &[S],
         input: &[u8],
     ) -> Result<Vec<u8>, SnapshotError> {
-        let output = self
-            .command(args, input)
-            .and_then(|mut command| command.output())
-            .map_err(|error| self.not_started(error))?;
-        match output.status.success() {
-            true => Ok(output.stdout),
-            false => Err(failed(args, output.status, &output.stderr)),
+        let run = || {
+            // A pipe could fill up while nobody reads it.
+            let (mut printed, mut said) = (file_of(b"")?, file_of(b"")?);
+            let mut command = self.command(args, input)?;
+            command
+                .stdout(printed.try_clone()?)
+                .stderr(said.try_clone()?);
+            let ended = self.start.run(&mut command)?;
+            Ok((ended, all_of(&mut printed)?, all_of(&mut said)?))
+        };
+        let run: io::Result<_> = run();
+        let (ended, printed, said) = run.map_err(|error| self.not_started(error))?;
+        let command = || args.first().map_or_else(String::new, name_of);
+        match ended {
+            Ended::Exited(status) if status.success() => Ok(printed),
+            Ended::Exited(status) => Err(failed(args, status, &said)),
+            Ended::TooSlow(limit) => Err(SnapshotError::TooSlow {
+                command: command(),
+                limit,
+            }),
+            Ended::Stopped(signal) => Err(SnapshotError::Stopped {
+                command: command(),
+                signal,
+            }),
         }
     }
 
@@ -108,10 +133,7 @@ impl<'a> Git<'a> {
             drop(printed);
             let status = child.wait()?;
             let length = beginning.len() as u64 + rest?;
-            said.rewind()?;
-            let mut message = Vec::new();
-            said.read_to_end(&mut message)?;
-            Ok((beginning, length, status, message))
+            Ok((beginning, length, status, all_of(&mut said)?))
         };
         let read: io::Result<_> = read();
         let (beginning, length, status, said) = read.map_err(|error| self.not_started(error))?;
@@ -178,6 +200,14 @@ fn failed<S: AsRef<OsStr>>(args: &[S], status: ExitStatus, said: &[u8]) -> Snaps
 
 fn name_of<S: AsRef<OsStr>>(word: &S) -> String {
     word.as_ref().to_string_lossy().into_owned()
+}
+
+/// Returns the whole content of a file.
+fn all_of(file: &mut File) -> io::Result<Vec<u8>> {
+    file.rewind()?;
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Returns a file in memory with this content. A pipe could fill up while git writes its answer.

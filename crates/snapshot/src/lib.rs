@@ -10,15 +10,18 @@
 mod compare;
 mod git;
 mod restore;
+mod start;
 mod take;
 mod worktree;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use uwf_durable::FileError;
 
 pub use compare::{Change, Changed, Part};
+pub use start::{Ended, Start, Unsupervised};
 pub use take::{Place, Snapshot};
 pub use worktree::{Unkept, Worktree, tree_around};
 
@@ -46,6 +49,27 @@ pub enum SnapshotError {
         command: String,
         /// How it ended.
         status: ExitStatus,
+    },
+    /// `git` took too long.
+    #[error(
+        "git {command} took longer than {} s and was ended, with everything that it had started: perhaps a filter of the repository hangs (`filter.*` in `git config --list`, such as git-lfs)",
+        limit.as_secs()
+    )]
+    TooSlow {
+        /// Its subcommand.
+        command: String,
+        /// How long it may take.
+        limit: Duration,
+    },
+    /// `git` was ended, with everything that it had started, because the caller was told to stop.
+    #[error(
+        "git {command} was ended, with everything that it had started, by signal {signal} to its caller"
+    )]
+    Stopped {
+        /// Its subcommand.
+        command: String,
+        /// The signal that the caller got.
+        signal: i32,
     },
     /// A file of ours cannot be read or written.
     #[error(transparent)]

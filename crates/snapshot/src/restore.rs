@@ -49,7 +49,7 @@ impl Repository {
     /// # Errors
     /// When `git` refuses: for example because a commit is gone, or a file was changed since `now`.
     pub fn restore(&self, place: Place<'_>, now: &str, commit: &str) -> Result<(), SnapshotError> {
-        let git = self.git().with_index(place.index);
+        let git = self.git().with_index(place.index).by(place.start);
         git.bytes(&["read-tree", "-m", "-u", now, commit], b"")?;
         Ok(())
     }

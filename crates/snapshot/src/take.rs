@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use uwf_durable::{Durability, FileError, open, read, remove, replace};
 
 use crate::git::Git;
+use crate::start::Start;
 use crate::{Repository, SnapshotError};
 
 /// Where the snapshots of one thread are kept.
@@ -18,6 +19,8 @@ pub struct Place<'a> {
     pub reference: &'a str,
     /// Untracked files with more bytes than this are left out.
     pub most_bytes: u64,
+    /// How the calls of `git` are started that may run filters of the repository.
+    pub start: &'a dyn Start,
 }
 
 /// A snapshot of a working tree.
@@ -62,7 +65,7 @@ impl Repository {
     /// # Errors
     /// See [`snapshot`](Self::snapshot).
     pub fn tree(&self, place: Place<'_>) -> Result<(String, Vec<PathBuf>), SnapshotError> {
-        let git = self.git().with_index(place.index);
+        let git = self.git().with_index(place.index).by(place.start);
         match self.try_tree(&git, place) {
             // A power cut may have damaged the index. Any other refusal stays one.
             Err(SnapshotError::Refused { .. }) if git.bytes(&["ls-files"], b"").is_err() => {
@@ -101,10 +104,10 @@ impl Repository {
         place: Place<'_>,
     ) -> Result<(String, Vec<PathBuf>), SnapshotError> {
         self.ready(place.index)?;
+        show_all(git, &self.root)?;
         let left_out = self.add_changed(git, place.most_bytes)?;
         Ok((git.line(&["write-tree"])?, left_out))
     }
-        show_all(git, &self.root)?;
 
     /// Makes the index ready: it is made from the user's, which knows which files have not changed. A lock is left of a call
     /// that was killed.

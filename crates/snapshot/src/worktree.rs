@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use uwf_durable::{FileLock, create_dir, names, read, remove_tree};
 
 use crate::git::Git;
+use crate::start::Start;
 use crate::take::Place;
 use crate::{Repository, SnapshotError};
 
@@ -69,8 +70,8 @@ impl Repository {
     ///
     /// # Errors
     /// When `git` refuses.
-    pub fn uncommitted(&self) -> Result<u64, SnapshotError> {
-        uncommitted(&self.git())
+    pub fn uncommitted(&self, start: &dyn Start) -> Result<u64, SnapshotError> {
+        uncommitted(&self.git().by(start))
     }
 
     /// Returns a commit of all files as they are: the commit that is checked out if they are those of it, otherwise a new
@@ -155,17 +156,17 @@ impl Worktree<'_> {
     ///
     /// # Errors
     /// When `git` refuses: for example because the branch exists and is not at its base.
-    pub fn make(&self) -> Result<(), SnapshotError> {
+    pub fn make(&self, start: &dyn Start) -> Result<(), SnapshotError> {
         remove_tree(self.place)?;
-        self.register()?;
+        self.register(start)?;
         // Nobody waits for the files of another worktree to be written or removed.
         let fill = ["reset", "--quiet", "--hard", "--no-recurse-submodules"];
-        Git::at(self.place).line(&fill)?;
+        Git::at(self.place).by(start).line(&fill)?;
         Ok(())
     }
 
     /// Makes the branch, and the worktree without its files.
-    fn register(&self) -> Result<(), SnapshotError> {
+    fn register(&self, start: &dyn Start) -> Result<(), SnapshotError> {
         let _alone = self.alone()?;
         self.unregister()?;
         if let Some(parent) = self.place.parent() {
@@ -179,7 +180,9 @@ impl Worktree<'_> {
         let place = self.place.as_os_str();
         let args = ["worktree", "add", "--quiet", "--no-checkout"].map(OsStr::new);
         let rest = [place, OsStr::new(self.branch)];
-        self.git().line(&[&args[..], &rest[..]].concat())?;
+        self.git()
+            .by(start)
+            .line(&[&args[..], &rest[..]].concat())?;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use uwf_snapshot::{Change, Place, Repository, Snapshot, Worktree};
+use uwf_snapshot::{Change, Place, Repository, Snapshot, Unsupervised, Worktree};
 
 const REFERENCE: &str = "refs/uwf/threads/test";
 
@@ -69,6 +69,7 @@ fn place(index: &Path) -> Place<'_> {
         index,
         reference: REFERENCE,
         most_bytes: 1000,
+        start: &Unsupervised,
     }
 }
 
@@ -337,7 +338,7 @@ fn worktrees_of_one_repository_are_made_and_removed_at_the_same_time() {
             base: &base,
         };
         for _ in 0..10 {
-            worktree.make().unwrap();
+            worktree.make(&Unsupervised).unwrap();
             assert_eq!(fs::read_to_string(place.join("kept")).unwrap(), "one\n");
             assert_eq!(git(&place, &["status", "--porcelain"]), "");
             worktree.remove().unwrap();

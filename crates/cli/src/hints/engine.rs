@@ -249,6 +249,8 @@ fn of_files(error: &FilesError) -> Option<String> {
             SnapshotError::Gone(_) => {
                 "the snapshots are in that repository: put it back where it was".to_owned()
             }
+            SnapshotError::TooSlow { .. } => super::workspace::LOOK_FOR_HANGS.to_owned(),
+            SnapshotError::Stopped { .. } => "run the same command again".to_owned(),
             SnapshotError::Refused { .. }
             | SnapshotError::Ended { .. }
             | SnapshotError::File(_) => return None,

@@ -6,6 +6,9 @@ use uwf_engine::{SnapshotError, Unkept, UnkeptWork, WorkspaceError};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
 
+/// What to do when git takes too long.
+pub(super) const LOOK_FOR_HANGS: &str = "run `git status` in the repository to see whether it hangs there, too; when that is fixed, run the same command again";
+
 /// What to do without `git`.
 pub(super) const INSTALL_GIT: &str = "install git, or put it on PATH";
 
@@ -61,6 +64,12 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
                 .to_owned()
         }
         WorkspaceError::NotMade(_, SnapshotError::NoGit(_)) => INSTALL_GIT.to_owned(),
+        WorkspaceError::Interrupted { .. } => {
+            "run the same command again to continue: it makes the worktree anew".to_owned()
+        }
+        WorkspaceError::NotMade(_, SnapshotError::TooSlow { .. }) => {
+            LOOK_FOR_HANGS.to_owned()
+        }
         WorkspaceError::NotMade(..) | WorkspaceError::NotRemoved(..) => {
             "when that is fixed, run the same command again".to_owned()
         }

@@ -17,7 +17,6 @@ impl EngineError {
             | Self::NotEnded { .. }
             | Self::NotSuspended(_)
             | Self::NoStep(_)
-            | Self::Files(_)
             | Self::Checks(_)
             | Self::Blocked { .. }
             | Self::NoWayOn { .. }
@@ -65,6 +64,7 @@ impl EngineError {
             | Self::NoSlot { .. } => Exit::Busy,
             Self::Unrouted { source, .. } => source.exit(),
             Self::Child(error) => error.exit(),
+            Self::Files(error) => error.exit(),
             Self::Review(error) => error.exit(),
             Self::Workspace(error) => error.exit(),
             Self::Pipeline(error) => error.exit(),

@@ -310,10 +310,12 @@ fn supervision<'a>(
     engine: &'a ProcessIdentity,
     attempt: &'a str,
 ) -> SupervisionVariables<'a> {
+    let limits = agent_run.agent.limits;
     SupervisionVariables {
         engine,
         attempt,
         grace: agent_run.grace,
+        limit: [limits.wall, limits.idle].into_iter().flatten().min(),
         keep_running: agent_run.agent.keep_running,
         worktree: agent_run.worktree,
         permissions: agent_run.agent.permissions,

@@ -24,6 +24,8 @@ pub(crate) struct SupervisionVariables<'a> {
     pub(crate) attempt: &'a str,
     /// The time that the agent has to end after it was asked to.
     pub(crate) grace: Duration,
+    /// After how much time, or silence, it is ended, whichever is shorter.
+    pub(crate) limit: Option<Duration>,
     /// Whether processes that it leaves running when it succeeds may go on.
     pub(crate) keep_running: bool,
     /// The worktree of the thread, if it has one.
@@ -39,12 +41,15 @@ impl SupervisionVariables<'_> {
         // We may have been called by another agent and inherit its variables. So "no" is written as an empty value.
         let permissions = self.permissions.map_or("", Permissions::as_str);
         let keep_running = if self.keep_running { "1" } else { "" };
+        let limit = self.limit.map(|limit| limit.as_millis().to_string());
+        let limit = limit.unwrap_or_default();
         let worktree = self.worktree;
         let worktree = worktree.map_or(["", ""], |one| [&one.branch, &one.base]);
         let variables = [
             (env::ENGINE, engine_mark(self.engine)),
             (env::ATTEMPT, self.attempt.to_owned()),
             (env::GRACE_MS, self.grace.as_millis().to_string()),
+            (env::LIMIT_MS, limit),
             (env::KEEP_RUNNING, keep_running.to_owned()),
             (env::BRANCH, worktree[0].to_owned()),
             (env::BRANCH_BASE, worktree[1].to_owned()),

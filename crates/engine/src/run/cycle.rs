@@ -277,7 +277,7 @@ fn do_agent_step(
     let Admitted {
         config, summary, ..
     } = admitted;
-    let Workspace { mode, worktree } = workspace::prepare(runner, &thread, &config)?;
+    let Workspace { mode, worktree } = workspace::prepare(runner, run, (&thread, role), &config)?;
     let worktree = worktree.as_ref();
     let cwd = contract::working_directory(&runner.site, &thread, assignment, worktree)?;
     let masks = uwf_config::secret_masks(&config, &runner.site.root, &runner.site.env)?;

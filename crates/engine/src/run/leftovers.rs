@@ -27,6 +27,9 @@ pub(crate) fn end_remaining(
     earlier: &LeaseRecord,
     is_finished: bool,
 ) -> Result<Vec<String>, EngineError> {
+    if earlier.is_before_agent() {
+        return end_git(runner, run, thread.id, earlier);
+    }
     let is_over = earlier.is_behind(thread.expected_head());
     let may_be_working = !is_finished && !is_over && !program_has_ended(earlier, &run.scratch);
     let left = match Members::of(earlier, &run.scratch) {
@@ -42,6 +45,26 @@ pub(crate) fn end_remaining(
         run.lease.clear_record()?;
     }
     Ok(left)
+}
+
+/// Ends the git of a call that was killed while it made the worktree, and says so. Nothing of it is left over from a step.
+fn end_git(
+    runner: &Runner,
+    run: &RunDir,
+    thread: ThreadId,
+    earlier: &LeaseRecord,
+) -> Result<Vec<String>, EngineError> {
+    if let Some(mut members) = Members::of(earlier, &run.scratch) {
+        let ended = end_members(runner, thread, &mut members)?;
+        if !ended.is_empty() {
+            (runner.notice)(&format!(
+                "the git of a call that was killed still ran, and was ended: {}",
+                ended.join(", ")
+            ));
+        }
+    }
+    run.lease.clear_record()?;
+    Ok(Vec::new())
 }
 
 /// Takes the lock of a thread that processes of an earlier attempt still have, if that attempt is over.

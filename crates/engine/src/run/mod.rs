@@ -34,6 +34,7 @@ mod retry;
 pub(crate) mod review;
 pub(crate) mod slots;
 pub(crate) mod summary;
+mod supervised_git;
 mod supervisor;
 pub(crate) mod waiting;
 mod workspace;

@@ -74,7 +74,7 @@ pub(crate) fn poke_untold(
                 files: Files::Before,
                 force: false,
             };
-            restore_owned(&runner.site, run, (id, replaced), before)?;
+            restore_owned(runner, run, (id, replaced), before)?;
         }
         let message = format!("role={} replaces={head}", assignment.role);
         runner.site.log(&before, tags::POKED, &message);

@@ -13,6 +13,7 @@ use uwf_thread::read_step;
 use crate::files_error::FilesError;
 use crate::read::changed_files::{ChangedFile, recorded};
 use crate::run::owned::with_thread;
+use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
 use crate::workspace::{family_of, mode_of};
 use crate::workspace_error::WorkspaceError;
@@ -63,7 +64,7 @@ pub fn restore(
     options: RestoreOptions,
 ) -> Result<Restored, EngineError> {
     with_thread(runner, id, |run| {
-        restore_owned(&runner.site, run, (id, step), options)
+        restore_owned(runner, run, (id, step), options)
     })
 }
 
@@ -118,11 +119,12 @@ fn worktree_above(
 
 /// Puts the files of a step back, for a caller that owns the thread. No thread of another family may work in the tree meanwhile.
 pub(crate) fn restore_owned(
-    site: &Site,
+    runner: &Runner,
     run: &RunDir,
     (id, step): (ThreadId, CasRef),
     options: RestoreOptions,
 ) -> Result<Restored, EngineError> {
+    let site = &runner.site;
     let node = read_step(&site.store, step)?.node;
     let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
     let wanted = Wanted {
@@ -146,7 +148,7 @@ pub(crate) fn restore_owned(
             return Err(WorkspaceError::Taken { thread, tree, by }.into());
         }
     };
-    let restored = put_back(site, run, wanted)?;
+    let restored = put_back(runner, run, wanted)?;
     claim.release()?;
     let message = format!("step={step} replaced={}", restored.replaced);
     site.log_line(tags::RESTORED, &message, Some(id), None);
@@ -163,14 +165,18 @@ struct Wanted {
     options: RestoreOptions,
 }
 
-fn put_back(site: &Site, run: &RunDir, wanted: Wanted) -> Result<Restored, EngineError> {
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, EngineError> {
+    let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
     let reference = reference_of(wanted.thread);
     let index = run.snapshots.index_of(&wanted.root)?;
     let place = Place {
         index: &index,
         reference: &reference,
         most_bytes: config.snapshots.most_bytes(),
+        start: &SupervisedGit {
+            signals: &runner.signals,
+            attempt: None,
+        },
     };
     let not_restored = FilesError::NotRestored;
     let repository = Repository::open(&wanted.root).map_err(not_restored)?;

@@ -122,21 +122,10 @@ impl<'a> Wait<'a> {
                 source,
             })?;
         if let Some(own) = process_identity(self.runner.site.env.process_id()) {
+            let (role, now_ms) = (self.who.role.clone(), self.runner.site.env.now_ms());
             self.run.lease.write_record(&LeaseRecord {
-                engine: own,
-                agent: None,
-                label: String::new(),
-                attempt: None,
-                head: None,
-                replaces: None,
-                keep_running: false,
-                role: self.who.role.clone(),
-                started_at_ms: self.runner.site.env.now_ms(),
                 waiting: true,
-                words: None,
-                number: None,
-                failed: Vec::new(),
-                chosen: None,
+                ..LeaseRecord::before_agent(own, role, now_ms)
             })?;
         }
         (self.runner.notice)(&format!("waiting for {}: {reason}", self.goal));

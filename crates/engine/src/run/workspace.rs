@@ -5,18 +5,22 @@
 
 use std::path::{Path, PathBuf};
 
+use uwf_process::process_identity;
+use uwf_protocol::agent::engine_mark;
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Repository, SnapshotError, Worktree, tree_around};
-use uwf_storage::{State, WorktreeFile, WorktreeRecord, real};
+use uwf_storage::{RunDir, State, WorktreeFile, WorktreeRecord, real};
 use uwf_thread::{Head, steps};
 use uwf_util::text::counted;
 
 use crate::check_error::CheckError;
 use crate::check_files::is_unchanged;
 use crate::read::changed_files::recorded;
-use crate::thread::Thread;
+use crate::run::supervised_git::SupervisedGit;
+use crate::thread::{self, Thread};
 use crate::workspace::{mode_of, place_of, worktree_of};
 use crate::workspace_error::WorkspaceError;
 use crate::{EngineError, Runner, Site, tags};
@@ -35,7 +39,8 @@ pub(crate) struct Workspace {
 /// it, whatever its workflow or the config says now.
 pub(crate) fn prepare(
     runner: &Runner,
-    thread: &Thread,
+    run: &RunDir,
+    (thread, role): (&Thread, &RoleName),
     config: &Config,
 ) -> Result<Workspace, EngineError> {
     let site = &runner.site;
@@ -50,17 +55,46 @@ pub(crate) fn prepare(
             Some(record)
         }
         None if mode != Some(WorkspaceMode::Worktree) => None,
-        begun => {
+        begun => Some(while_on_record(runner, run, (thread, role), |git| {
             let making = Making {
                 runner,
                 thread,
                 config,
                 file,
+                start: git,
             };
-            Some(making.make(begun)?)
-        }
+            making.make(begun)
+        })?),
     };
     Ok(Workspace { mode, worktree })
+}
+
+/// Makes a worktree while the lease record names the processes of git by their mark. If this call is killed, the next one ends
+/// them (`leftovers.rs`).
+fn while_on_record<T>(
+    runner: &Runner,
+    run: &RunDir,
+    (thread, role): (&Thread, &RoleName),
+    make: impl FnOnce(&SupervisedGit<'_>) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let env = &runner.site.env;
+    let engine = process_identity(env.process_id()).ok_or(EngineError::NoProc)?;
+    let started_at_ms = env.now_ms();
+    let attempt = format!("{}/{started_at_ms}", engine_mark(&engine));
+    run.lease.write_record(&LeaseRecord {
+        attempt: Some(attempt.clone()),
+        ..LeaseRecord::before_agent(engine, role.clone(), started_at_ms)
+    })?;
+    let made = make(&SupervisedGit {
+        signals: &runner.signals,
+        attempt: Some(&attempt),
+    });
+    run.lease.clear_record()?;
+    if made.is_err() && runner.signals.stop().is_some() {
+        // The signal may come from `thread kill`: then the error is that the thread has ended.
+        thread::active_head(&runner.site, thread.id)?;
+    }
+    made
 }
 
 /// Returns the worktree of a thread, or what is known of the one that its next step makes. Nothing is made.
@@ -99,6 +133,7 @@ struct Making<'a> {
     thread: &'a Thread,
     config: &'a Config,
     file: WorktreeFile,
+    start: &'a SupervisedGit<'a>,
 }
 
 /// A worktree that can be made.
@@ -140,7 +175,7 @@ impl Making<'_> {
             note,
         } = self.plan()?;
         self.file.write(&record)?;
-        self.git(worktree_of(&record).make())?;
+        self.git(worktree_of(&record).make(self.start))?;
         if let Some(error) = self.lost_check_file(&record, files) {
             self.give_up(&record)?;
             return Err(error.into());
@@ -274,7 +309,7 @@ impl Making<'_> {
                 note: String::new(),
             });
         }
-        let note = match self.git(repository.uncommitted())? {
+        let note = match self.git(repository.uncommitted(self.start))? {
             0 => String::new(),
             files => format!(
                 "; it does not have {} of `{}`",
@@ -315,6 +350,7 @@ impl Making<'_> {
             index: &index,
             reference: "",
             most_bytes: self.config.snapshots.most_bytes(),
+            start: self.start,
         };
         let commit = repository.commit_of_state(place, &message);
         self.file.remove_index()?;
@@ -351,7 +387,11 @@ impl Making<'_> {
 
     /// Says for which thread something could not be done with the repository.
     fn git<T>(&self, done: Result<T, SnapshotError>) -> Result<T, WorkspaceError> {
-        done.map_err(|error| WorkspaceError::NotMade(self.thread.id, error))
+        let thread = self.thread.id;
+        done.map_err(|error| match error {
+            SnapshotError::Stopped { signal, .. } => WorkspaceError::Interrupted { thread, signal },
+            error => WorkspaceError::NotMade(thread, error),
+        })
     }
 }
 

@@ -26,7 +26,8 @@ pub(super) fn make(
 ) -> Result<(), EngineError> {
     let site = &runner.site;
     let (config, _) = config_for(site, &thread.start)?;
-    let worktree = workspace::prepare(runner, thread, &config)?.worktree;
+    let run = site.root.run(thread.id);
+    let worktree = workspace::prepare(runner, &run, (thread, &assignment.role), &config)?.worktree;
     let directory = contract::working_directory(site, thread, assignment, worktree.as_ref())?;
     // In the folder of the parent, and below it, the files of checks are as they were when the parent started.
     let own = own_directory(site, thread, worktree.as_ref());

@@ -1,0 +1,50 @@
+//! `git` under supervision: a call of ours that is told to stop ends it with the filters that it started, and it has a limit of
+//! time. Its processes carry the mark of an attempt, so that they are found if the call is killed.
+
+use std::fmt;
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use uwf_process::{ShortEnd, Signals, run_limited};
+use uwf_protocol::agent::env::ATTEMPT;
+use uwf_snapshot::{Ended, Start};
+
+/// How long one call of git may take.
+const LIMIT: Duration = Duration::from_mins(10);
+
+/// Starts git for a call that does a step, or puts files back.
+pub(crate) struct SupervisedGit<'a> {
+    pub(crate) signals: &'a Signals,
+    /// The mark of its processes, if a record names it.
+    pub(crate) attempt: Option<&'a str>,
+}
+
+impl fmt::Debug for SupervisedGit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SupervisedGit")
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Start for SupervisedGit<'_> {
+    fn run(&self, command: &mut Command) -> io::Result<Ended> {
+        self.signals.watch()?;
+        let stopped = || self.signals.stop().map(|stop| stop.signal);
+        if let Some(signal) = stopped() {
+            return Ok(Ended::Stopped(signal));
+        }
+        if let Some(attempt) = self.attempt {
+            command.env(ATTEMPT, attempt);
+        }
+        Ok(match run_limited(command, LIMIT, self.signals)? {
+            ShortEnd::Exited(status) => Ended::Exited(status),
+            ShortEnd::TimedOut(limit) => Ended::TooSlow(limit),
+            ShortEnd::Stopped | ShortEnd::TooMuch => {
+                Ended::Stopped(stopped().unwrap_or(Signal::TERM.as_raw()))
+            }
+        })
+    }
+}

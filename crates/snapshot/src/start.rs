@@ -1,0 +1,38 @@
+//! How `git` is started: the caller may supervise the calls that run programs of the user, and calls that may take long.
+
+use std::fmt;
+use std::io;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+/// Starts `git` and waits for its end. Its files are files, and no pipe: nothing has to be read meanwhile.
+///
+/// `git` starts programs itself: the filters of the repository, such as `git-lfs`. They may hang.
+pub trait Start: fmt::Debug {
+    /// Runs a call of `git` to its end.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn run(&self, command: &mut Command) -> io::Result<Ended>;
+}
+
+/// How a call of `git` ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself.
+    Exited(ExitStatus),
+    /// It took longer than this, and was ended with everything that it had started.
+    TooSlow(Duration),
+    /// This signal told the caller to stop, and the call was ended likewise.
+    Stopped(i32),
+}
+
+/// Starts `git` without a supervisor, and waits as long as it takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsupervised;
+
+impl Start for Unsupervised {
+    fn run(&self, command: &mut Command) -> io::Result<Ended> {
+        command.status().map(Ended::Exited)
+    }
+}

@@ -1,0 +1,123 @@
+//! Calls that end while git makes a worktree, or while it takes a snapshot: git does not outlive them, and the next call goes on.
+
+use std::fs;
+use std::process::Child;
+
+use serde_json::Value;
+
+use crate::processes::{self, signal};
+use crate::trees::alive;
+use crate::worktrees::{git, place, repository};
+use crate::world::{AGAIN, Run, World, wait_until};
+
+/// A filter that hangs until the file `go` is there. One that hangs already does so for good.
+const HANGS: &str = "#!/bin/sh\n[ -e @/go ] && exec cat\ntouch @/hangs\nsleep 1000\n";
+
+/// A world whose project is a git repository with a filter that hangs, for the files of one folder.
+fn world(workspace: &str, filter: &str) -> World {
+    let world = World::new();
+    world.put(&AGAIN.replace('@', workspace));
+    repository(&world);
+    world.write(".gitattributes", "sub/* filter=slow\n");
+    git(&world, &["add", ".gitattributes"]);
+    git(&world, &["commit", "--quiet", "--message=filtered"]);
+    let script = HANGS.replace('@', world.project().to_str().unwrap());
+    let script = world.script("filter.sh", &script);
+    let exclude = world.project().join(".git/info/exclude");
+    fs::write(exclude, "go\nhangs\nfilter.sh\n").unwrap();
+    let key = format!("filter.slow.{filter}");
+    git(&world, &["config", &key, script.to_str().unwrap()]);
+    world
+}
+
+/// Starts the first step of a thread, and waits until git hangs.
+fn hanging(world: &World) -> (String, Child) {
+    let thread = world.start("again");
+    let call = world.spawn(&["thread", "step", &thread]);
+    wait_until("git hangs", || world.project().join("hangs").exists());
+    (thread, call)
+}
+
+/// Lets filters that are started from now on do their work.
+fn go(world: &World) {
+    world.write("go", "");
+}
+
+#[track_caller]
+fn goes_on(world: &World, thread: &str) -> Run {
+    go(world);
+    world.write("do", "test -e sub/file && echo new > new");
+    let run = world.step(thread).exits(0);
+    assert_eq!(alive(world), Vec::<String>::new());
+    assert!(place(world, thread).join("new").exists());
+    run
+}
+
+#[test]
+fn a_signal_ends_git_with_what_it_started_and_the_next_call_makes_the_worktree() {
+    for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
+        let world = world("workspace: worktree", "smudge");
+        let (thread, call) = hanging(&world);
+        signal(name, call.id());
+        let run: Run = call.wait_with_output().unwrap().into();
+        run.exits(code)
+            .says("while git made the worktree")
+            .says("git was ended with everything that it had started");
+        assert_eq!(alive(&world), Vec::<String>::new(), "{name}");
+        goes_on(&world, &thread);
+    }
+}
+
+#[test]
+fn a_kill_of_the_thread_ends_git_too() {
+    let world = world("workspace: worktree", "smudge");
+    let (thread, call) = hanging(&world);
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let run: Run = call.wait_with_output().unwrap().into();
+    run.exits(7);
+    assert_eq!(alive(&world), Vec::<String>::new());
+}
+
+#[test]
+fn the_git_of_a_dead_call_is_named_and_ended_by_the_next_call() {
+    let world = world("workspace: worktree", "smudge");
+    let (thread, call) = hanging(&world);
+    processes::kill(call);
+    let shown = world.show(&thread)["orphans"].to_string();
+    assert!(shown.contains("git -c"), "{shown}");
+    let doctor = world.uwf(&["doctor", "--format", "text"]).stdout;
+    assert!(
+        doctor.contains("its engine is gone, and this still runs"),
+        "{doctor}"
+    );
+    goes_on(&world, &thread).says("of a call that was killed");
+    assert_eq!(world.show(&thread)["orphans"], Value::Null);
+}
+
+#[test]
+fn the_git_of_a_dead_call_ends_with_the_thread() {
+    let world = world("workspace: worktree", "smudge");
+    let (thread, call) = hanging(&world);
+    processes::kill(call);
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    assert_eq!(alive(&world), Vec::<String>::new());
+    world.uwf(&["thread", "rm", &thread]).exits(0);
+}
+
+#[test]
+fn a_snapshot_that_hangs_costs_no_step() {
+    let world = world("", "clean");
+    world.configure("agents.default.timeout", "8s");
+    let thread = world.start("again");
+    world.write("do", "echo changed > sub/file");
+    world.step(&thread).exits(0);
+    assert_eq!(alive(&world), Vec::<String>::new());
+    assert!(world.project().join("hangs").exists());
+    let log = world.uwf(&["log", "show"]).exits(0).stdout;
+    let note =
+        "took longer than 2 s and was ended, with everything that it had started: perhaps a filter";
+    assert!(log.contains(note), "{log}");
+    let step = world.uwf(&["step", "show", &format!("{thread}@1")]);
+    let step = step.exits(0).json();
+    assert_eq!(step["files"], Value::Null, "{step}");
+}
