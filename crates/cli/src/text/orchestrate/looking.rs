@@ -1,7 +1,7 @@
 //! Runs, as data and as text.
 
 use serde::Serialize;
-use uwf_engine::{LogContent, RunLog, RunStatusView, RunSummary};
+use uwf_engine::{LogContent, LoopLine, RunLog, RunStatusView, RunSummary};
 use uwf_pipeline::nodes::Stream;
 use uwf_util::text::counted;
 use uwf_util::time::format_duration;
@@ -134,17 +134,7 @@ impl Show for RunStatusPage {
             );
             rows.push(("still alive", line));
         }
-        for open in &status.loops {
-            let failed = match open.failed {
-                0 => String::new(),
-                failed => format!(", {failed} failed"),
-            };
-            let (number, total) = (open.index + 1, open.total);
-            rows.push((
-                "loop",
-                format!("{}: item {number} of {total}{failed}", open.key),
-            ));
-        }
+        rows.extend(status.loops.iter().map(|open| ("loop", loop_words(open))));
         if let Some(error) = &status.error {
             rows.push(("error", error.message.clone()));
         }
@@ -165,6 +155,16 @@ impl Show for RunStatusPage {
         rows.extend(self.next.clone().map(|next| ("next", next)));
         format!("{}\n\n{}", fields(&rows, page), steps_table(status))
     }
+}
+
+/// Says how far a loop is.
+fn loop_words(open: &LoopLine) -> String {
+    let failed = match open.failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
+    };
+    let (number, total) = (open.index + 1, open.total);
+    format!("{}: item {number} of {total}{failed}", open.key)
 }
 
 /// Returns what part of a larger whole a run is, as the name and the value of a row.
