@@ -179,43 +179,34 @@ pub(crate) fn closure(store: &Store, roots: &[CasRef]) -> Result<Vec<CasRef>, St
     })
 }
 
-/// Returns everything that can be reached from these roots and is not known, each node after the nodes that it refers to.
-/// What lies behind known nodes is not looked for. A node that cannot be read is left out if nothing needs it.
-pub(crate) fn closure_without(
+/// Returns what these roots need, without mentions, each node after the nodes that it needs. Nodes that cannot be read are
+/// left out.
+pub(crate) fn needed(store: &Store, roots: &[CasRef]) -> Result<Vec<CasRef>, StoreError> {
+    let lost = HashSet::new();
+    let mut marker = Marker::new(store, &lost);
+    order::children_first(roots.iter().copied(), |hash| match store.find(hash) {
+        Ok(Some(node)) => Ok(Some(marker.links(hash, &node)?.needed().collect())),
+        Ok(None) | Err(StoreError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
+    })
+}
+
+/// Returns what these roots need and is not known, without mentions, each node after the nodes that it needs. What lies behind
+/// known nodes is not looked for.
+pub(crate) fn needed_beyond(
     store: &Store,
     roots: &[CasRef],
     known: &HashSet<CasRef>,
 ) -> Result<Vec<CasRef>, StoreError> {
     let lost = HashSet::new();
     let mut marker = Marker::new(store, &lost);
-    let mut needed_by: HashMap<CasRef, Vec<CasRef>> = HashMap::new();
-    let mut unreadable = HashMap::new();
-    let found = order::children_first(roots.iter().copied(), |hash| {
+    order::children_first(roots.iter().copied(), |hash| {
         if known.contains(&hash) {
             return Ok(None);
         }
-        match store.need(hash) {
-            Ok(node) => {
-                let links = marker.links(hash, &node)?;
-                needed_by.insert(hash, links.needed().collect());
-                Ok(Some(links.all().collect()))
-            }
-            Err(error @ (StoreError::Lost { .. } | StoreError::Damaged { .. })) => {
-                unreadable.insert(hash, error);
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    })?;
-    // A reference needs its node, and a mention does not.
-    let mut queue = roots.to_vec();
-    while let Some(hash) = queue.pop() {
-        if let Some(error) = unreadable.remove(&hash) {
-            return Err(error);
-        }
-        queue.extend(needed_by.remove(&hash).into_iter().flatten());
-    }
-    Ok(found)
+        let node = store.need(hash)?;
+        Ok(Some(marker.links(hash, &node)?.needed().collect()))
+    })
 }
 
 impl Links {

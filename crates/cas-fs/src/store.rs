@@ -323,19 +323,27 @@ impl Store {
         mark::closure(self, roots)
     }
 
-    /// Returns everything that can be reached from these roots like [`closure`](Store::closure), without the nodes that are
-    /// known: neither they nor what only they lead to is read. A node that cannot be read is left out only if no reference
-    /// leads to it.
+    /// Returns what these roots need: each node once, after the nodes that it refers to. A hash that a node only mentions leads
+    /// nowhere. Nodes that cannot be read are left out.
     ///
     /// # Errors
-    /// [`StoreError::Lost`] or [`StoreError::Damaged`] for a node that the others need; [`StoreError::File`] if a file cannot
-    /// be read.
-    pub fn closure_without(
+    /// [`StoreError::File`] if a file cannot be read.
+    pub fn needed(&self, roots: &[CasRef]) -> Result<Vec<CasRef>, StoreError> {
+        mark::needed(self, roots)
+    }
+
+    /// Returns what these roots need like [`needed`](Store::needed), without the nodes that are known: neither they nor what
+    /// only they need is read.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`] or [`StoreError::Damaged`] for a node that is needed; [`StoreError::File`] if a file cannot be
+    /// read.
+    pub fn needed_beyond(
         &self,
         roots: &[CasRef],
         known: &HashSet<CasRef>,
     ) -> Result<Vec<CasRef>, StoreError> {
-        mark::closure_without(self, roots, known)
+        mark::needed_beyond(self, roots, known)
     }
 
     /// Looks at the file of every node, without reading the nodes.

@@ -8,37 +8,40 @@ use uwf_thread::Head;
 
 use crate::EngineError;
 
-/// Returns the nodes that a store needs for this head if it has everything that the head `beyond` needs: each node after the
-/// nodes that it refers to. Without `beyond`, the store has nothing.
+/// Returns the nodes that a store needs for this head if it has everything that the head `known_head` needs: each node after
+/// the nodes that it refers to. Without a known head, the store has nothing.
 ///
-/// The time that this takes depends on the new steps and on one step before them, and not on the length of the chain. So a
-/// node is in the list, too, if a new step refers to it and only steps before `beyond` did so.
+/// A hash that a node only mentions is not followed: it may be a step of another thread, and the whole chain of that thread
+/// would be sent.
+///
+/// The time that this takes depends on the new steps and on one step before them, and not on the length of the chain. A node
+/// that a new step needs, and that only steps before the known head used, is sent again.
 ///
 /// # Errors
 /// When a node that the new steps need is missing or damaged.
 pub fn nodes_of_push(
     store: &Store,
     head: CasRef,
-    beyond: Option<CasRef>,
+    known_head: Option<CasRef>,
 ) -> Result<Vec<CasRef>, EngineError> {
-    let known = beyond.map(|beyond| known_with(store, beyond)).transpose()?;
-    Ok(store.closure_without(&[head], &known.unwrap_or_default())?)
+    let known = known_head.map(|head| known_with(store, head)).transpose()?;
+    Ok(store.needed_beyond(&[head], &known.unwrap_or_default())?)
 }
 
-/// Returns what a store has that has this head: the head with everything that it refers to, but of the steps before it only
-/// the last one, and not what that one refers to.
+/// Returns what a store has that has this head: the head with everything that it needs, but of the steps before it only the
+/// last one, and not what that one needs.
 fn known_with(store: &Store, head: CasRef) -> Result<HashSet<CasRef>, EngineError> {
     let (of_step, before) = match Head::read(store, head)? {
-        Head::Start(start) => return Ok(store.closure(&[start.hash])?.into_iter().collect()),
+        Head::Start(start) => return Ok(store.needed(&[start.hash])?.into_iter().collect()),
         Head::Step(step) => {
             let mut of_step = vec![step.node.start, step.node.output, step.node.detail];
             of_step.extend(step.node.assembled_prompt);
             (of_step, step.node.prev)
         }
     };
-    let mut known: HashSet<CasRef> = store.closure(&of_step)?.into_iter().collect();
+    let mut known: HashSet<CasRef> = store.needed(&of_step)?.into_iter().collect();
     let step = store.need(head)?;
-    known.extend(store.closure(&[step.type_hash])?);
+    known.extend(store.needed(&[step.type_hash])?);
     known.extend(before);
     known.insert(head);
     Ok(known)
@@ -97,8 +100,13 @@ mod tests {
             self.store.put(STEP_NODE, &step, 0).unwrap()
         }
 
-        fn push(&self, head: CasRef, beyond: Option<CasRef>) -> Vec<CasRef> {
-            nodes_of_push(&self.store, head, beyond).unwrap()
+        fn damage(&self, node: CasRef) {
+            let file = self.store.dir().join(format!("{node}.bin"));
+            std::fs::write(file, "damaged").unwrap();
+        }
+
+        fn push(&self, head: CasRef, known_head: Option<CasRef>) -> Vec<CasRef> {
+            nodes_of_push(&self.store, head, known_head).unwrap()
         }
     }
 
@@ -175,28 +183,50 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_needed_and_gone_stops_the_push_and_one_that_is_only_mentioned_does_not() {
+    fn a_node_that_is_needed_and_gone_stops_the_push() {
         let world = World::new();
         let first = world.step(None, world.text("a"), world.text("a"));
-        let (gone, mentioned) = (world.text("gone"), world.text("mentioned"));
+        let gone = world.text("gone");
         let output = world.output(gone);
         let needing = world.step(Some(first), output, output);
-        let says: Value = json!({ "note": mentioned });
-        let says = world.store.put(OBJECT, &says, 0).unwrap();
-        let saying = world.step(Some(first), says, says);
-        assert!(world.push(saying, Some(first)).contains(&mentioned));
-        for hash in [gone, mentioned] {
-            let file = world.store.dir().join(format!("{hash}.bin"));
-            std::fs::write(file, "damaged").unwrap();
-        }
+        world.damage(gone);
         let refused = nodes_of_push(&world.store, needing, Some(first));
         assert!(
             matches!(&refused, Err(EngineError::Store(StoreError::Damaged { hash, .. })) if *hash == gone),
             "{refused:?}"
         );
+    }
+
+    #[test]
+    fn what_the_other_store_has_need_not_be_whole_here() {
+        let world = World::new();
+        let old = world.text("old");
+        let first = world.step(None, old, world.text("whole"));
+        let new = world.text("new");
+        let second = world.step(Some(first), new, new);
+        world.damage(old);
+        assert_eq!(world.push(second, Some(first)), [new, second]);
+    }
+
+    #[test]
+    fn a_push_follows_no_mention() {
+        let world = World::new();
+        let elsewhere = world.step(None, world.text("x"), world.text("x"));
+        let elsewhere = world.step(Some(elsewhere), world.text("y"), world.text("y"));
+        let says = |note: CasRef| {
+            let says: Value = json!({ "note": note });
+            world.store.put(OBJECT, &says, 0).unwrap()
+        };
+        let first = world.step(None, world.text("a"), world.text("a"));
+        let saying = says(elsewhere);
+        let second = world.step(Some(first), saying, saying);
         assert_eq!(
-            sorted(world.push(saying, Some(first))),
-            sorted(vec![says, saying])
+            sorted(world.push(second, Some(first))),
+            sorted(vec![saying, second])
         );
+        assert!(!world.push(second, None).contains(&elsewhere));
+        // What the other store got is not more than that, so what was mentioned before is sent once it is needed.
+        let third = world.step(Some(second), world.output(world.text("y")), saying);
+        assert!(world.push(third, Some(second)).contains(&world.text("y")));
     }
 }
