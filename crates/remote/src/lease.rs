@@ -44,17 +44,17 @@ pub enum Which<'a> {
     },
 }
 
-/// Who wants a thread, for how long, and what he has of it.
+/// A request for a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Want<'a> {
     /// Who asks.
     pub owner: &'a Owner,
     /// How long the lease lasts without being renewed.
     pub lasts: Duration,
-    /// Nodes that the owner has with all that these need, such as the head that the thread has on his machine, and what that
-    /// head refers to. The remote does not come to them, and does not look behind them.
+    /// Nodes that the owner has with all that these need, such as the head that the thread has on the owner's machine, and what
+    /// that head refers to. The remote sends neither these nodes nor what only they need.
     pub have: &'a [CasRef],
-    /// How many nodes may come with the answer.
+    /// How many nodes may come with the answer. It may be none.
     pub at_most: usize,
 }
 
@@ -87,10 +87,19 @@ pub struct Leased {
     pub head: CasRef,
     /// What the owner lacks to have the head: each node after the nodes that it needs.
     pub nodes: Vec<RawNode>,
-    /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) gives the others.
+    /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) of the head, with the same `have`, gives the others.
     pub complete: bool,
     /// What the limits of the thread depend on.
     pub record: ThreadRecord,
+}
+
+/// What came of giving a lease back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Released {
+    /// It is given back.
+    Yes,
+    /// It was given back before, or another owner has taken the thread. The record is stored all the same.
+    Lost,
 }
 
 /// What came of renewing a lease.

@@ -18,8 +18,8 @@ use uwf_protocol::raw_node::RawNode;
 use uwf_protocol::run::ThreadRecord;
 
 pub use error::RemoteError;
-pub use lease::{Acquired, Lease, Leased, Owner, Renewed, Want, Which};
-pub use nodes::Closure;
+pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
+pub use nodes::{Closure, Given, Part};
 pub use push::{Advanced, NewThread, Push, Put};
 pub use threads::{Abilities, Hello, Listed, Query};
 
@@ -27,6 +27,9 @@ pub use threads::{Abilities, Hello, Listed, Query};
 ///
 /// One call is one request. Each call may be repeated if its answer was lost: the second one does nothing, and says what the
 /// first one would have said, or that its work is done already. Time is that of the remote: no clock of a machine counts.
+///
+/// No record that was sent for a thread is lost, whatever became of the lease: the record that comes with a lease is
+/// [all of them merged](ThreadRecord::merged).
 pub trait Remote {
     /// Returns what the remote is.
     ///
@@ -48,18 +51,19 @@ pub trait Remote {
     /// [`RemoteError`].
     fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError>;
 
-    /// Stores nodes, moves the head of a thread by compare-and-set, stores its record, and gives the lease back. Nodes are
-    /// stored also if the lease is lost or the head is another one: they were paid for.
+    /// Stores nodes, moves the head of a thread by compare-and-set, stores its record, and gives the lease back. Nodes and
+    /// record are stored also if the lease is lost or the head is another one: what they tell of was paid for.
     ///
     /// # Errors
     /// [`RemoteError`].
     fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError>;
 
-    /// Gives a lease back without a step, and stores the record of the thread. A lease that was lost is left alone.
+    /// Gives a lease back without a step, and stores the record of the thread. A lease that was lost is left alone, and the
+    /// record is stored.
     ///
     /// # Errors
     /// [`RemoteError`].
-    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<(), RemoteError>;
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError>;
 
     /// Stores nodes, and a new thread if one is given. The nodes may come in any order. What they need is among them, or there
     /// already.
@@ -74,8 +78,8 @@ pub trait Remote {
     /// [`RemoteError`].
     fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError>;
 
-    /// Returns what can be reached from some nodes, at most so many, each node after the nodes that it needs. The caller has
-    /// the nodes `have` with all that these need. If there is more, it asks again, and `have` contains what it got.
+    /// Returns what can be reached from some nodes, each node after the nodes that it needs. The caller has the nodes `have`
+    /// with all that these need. If there is more than the part that it wants, it asks the same again for the next part.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -83,8 +87,8 @@ pub trait Remote {
         &mut self,
         from: &[CasRef],
         have: &[CasRef],
-        at_most: usize,
-    ) -> Result<Closure, RemoteError>;
+        part: Part,
+    ) -> Result<Given, RemoteError>;
 
     /// Returns the threads after one of them, by their ids, at most so many.
     ///

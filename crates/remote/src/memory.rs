@@ -18,8 +18,8 @@ use uwf_protocol::run::ThreadRecord;
 
 use self::nodes::{Nodes, Unfit};
 use self::thread::Thread;
-use crate::lease::{Acquired, Lease, Leased, Owner, Renewed, Want, Which};
-use crate::nodes::Closure;
+use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
+use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, NewThread, Push, Put};
 use crate::threads::{Abilities, Hello, Listed, Query};
 use crate::{Remote, RemoteError};
@@ -86,14 +86,13 @@ impl Remote for Memory {
         Ok(self.shared().advance(lease, push))
     }
 
-    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<(), RemoteError> {
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError> {
         let mut shared = self.shared();
-        let turn = shared.next_turn();
-        if let Some(thread) = shared.leased(lease) {
-            thread.record = record.clone();
-            thread.give_back(turn);
-        }
-        Ok(())
+        shared.keep_record(lease.thread, record);
+        Ok(match shared.give_back(lease) {
+            true => Released::Yes,
+            false => Released::Lost,
+        })
     }
 
     fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
@@ -110,9 +109,22 @@ impl Remote for Memory {
         &mut self,
         from: &[CasRef],
         have: &[CasRef],
-        at_most: usize,
-    ) -> Result<Closure, RemoteError> {
-        Ok(self.shared().nodes.closure(from, have, at_most))
+        part: Part,
+    ) -> Result<Given, RemoteError> {
+        let shared = self.shared();
+        let lacking = from
+            .iter()
+            .filter(|hash| !have.contains(hash) && !shared.nodes.has(**hash));
+        let lacking: Vec<CasRef> = lacking.copied().collect();
+        if !lacking.is_empty() {
+            return Ok(Given::Lacking(lacking));
+        }
+        let Part { skip, at_most } = part;
+        Ok(Given::Nodes(shared.nodes.closure(
+            from,
+            have,
+            (skip, at_most.get()),
+        )))
     }
 
     fn list(
@@ -156,7 +168,8 @@ impl Shared {
         }
         thread.hold(want.owner, now + want.lasts);
         let Closure { nodes, complete } =
-            self.nodes.closure(&[thread.head], want.have, want.at_most);
+            self.nodes
+                .closure(&[thread.head], want.have, (0, want.at_most));
         Acquired::Leased(Box::new(Leased {
             lease: Lease {
                 thread: id,
@@ -196,6 +209,8 @@ impl Shared {
     fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Advanced {
         let known = self.threads.get(&lease.thread);
         if known.is_some_and(|thread| thread.has_moved(push.from, push.to)) {
+            self.keep_record(lease.thread, push.record);
+            self.give_back(lease);
             return Advanced::Already;
         }
         match self.nodes.add(push.nodes, Some(push.to)) {
@@ -203,7 +218,7 @@ impl Shared {
             Err(Unfit::Lacking(nodes)) => return Advanced::Lacking(nodes),
             Err(Unfit::Clash(nodes)) => return Advanced::Clash(nodes),
         }
-        let turn = self.next_turn();
+        self.keep_record(lease.thread, push.record);
         let Some(thread) = self.leased(lease) else {
             return Advanced::LeaseLost;
         };
@@ -211,8 +226,25 @@ impl Shared {
             return Advanced::HeadIs(thread.head);
         }
         thread.move_head(push);
-        thread.give_back(turn);
+        self.give_back(lease);
         Advanced::Moved
+    }
+
+    /// Adds a record to that of the thread. It does not matter who has the lease: what a record tells of was paid for.
+    fn keep_record(&mut self, thread: ThreadId, record: &ThreadRecord) {
+        if let Some(thread) = self.threads.get_mut(&thread) {
+            thread.record = thread.record.merged(record);
+        }
+    }
+
+    /// Gives a lease back, if it counts, and tells whether it did.
+    fn give_back(&mut self, lease: &Lease) -> bool {
+        let turn = self.next_turn();
+        let Some(thread) = self.leased(lease) else {
+            return false;
+        };
+        thread.give_back(turn);
+        true
     }
 
     fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Put {

@@ -1,12 +1,33 @@
 //! Nodes that a remote gives.
 
+use std::num::NonZeroUsize;
+
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::RawNode;
+
+/// Which part of the nodes is wanted. The order of the nodes depends on the question alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// How many of the first nodes the caller got already, by earlier calls or with a lease.
+    pub skip: usize,
+    /// How many nodes may come.
+    pub at_most: NonZeroUsize,
+}
 
 /// Nodes, each after the nodes that it needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closure {
     /// The nodes.
     pub nodes: Vec<RawNode>,
-    /// Whether these are all that were asked for.
+    /// Whether none is left after these.
     pub complete: bool,
+}
+
+/// What came of asking for nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// A part of them.
+    Nodes(Closure),
+    /// These were asked for, and the remote does not have them. They come in the order of the question.
+    Lacking(Vec<CasRef>),
 }

@@ -17,8 +17,6 @@ pub struct Push<'a> {
     pub to: CasRef,
     /// Whether a step can be done there.
     pub status: HeadStatus,
-    /// The step whose place the new head takes, if one was done again. It is kept, as every step that a thread had.
-    pub replaced: Option<CasRef>,
     /// What the limits of the thread depend on.
     pub record: &'a ThreadRecord,
 }
@@ -28,11 +26,13 @@ pub struct Push<'a> {
 pub enum Advanced {
     /// The head has moved, and the lease is given back.
     Moved,
-    /// An earlier call has moved the head in this way. It may have moved further since.
+    /// An earlier call has moved the head in this way. It may have moved further since. If the caller has the lease, because it
+    /// took it again, the lease is given back.
     Already,
-    /// The thread has this head, and not the one that was expected. The nodes are stored. The lease stays.
+    /// The thread has this head, and not the one that was expected. The nodes and the record are stored. The lease
+    /// stays.
     HeadIs(CasRef),
-    /// The lease was given back, or another owner has taken the thread. The nodes are stored.
+    /// The lease was given back, or another owner has taken the thread. The nodes and the record are stored.
     LeaseLost,
     /// These nodes are needed and are not there. Nothing has changed. The same call with them can succeed.
     Lacking(Vec<CasRef>),

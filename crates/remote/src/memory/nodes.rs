@@ -52,8 +52,15 @@ impl Nodes {
         Ok(())
     }
 
-    /// Returns what can be reached, each node after the nodes that it needs.
-    pub(super) fn closure(&self, from: &[CasRef], have: &[CasRef], at_most: usize) -> Closure {
+    /// Returns what can be reached, each node after the nodes that it needs: after the first ones that are skipped, at most so
+    /// many.
+    pub(super) fn closure(
+        &self,
+        from: &[CasRef],
+        have: &[CasRef],
+        (skip, at_most): (usize, usize),
+    ) -> Closure {
+        let mut skipped = 0;
         let mut seen: HashSet<CasRef> = have.iter().copied().collect();
         let mut found: Vec<RawNode> = Vec::new();
         // Each node on the path comes with what it needs and what was not looked at yet. A chain may be longer than the stack.
@@ -75,13 +82,17 @@ impl Nodes {
                         path.push((node, node.needs().collect()));
                     }
                 }
+                None if skipped < skip => {
+                    skipped += 1;
+                    path.pop();
+                }
+                None if found.len() == at_most => {
+                    return Closure {
+                        nodes: found,
+                        complete: false,
+                    };
+                }
                 None => {
-                    if found.len() == at_most {
-                        return Closure {
-                            nodes: found,
-                            complete: false,
-                        };
-                    }
                     let done = path.pop().map(|(node, _)| node.clone());
                     found.extend(done);
                 }

@@ -71,7 +71,6 @@ impl Thread {
         self.moves.push((push.from, push.to));
         self.head = push.to;
         self.status = push.status;
-        self.record = push.record.clone();
     }
 
     /// Tells whether the head has moved in this way and is no longer where it was before.

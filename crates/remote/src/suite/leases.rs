@@ -4,11 +4,11 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::naming::Label;
 
 use super::world::{
-    Client, SHORT, START, hash, leased, new_thread, owner, push, record, start_nodes, step_nodes,
-    thread,
+    Client, SHORT, START, hash, leased, new_thread, owner, push, record, records, start_nodes,
+    step_nodes, thread,
 };
 use super::{Case, Place};
-use crate::lease::{Acquired, Lease, Renewed, Want, Which};
+use crate::lease::{Acquired, Lease, Released, Renewed, Want, Which};
 use crate::push::{Advanced, NewThread, Push, Put};
 
 pub(super) const CASES: &[Case] = &[
@@ -65,7 +65,7 @@ fn unknown(place: &dyn Place) {
         lasts: SHORT,
     };
     assert_eq!(client.remote.renew(&lease), Ok(Renewed::Lost));
-    client.release(&lease, &record(1));
+    assert_eq!(client.release(&lease, &record(1)), Released::Lost);
     assert_eq!(client.put(&start_nodes(), None), Put::Done);
     assert_eq!(client.step(&lease, START, 11), Advanced::LeaseLost);
 }
@@ -82,10 +82,11 @@ fn one_owner(place: &dyn Place) {
     assert_eq!(by, owner(1));
     assert!(left <= SHORT * 100 && left > SHORT, "{left:?}");
     other.take(2);
-    one.release(&first.lease, &record(7));
+    assert_eq!(one.release(&first.lease, &record(7)), Released::Yes);
     let second = leased(other.acquire(1));
     assert!(second.lease.fence > first.lease.fence);
-    assert_eq!(second.record, record(7), "the record comes with the lease");
+    let both = records(&[1, 7]);
+    assert_eq!(second.record, both, "the record comes with the lease");
 }
 
 fn takeover(place: &dyn Place) {
@@ -99,14 +100,16 @@ fn takeover(place: &dyn Place) {
     assert_eq!(one.step(&old, START, 11), Advanced::LeaseLost);
     assert_eq!(one.missing(&[11, 1011]), [], "the step was paid for");
     assert_eq!(one.head(1), hash(START));
-    one.release(&old, &record(99));
+    assert_eq!(one.release(&old, &record(99)), Released::Lost);
     assert!(
         matches!(one.acquire(1), Acquired::Busy { .. }),
         "it is not the lease of the new owner"
     );
     assert_eq!(other.step(&new, START, 12), Advanced::Moved);
     let after = leased(one.acquire(1));
-    assert_eq!((after.head, after.record), (hash(12), record(12)));
+    assert_eq!(after.head, hash(12));
+    let all = records(&[1, 11, 99, 12]);
+    assert_eq!(after.record, all, "what was used up counts, late or not");
 }
 
 fn late(place: &dyn Place) {
@@ -140,25 +143,26 @@ fn given_back(place: &dyn Place) {
     let mut client = Client::new(place, 1);
     client.share(&[1]);
     let lease = client.take(1);
-    client.release(&lease, &record(2));
+    assert_eq!(client.release(&lease, &record(2)), Released::Yes);
     assert_eq!(client.remote.renew(&lease), Ok(Renewed::Lost));
     assert_eq!(client.step(&lease, START, 11), Advanced::LeaseLost);
-    client.release(&lease, &record(3));
-    assert_eq!(leased(client.acquire(1)).record, record(2));
+    assert_eq!(client.release(&lease, &record(3)), Released::Lost);
+    let all = records(&[1, 2, 11, 3]);
+    assert_eq!(leased(client.acquire(1)).record, all);
 }
 
 fn same_owner(place: &dyn Place) {
     let mut client = Client::new(place, 1);
     client.share(&[1]);
     let old = client.take(1);
-    client.release(&old, &record(2));
+    assert_eq!(client.release(&old, &record(2)), Released::Yes);
     let new = client.take(1);
     assert!(new.fence > old.fence);
     assert_eq!(client.remote.renew(&old), Ok(Renewed::Lost));
     assert_eq!(client.step(&old, START, 11), Advanced::LeaseLost);
-    client.release(&old, &record(3));
+    assert_eq!(client.release(&old, &record(3)), Released::Lost);
     assert_eq!(client.remote.renew(&new), Ok(Renewed::Yes));
-    assert_eq!(leased(client.acquire(1)).record, record(2));
+    assert_eq!(leased(client.acquire(1)).record, records(&[1, 2, 11, 3]));
 }
 
 fn next(place: &dyn Place) {
@@ -184,7 +188,7 @@ fn next(place: &dyn Place) {
     assert_eq!(one.step(&first, START, 11), Advanced::Moved);
     let third = leased(one.next()).lease;
     assert_eq!(third.thread, thread(2));
-    other.release(&second, &record(1));
+    assert_eq!(other.release(&second, &record(1)), Released::Yes);
     assert_eq!(leased(other.next()).lease.thread, thread(3));
     assert_eq!(leased(Client::new(place, 3).next()).lease.thread, thread(1));
     assert_eq!(Client::new(place, 4).next(), Acquired::Nothing);

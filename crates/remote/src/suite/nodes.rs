@@ -1,7 +1,8 @@
 //! Nodes: which are missing, and what is reached from some.
 
-use super::world::{Client, hash, hashes, node, start_nodes};
+use super::world::{Client, first, given, hash, hashes, node, part, start_nodes};
 use super::{Case, Place};
+use crate::nodes::Given;
 use crate::push::Put;
 
 pub(super) const CASES: &[Case] = &[
@@ -43,8 +44,7 @@ fn reached(place: &dyn Place) {
     ]);
     assert_eq!(client.put(&nodes, None), Put::Done);
     let mut ask = |from: &[u64], have: &[u64]| {
-        let given = client.remote.closure(&hashes(from), &hashes(have), 100);
-        let given = given.expect("nodes can be fetched");
+        let given = given(client.closure(from, have, first(100)));
         assert!(given.complete);
         let hashes = given.nodes.iter().map(|node| node.hash);
         hashes.collect::<Vec<_>>()
@@ -54,8 +54,12 @@ fn reached(place: &dyn Place) {
     assert_eq!(found.last(), Some(&hash(33)));
     assert_eq!(ask(&[33], &[1, 31, 30]), hashes(&[32, 33]));
     assert_eq!(ask(&[33], &[33]), []);
-    assert_eq!(ask(&[77], &[]), [], "an unknown node reaches nothing");
     assert_eq!(ask(&[31, 32], &[1]).len(), 3);
+    assert_eq!(ask(&[77], &[77]), [], "the caller has it");
+    assert_eq!(
+        client.closure(&[78, 33, 77], &[], first(100)),
+        Given::Lacking(hashes(&[78, 77]))
+    );
 }
 
 fn parts(place: &dyn Place) {
@@ -66,8 +70,7 @@ fn parts(place: &dyn Place) {
     assert_eq!(client.put(&nodes, None), Put::Done);
     let (mut have, mut calls) = (Vec::new(), 0);
     loop {
-        let given = client.remote.closure(&[hash(399)], &have, 50);
-        let given = given.expect("nodes can be fetched");
+        let given = given(client.closure(&[399], &[], part(have.len(), 50)));
         assert!(given.nodes.len() <= 50);
         for node in given.nodes {
             assert!(
@@ -83,6 +86,12 @@ fn parts(place: &dyn Place) {
     }
     assert_eq!((have.len(), calls), (302, 7));
     assert_eq!(have.last(), Some(&hash(399)));
+    let after = given(client.closure(&[399], &[], part(302, 50)));
+    assert_eq!((after.nodes, after.complete), (vec![], true));
+    // The nodes that come with a lease are the first part.
+    let whole = given(client.closure(&[399], &[], first(302)));
+    assert!(whole.complete);
+    assert!(!given(client.closure(&[399], &[], first(301))).complete);
 }
 
 fn hello(place: &dyn Place) {

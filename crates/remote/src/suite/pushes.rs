@@ -3,11 +3,12 @@
 use uwf_protocol::raw_node::RawNode;
 
 use super::world::{
-    Client, START, hash, hashes, leased, node, owner, push, record, step_nodes, thread,
+    Client, START, given, hash, hashes, leased, node, owner, part, push, record, records,
+    step_nodes, thread,
 };
 use super::{Case, Place};
 use crate::lease::{Acquired, Want, Which};
-use crate::push::{Advanced, Push, Put};
+use crate::push::{Advanced, Put};
 
 pub(super) const CASES: &[Case] = &[
     Case {
@@ -46,7 +47,7 @@ fn moved(place: &dyn Place) {
     let lease = one.take(1);
     assert_eq!(one.step(&lease, START, 11), Advanced::Moved);
     let next = leased(other.acquire(1));
-    assert_eq!((next.head, &next.record), (hash(11), &record(11)));
+    assert_eq!((next.head, &next.record), (hash(11), &records(&[1, 11])));
     assert_eq!(other.step(&next.lease, 11, 12), Advanced::Moved);
     assert_eq!(one.head(1), hash(12));
 }
@@ -90,6 +91,9 @@ fn brought(place: &dyn Place) {
     }
     let (some, complete) = ask(&[], 3);
     assert_eq!((some.as_slice(), complete), (&all[..3], false));
+    assert_eq!(ask(&[], 0), (vec![], false));
+    let rest = given(Client::new(place, 3).closure(&[12], &[], part(3, 9)));
+    assert_eq!((rest.nodes.as_slice(), rest.complete), (&all[3..], true));
 }
 
 fn head_is(place: &dyn Place) {
@@ -104,6 +108,8 @@ fn head_is(place: &dyn Place) {
     let other = Client::new(place, 2).acquire(1);
     assert!(matches!(other, Acquired::Busy { .. }), "{other:?}");
     assert_eq!(client.step(&lease, 11, 12), Advanced::Moved);
+    let record = leased(client.acquire(1)).record;
+    assert_eq!(record, records(&[1, 11, 21, 12]), "21 was paid for");
 }
 
 fn lacking(place: &dyn Place) {
@@ -156,8 +162,8 @@ fn same(place: &dyn Place) {
         client.advance(&lease, &push(&nodes, START, 11, &record)),
         Advanced::Moved
     );
-    let given = client.remote.closure(&[first.hash], &hashes(&[1]), 9);
-    assert_eq!(given.expect("nodes can be fetched").nodes, [first]);
+    let stored = given(client.closure(&[1011], &[1], part(0, 9)));
+    assert_eq!(stored.nodes, [first]);
 }
 
 fn clash(place: &dyn Place) {
@@ -183,8 +189,8 @@ fn clash(place: &dyn Place) {
         assert_eq!(client.put(&[other], None), Put::Clash(vec![taken.hash]));
     }
     assert_eq!(client.head(1), hash(START));
-    let given = client.remote.closure(&[taken.hash], &hashes(&[1]), 9);
-    assert_eq!(given.expect("nodes can be fetched").nodes, [taken]);
+    let stored = given(client.closure(&[400], &[1], part(0, 9)));
+    assert_eq!(stored.nodes, [taken]);
     assert_eq!(client.step(&lease, START, 11), Advanced::Moved);
 }
 
@@ -196,10 +202,7 @@ fn replaced(place: &dyn Place) {
     let lease = client.take(1);
     let nodes = step_nodes(12, START);
     let record = record(1);
-    let push = Push {
-        replaced: Some(hash(11)),
-        ..push(&nodes, 11, 12, &record)
-    };
+    let push = push(&nodes, 11, 12, &record);
     assert_eq!(client.advance(&lease, &push), Advanced::Moved);
     assert_eq!(client.head(1), hash(12));
     assert_eq!(client.missing(&[11, 1011]), [], "the old step is kept");

@@ -1,8 +1,8 @@
 //! Every call is repeated, as if its answer had been lost.
 
-use super::world::{Client, SHORT, START, hash, leased, new_thread, record, start_nodes};
+use super::world::{Client, SHORT, START, hash, leased, new_thread, record, records, start_nodes};
 use super::{Case, Place};
-use crate::lease::Renewed;
+use crate::lease::{Acquired, Released, Renewed};
 use crate::push::{Advanced, Put};
 
 pub(super) const CASES: &[Case] = &[
@@ -17,6 +17,10 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "a push that is repeated is done already, even if others have moved the head since",
         check: pushed_twice,
+    },
+    Case {
+        name: "a push that is repeated with a newer lease gives that lease back",
+        check: pushed_again,
     },
     Case {
         name: "a push that is repeated after the head was moved back moves it again",
@@ -68,7 +72,23 @@ fn pushed_twice(place: &dyn Place) {
     assert_eq!(one.step(&lease, START, 11), Advanced::Already);
     assert_eq!(one.head(1), hash(12), "it stays");
     let record_now = leased(one.acquire(1)).record;
-    assert_eq!(record_now, record(12), "the record stays, too");
+    assert_eq!(record_now, records(&[1, 11, 12]), "it counts once");
+}
+
+fn pushed_again(place: &dyn Place) {
+    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
+    one.share(&[1]);
+    let lease = one.take(1);
+    assert_eq!(one.step(&lease, START, 11), Advanced::Moved);
+    // The answer was lost, and the owner asks for a lease before it repeats the push.
+    let again = one.take(1);
+    assert!(again.fence > lease.fence);
+    assert_eq!(one.step(&again, START, 11), Advanced::Already);
+    let theirs = leased(other.acquire(1)).lease;
+    // A lease of somebody else stays.
+    assert_eq!(one.step(&again, START, 11), Advanced::Already);
+    assert!(matches!(one.acquire(1), Acquired::Busy { .. }));
+    assert_eq!(other.step(&theirs, 11, 12), Advanced::Moved);
 }
 
 fn moved_back(place: &dyn Place) {
@@ -86,12 +106,11 @@ fn released_twice(place: &dyn Place) {
     let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
     one.share(&[1]);
     let lease = one.take(1);
-    for _ in 0..2 {
-        one.release(&lease, &record(5));
-    }
+    assert_eq!(one.release(&lease, &record(5)), Released::Yes);
+    assert_eq!(one.release(&lease, &record(5)), Released::Lost);
     let next = leased(other.acquire(1));
-    assert_eq!(next.record, record(5));
-    one.release(&lease, &record(6));
+    assert_eq!(next.record, records(&[1, 5]));
+    assert_eq!(one.release(&lease, &record(6)), Released::Lost);
     assert_eq!(other.step(&next.lease, START, 11), Advanced::Moved);
 }
 

@@ -10,7 +10,8 @@ use uwf_protocol::run::ThreadRecord;
 
 use super::Place;
 use crate::Remote;
-use crate::lease::{Acquired, Lease, Leased, Owner, Want, Which};
+use crate::lease::{Acquired, Lease, Leased, Owner, Released, Want, Which};
+use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, NewThread, Push, Put};
 
 /// How long a lease lasts that is to end in a test.
@@ -63,6 +64,12 @@ pub(super) fn record(raised: u64) -> ThreadRecord {
         raises: raise.parse().into_iter().collect(),
         ..ThreadRecord::default()
     }
+}
+
+/// The record that holds what all these records hold.
+pub(super) fn records(raised: &[u64]) -> ThreadRecord {
+    let all = raised.iter().copied().map(record);
+    all.fold(ThreadRecord::default(), |all, one| all.merged(&one))
 }
 
 /// A thread at its start.
@@ -189,10 +196,17 @@ impl Client {
         self.advance(lease, &push(&nodes, from, to, &record(to)))
     }
 
-    pub(super) fn release(&mut self, lease: &Lease, record: &ThreadRecord) {
+    pub(super) fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Released {
         self.remote
             .release(lease, record)
-            .expect("a lease can be given back");
+            .expect("a lease can be given back")
+    }
+
+    /// Asks for nodes, at most so many.
+    pub(super) fn closure(&mut self, from: &[u64], have: &[u64], part: Part) -> Given {
+        self.remote
+            .closure(&hashes(from), &hashes(have), part)
+            .expect("nodes can be asked for")
     }
 
     /// Returns the nodes of these that the remote does not have.
@@ -223,8 +237,29 @@ pub(super) fn push<'a>(
         from: hash(from),
         to: hash(to),
         status: HeadStatus::Ready,
-        replaced: None,
         record,
+    }
+}
+
+/// The first nodes of a closure, at most so many.
+pub(super) fn first(at_most: usize) -> Part {
+    part(0, at_most)
+}
+
+/// The nodes of a closure after the first ones, at most so many.
+pub(super) fn part(skip: usize, at_most: usize) -> Part {
+    Part {
+        skip,
+        at_most: at_most.try_into().expect("nobody asks for no nodes"),
+    }
+}
+
+/// Returns the nodes that were given.
+#[track_caller]
+pub(super) fn given(given: Given) -> Closure {
+    match given {
+        Given::Nodes(nodes) => nodes,
+        Given::Lacking(hashes) => panic!("nodes are expected, and these are not there: {hashes:?}"),
     }
 }
 
