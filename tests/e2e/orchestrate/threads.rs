@@ -202,6 +202,60 @@ fn a_step_that_does_not_follow_the_head_of_a_run_is_kept_and_named() {
 }
 
 #[test]
+fn a_step_that_is_gone_and_does_not_follow_the_head_of_a_run_is_not_said_to_be_kept() {
+    let world = World::new();
+    // Equal outputs would be one node.
+    let theirs = STOPS.replace("echo out", "echo theirs");
+    let [thread, other] = [("r", STOPS), ("other", &theirs)].map(|(id, pipeline)| {
+        run(&world, pipeline, id).exits(1);
+        thread_of(&world, id)
+    });
+    let head = world.show(&thread)["head"].clone();
+    let steps = world.uwf(&["thread", "steps", &other]).exits(0).json();
+    // The start comes first.
+    let [before, step] = [1, 2].map(|at| steps["steps"][at]["hash"].clone());
+    let output = world
+        .uwf(&["cas", "get", step.as_str().unwrap()])
+        .exits(0)
+        .json()["payload"]["output"]
+        .clone();
+    fs::remove_file(node_file(&world, output.as_str().unwrap())).unwrap();
+    assert_ne!(head, before);
+    let pending = json!({ "step": step, "head": before, "atMs": 1 }).to_string();
+    fs::write(world.pending_file(&thread), pending).unwrap();
+    fs::write(world.project().join("go"), "").unwrap();
+    let resumed = world.uwf(&["thread", "resume", &thread]).exits(0);
+    let step = step.as_str().unwrap();
+    assert!(!resumed.stderr.contains(step), "{}", resumed.stderr);
+    assert_eq!(world.show(&thread)["refusedSteps"], json!(null));
+    assert_eq!(world.pending(&thread), None);
+}
+
+#[test]
+fn a_run_whose_head_was_moved_while_it_worked_names_the_step_that_it_keeps() {
+    let world = World::new();
+    run(&world, STOPS, "other").exits(1);
+    let elsewhere = world.show(&thread_of(&world, "other"))["head"].clone();
+    let engine = run_to_its_wait(&world, "r");
+    let thread = thread_of(&world, "r");
+    let head = world.show(&thread)["head"].clone();
+    let [head, elsewhere] = [&head, &elsewhere].map(|hash| hash.as_str().unwrap());
+    let heads = world.state("threads.yaml").replace(head, elsewhere);
+    let heads = world.write("heads", &heads);
+    fs::rename(heads, world.root().join("threads.yaml")).unwrap();
+    fs::write(world.project().join("go"), "").unwrap();
+    let ended = engine.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(75), "{told}");
+    let refused = world.show(&thread)["refusedSteps"][0].clone();
+    let step = refused["step"].as_str().unwrap();
+    assert_eq!(refused["head"], json!(head));
+    for named in [step, elsewhere, &format!("`uwf thread fork {step}`")] {
+        assert!(told.contains(named), "{named} is not in: {told}");
+    }
+}
+
+#[test]
 fn thread_step_does_one_step_and_thread_run_the_rest() {
     let world = World::new();
     let engine = run_to_its_wait(&world, "r");

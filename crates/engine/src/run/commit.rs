@@ -1,13 +1,11 @@
-//! Committing a finished step, in three parts: its nodes are made safe, then the head moves, then the records of the run are
-//! tidied up. Another place that has to know of the step is told between the first and the second part: nothing of the thread
-//! has changed then, and no power cut can take the step away.
+//! Committing a finished step, in three parts: its nodes are made durable, then the head moves, then the records of the run are
+//! tidied up. Between the first and the second part the step is durable and the thread is unchanged.
 
 use uwf_moderator::{Route, RouteError, head_status};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
-use uwf_protocol::run::RefusedStep;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
 use uwf_thread::{used_by, used_up_to};
 
@@ -15,6 +13,7 @@ use crate::limits::{self, LimitedThread};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
+use crate::run::refused::Astray;
 use crate::snapshots::log_snapshot_notes;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
@@ -39,7 +38,7 @@ pub(crate) enum Nodes {
 }
 
 /// A finished step that may become the head: its nodes are durable.
-struct SafeStep {
+struct DurableStep {
     /// The thread with the step.
     thread: Thread,
     /// The head that the step follows.
@@ -59,18 +58,18 @@ pub(crate) fn commit(
     step: StepContext,
     nodes: Nodes,
 ) -> Result<Committed, EngineError> {
-    let step = make_safe(runner, before, step, nodes)?;
+    let step = make_durable(runner, before, step, nodes)?;
     move_head(runner, run, &step)?;
     Ok(tidy_up(runner, run, summary, step))
 }
 
 /// Makes the nodes of a checked step durable, and routes from it. The step is not yet part of the thread.
-fn make_safe(
+fn make_durable(
     runner: &Runner,
     before: Thread,
     step: StepContext,
     nodes: Nodes,
-) -> Result<SafeStep, EngineError> {
+) -> Result<DurableStep, EngineError> {
     let closure = answer::closure(&runner.site.store, &step)?;
     // This comes before the lock of the state is taken: other threads do not wait for our disk.
     match nodes {
@@ -82,7 +81,7 @@ fn make_safe(
     let thread = before.followed_by(step, &runner.site.store)?;
     // The step is finished, so its head moves even if the route is unknown.
     let route = thread.route(Some(&runner.signals));
-    Ok(SafeStep {
+    Ok(DurableStep {
         thread,
         follows,
         replaces,
@@ -91,19 +90,19 @@ fn make_safe(
     })
 }
 
-/// Moves the head to the step, if the head did not change meanwhile; otherwise the step is refused. Archives the thread if the
-/// graph leads to `$END`.
-fn move_head(runner: &Runner, run: &RunDir, step: &SafeStep) -> Result<(), EngineError> {
+/// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused; if the thread is no longer
+/// active, nothing is recorded. Archives the thread if the graph leads to `$END`.
+fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), EngineError> {
     let found = match advance(runner, step)? {
         Advance::Moved => return Ok(()),
         Advance::NotActive => "no longer active".to_owned(),
         Advance::HeadIs(head) => {
-            run.outbox.refuse(&RefusedStep {
+            let astray = Astray {
                 step: step.thread.head,
                 head: step.follows,
                 replaces: step.replaces,
-                at_ms: runner.site.env.now_ms(),
-            })?;
+            };
+            astray.keep(runner, run)?;
             format!("at `{head}`")
         }
     };
@@ -116,8 +115,8 @@ fn move_head(runner: &Runner, run: &RunDir, step: &SafeStep) -> Result<(), Engin
 }
 
 /// Moves the head by compare-and-set. A replaced step is recorded before that.
-fn advance(runner: &Runner, step: &SafeStep) -> Result<Advance, EngineError> {
-    let SafeStep {
+fn advance(runner: &Runner, step: &DurableStep) -> Result<Advance, EngineError> {
+    let DurableStep {
         thread,
         follows,
         replaces,
@@ -149,8 +148,8 @@ fn advance(runner: &Runner, step: &SafeStep) -> Result<Advance, EngineError> {
 
 /// Counts what the step used up, and clears the records of the run. The head has moved already, so errors are ignored: the
 /// next call sees that the pending record names the head, and does it.
-fn tidy_up(runner: &Runner, run: &RunDir, summary: &ChainSummary, step: SafeStep) -> Committed {
-    let SafeStep {
+fn tidy_up(runner: &Runner, run: &RunDir, summary: &ChainSummary, step: DurableStep) -> Committed {
+    let DurableStep {
         thread,
         replaces: replaced,
         role,

@@ -1,17 +1,100 @@
 //! Refused steps: a finished step that does not follow the head of its thread was paid for. It is kept, and the person is told.
 
 use uwf_cas_fs::StoreError;
-use uwf_protocol::ids::RoleName;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Pending, RefusedStep};
 use uwf_storage::RunDir;
 use uwf_thread::{ThreadError, read_step, steps, with_output};
 
 use crate::run::answer;
 use crate::thread::Thread;
-use crate::{EngineError, Runner};
+use crate::{EngineError, Runner, tags};
+
+/// A finished step that does not follow the head of its thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Astray {
+    pub(crate) step: CasRef,
+    /// The head that it follows.
+    pub(crate) head: CasRef,
+    /// The step whose place it was to take, if one was done again.
+    pub(crate) replaces: Option<CasRef>,
+}
+
+/// What is known of a step that is refused.
+#[derive(Debug, Clone)]
+pub(crate) enum Found {
+    /// It is durable. The role may be unknown.
+    Whole(Option<RoleName>),
+    /// It cannot be read now.
+    Unreadable,
+}
+
+impl Astray {
+    pub(crate) fn of(pending: &Pending) -> Self {
+        Self {
+            step: pending.step,
+            head: pending.head,
+            replaces: pending.replaces,
+        }
+    }
+
+    /// Keeps the step: it is recorded as refused, and its pending record is removed.
+    pub(crate) fn keep(self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
+        let Self {
+            step,
+            head,
+            replaces,
+        } = self;
+        Ok(run.outbox.refuse(&RefusedStep {
+            step,
+            head,
+            replaces,
+            at_ms: runner.site.env.now_ms(),
+        })?)
+    }
+
+    /// Keeps the step, which an earlier call finished, and tells the person.
+    pub(crate) fn keep_and_tell(
+        self,
+        runner: &Runner,
+        run: &RunDir,
+        found: &Found,
+    ) -> Result<(), EngineError> {
+        self.keep(runner, run)?;
+        let Self { step, head, .. } = self;
+        let by = match found {
+            Found::Whole(Some(role)) => format!(" of `{role}`"),
+            Found::Whole(None) | Found::Unreadable => String::new(),
+        };
+        let kept = match found {
+            Found::Whole(_) => format!(
+                "it is kept; `uwf step read {step}` shows it, and `uwf thread fork {step}` goes on from it"
+            ),
+            Found::Unreadable => format!(
+                "it cannot be read, and its record is kept; `uwf cas verify` tells what is damaged, and once that is repaired, `uwf step read {step}` shows it"
+            ),
+        };
+        (runner.notice)(&format!(
+            "step `{step}`{by}, which an earlier call finished, follows `{head}` and is not in the thread: {kept}"
+        ));
+        Ok(())
+    }
+}
+
+/// Logs that a finished step is not committed.
+pub(crate) fn log(runner: &Runner, thread: ThreadId, step: CasRef) {
+    let message = format!("step={step}");
+    let site = &runner.site;
+    site.log_line(tags::PENDING_REFUSED, &message, Some(thread), None);
+}
+
+/// Tells whether a node is not there. One that is damaged is there, and may be repaired.
+pub(crate) fn is_gone(error: &StoreError) -> bool {
+    matches!(error, StoreError::NotFound { .. } | StoreError::Lost { .. })
+}
 
 /// Refuses a finished step that does not follow the thread's head, and removes its pending record. Unless the thread has it
-/// already, its nodes are synced and it is recorded as refused.
+/// already, or it is gone, its nodes are synced and it is recorded as refused.
 pub(crate) fn refuse(
     runner: &Runner,
     run: &RunDir,
@@ -27,30 +110,13 @@ pub(crate) fn refuse(
         }
     }
     let step = read_step(store, pending.step).and_then(|step| Ok(with_output(store, step)?));
-    let role = match step {
+    let found = match step {
         Ok(step) if !is_in_thread => {
             store.sync(&answer::closure(store, &step)?)?;
-            Some(step.node.role)
+            Found::Whole(Some(step.node.role))
         }
-        // The step is there, but cannot be read: somebody may repair it.
-        Err(ThreadError::Store(error)) if !matches!(error, StoreError::Lost { .. }) => None,
+        Err(ThreadError::Store(error)) if !is_gone(&error) => Found::Unreadable,
         Ok(_) | Err(_) => return Ok(run.outbox.clear_pending()?),
     };
-    run.outbox.refuse(&RefusedStep {
-        step: pending.step,
-        head: pending.head,
-        replaces: pending.replaces,
-        at_ms: runner.site.env.now_ms(),
-    })?;
-    tell(runner, pending, role.as_ref());
-    Ok(())
-}
-
-/// Tells the person of a step that an earlier call finished and this one has refused.
-pub(crate) fn tell(runner: &Runner, pending: &Pending, role: Option<&RoleName>) {
-    let Pending { step, head, .. } = pending;
-    let by = role.map_or_else(String::new, |role| format!(" of `{role}`"));
-    (runner.notice)(&format!(
-        "step `{step}`{by}, which an earlier call finished, follows `{head}` and is not in the thread: it is kept; `uwf step read {step}` shows it, and `uwf thread fork {step}` goes on from it"
-    ));
+    Astray::of(pending).keep_and_tell(runner, run, &found)
 }

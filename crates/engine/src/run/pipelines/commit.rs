@@ -12,13 +12,13 @@ use uwf_cas_fs::StoreError;
 use uwf_pipeline::nodes::VisitNode;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StepNode;
-use uwf_protocol::run::{Pending, RefusedStep};
+use uwf_protocol::run::Pending;
 use uwf_protocol::schemas::{self, CostKind};
 use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, RunRoot, State};
-use uwf_thread::steps;
+use uwf_thread::{read_step, steps};
 
 use crate::pipelines::chain::payload;
-use crate::run::refused::tell;
+use crate::run::refused::{self, Astray, Found};
 use crate::{EngineError, Runner, tags};
 
 /// How long steps wait for the next move of the head.
@@ -219,7 +219,7 @@ impl<'a> Chain<'a> {
 
     /// Commits the steps after the head. The thread ends with them if its workflow is given, for the history.
     fn commit(&mut self, ended: Option<CasRef>) -> Result<Moved, EngineError> {
-        self.make_safe()?;
+        self.make_durable()?;
         let moved = self.advance(ended)?;
         if moved == Moved::Yes {
             self.tidy_up()?;
@@ -228,7 +228,7 @@ impl<'a> Chain<'a> {
     }
 
     /// Makes durable what the new head needs.
-    fn make_safe(&self) -> Result<(), EngineError> {
+    fn make_durable(&self) -> Result<(), EngineError> {
         self.root.sync_logs(&self.unsynced_logs)?;
         let unsynced: Vec<CasRef> = self.added.difference(&self.durable).copied().collect();
         Ok(self.runner.site.store.sync(&unsynced)?)
@@ -254,11 +254,26 @@ impl<'a> Chain<'a> {
         match advanced {
             Advance::Moved => Ok(Moved::Yes),
             Advance::NotActive => Ok(Moved::Ended),
-            Advance::HeadIs(_) => {
-                refuse(self.runner, self.run, (self.newest, self.head))?;
-                Err(crate::thread::busy(self.thread, None))
-            }
+            Advance::HeadIs(head) => self.lose_race(head),
         }
+    }
+
+    /// Keeps the steps after the head that the thread had: it has another one now. The newest step leads to all of them.
+    fn lose_race(&self, found: CasRef) -> Result<Moved, EngineError> {
+        let astray = Astray {
+            step: self.newest,
+            head: self.head,
+            replaces: None,
+        };
+        astray.keep(self.runner, self.run)?;
+        refused::log(self.runner, self.thread, self.newest);
+        let step = read_step(&self.runner.site.store, self.newest)?;
+        Err(EngineError::HeadMoved {
+            thread: self.thread,
+            role: step.node.role,
+            step: self.newest,
+            found: format!("at `{found}`"),
+        })
     }
 
     /// Clears the records of the steps that the head has moved over.
@@ -301,7 +316,7 @@ pub(super) fn adopt(
             return Ok(head);
         }
         // The record survived a power cut, and the nodes did not.
-        Err(EngineError::Store(error)) if is_gone(&error, head) => {
+        Err(EngineError::Store(error)) if is_unwritten(&error, head) => {
             run.outbox.clear_pending()?;
             return Ok(head);
         }
@@ -321,8 +336,8 @@ pub(super) fn adopt(
     Ok(pending.step)
 }
 
-/// Tells whether a node after the head is not there, or not whole. What the head itself needs may come back by a repair.
-fn is_gone(error: &StoreError, head: CasRef) -> bool {
+/// Tells whether a node after the head was not written, or not wholly. What the head itself needs may come back by a repair.
+fn is_unwritten(error: &StoreError, head: CasRef) -> bool {
     match error {
         StoreError::NotFound { hash }
         | StoreError::Lost { hash }
@@ -370,36 +385,24 @@ fn nodes_between(
     Ok(None)
 }
 
-/// Keeps a step of an earlier process that does not follow the head, and tells the person. Its nodes become durable, if they
-/// are there.
+/// Keeps a step of an earlier process that does not follow the head, and tells the person. Its nodes become durable. If one of
+/// them is gone, only the record of the step is removed.
 fn refuse_pending(
     runner: &Runner,
     run: &RunDir,
     (thread, start): (ThreadId, CasRef),
     pending: &Pending,
 ) -> Result<(), EngineError> {
-    match renewed(runner, (start, pending.head), pending.step) {
-        Err(EngineError::Store(error)) if is_gone(&error, pending.head) => {}
-        renewed => drop(renewed?),
-    }
-    refuse(runner, run, (pending.step, pending.head))?;
-    let message = format!("step={}", pending.step);
-    let site = &runner.site;
-    site.log_line(tags::PENDING_REFUSED, &message, Some(thread), None);
-    tell(runner, pending, None);
-    Ok(())
-}
-
-/// Keeps a step that does not follow the head, and removes its pending record.
-fn refuse(
-    runner: &Runner,
-    run: &RunDir,
-    (step, head): (CasRef, CasRef),
-) -> Result<(), EngineError> {
-    Ok(run.outbox.refuse(&RefusedStep {
-        step,
-        head,
-        replaces: None,
-        at_ms: runner.site.env.now_ms(),
-    })?)
+    refused::log(runner, thread, pending.step);
+    let found = match renewed(runner, (start, pending.head), pending.step) {
+        Ok(_) => Found::Whole(None),
+        Err(EngineError::Store(error))
+            if refused::is_gone(&error) && is_unwritten(&error, pending.head) =>
+        {
+            return Ok(run.outbox.clear_pending()?);
+        }
+        Err(EngineError::Store(StoreError::Damaged { .. })) => Found::Unreadable,
+        Err(error) => return Err(error),
+    };
+    Astray::of(pending).keep_and_tell(runner, run, &found)
 }
