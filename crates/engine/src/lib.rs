@@ -79,6 +79,7 @@ pub use fork::{ForkPoint, Forked, MovedOn, Visit, find_visit, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
 pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
+pub use needs::push::nodes_of_push;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use pipelines::active::{ActiveRun, active_runs, runs_without_folder};
 pub use pipelines::error::PipelineError;
@@ -184,7 +185,6 @@ pub use run::pipelines::{
     Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
-pub use run::push::nodes_of_push;
 pub use run::restore::{Files, RestoreOptions, Restored, restore, restore_for_fork};
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;

@@ -1,5 +1,7 @@
 //! What needs the nodes of a store: the threads and workflows that the files of the state name.
 
+pub(crate) mod push;
+
 use std::fmt;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
