@@ -275,13 +275,6 @@ impl MaskStream {
         self.has_found
     }
 
-    /// Ends a stream whose end was cut off, perhaps within a secret.
-    pub fn finish_at_cut(self, masked: &mut Vec<u8>) {
-        if self.held.len() > self.covered {
-            masked.extend_from_slice(STARS.as_bytes());
-        }
-    }
-
     /// Appends the bytes without secrets; those that overlap have their stars once. Returns how many of the bytes were used.
     fn show(&mut self, search: &Search, bytes: &[u8], rest: Rest, masked: &mut Vec<u8>) -> usize {
         // Where the secrets end that were found so far. What follows is not shown yet.
