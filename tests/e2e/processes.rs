@@ -97,6 +97,15 @@ pub(crate) fn signal(name: &str, pid: impl Display) {
     send(name, &pid.to_string());
 }
 
+/// Tells whether a process has a handler for SIGINT: before that, the signal ends it at once.
+pub(crate) fn catches_signals(pid: u32) -> bool {
+    const INT: u64 = 1 << 1;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & INT != 0)
+}
+
 /// Ends all of a process group at once, by the number of the process that leads it.
 #[track_caller]
 pub(crate) fn kill_group(leader: impl Display) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::failures::AGAIN;
-use crate::processes::signal;
+use crate::processes::{catches_signals, signal};
 use crate::world::{ONE_STEP, Run, World, wait_until};
 
 /// An agent whose provider refuses so many calls at the step before it answers.
@@ -191,8 +191,10 @@ fn a_signal_ends_the_wait_of_a_run_and_a_kill_forgets_nothing() {
     let (world, thread) = refusing(1, "1h");
     for (name, code) in [("TERM", Some(143)), ("INT", Some(130)), ("KILL", None)] {
         let run = world.spawn(&["thread", "run", &thread]);
-        wait_until("the run waits", || status(&world, &thread) == "waiting");
-        // The first run makes the attempt that fails, and may not have begun to wait.
+        // The first run makes the attempt that fails, and may not have begun to wait. The second one finds that the thread waits.
+        wait_until("the run waits", || {
+            status(&world, &thread) == "waiting" && catches_signals(run.id())
+        });
         signal(name, run.id());
         let ended = run.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), code, "{name}");

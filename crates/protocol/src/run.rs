@@ -4,20 +4,19 @@
 mod absorb;
 mod answered;
 mod merge;
+mod thread_record;
 
 use serde::{Deserialize, Serialize};
 use uwf_pipeline::nodes::AttemptRecord;
 
-use crate::chain::ChainUsage;
 pub use crate::chosen_agent::ChosenAgent;
 use crate::failure::{self, FailureClass};
 use crate::ids::{CasRef, RoleName};
-use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
-use crate::review::{Reviews, Summaries};
 pub(crate) use merge::greater;
 
 pub use answered::{Answered, RunningCheck, Said};
+pub use thread_record::ThreadRecord;
 
 /// Where a run of a pipeline stands at a head. It is a cache: the chain tells the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -428,61 +427,6 @@ impl Attempt {
     #[must_use]
     pub fn was_cut_off(&self) -> bool {
         self.end_unseen || self.class == Some(FailureClass::Cancelled)
-    }
-}
-
-/// What a thread used up, and what it may use up, beyond its chain: everything that its limits depend on and that no node
-/// has. It can move with the thread to another root.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ThreadRecord {
-    /// The failed attempts that are kept, oldest first.
-    #[serde(default)]
-    pub attempts: Vec<Attempt>,
-    /// What older attempts used up, and steps that were replaced.
-    #[serde(default)]
-    pub dropped: Used,
-    /// The last replaced step that `dropped` counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaced: Option<CasRef>,
-    /// What the steps up to a head used up, if that was summed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chain: Option<ChainUsage>,
-    /// The limits that a person raised.
-    #[serde(default)]
-    pub raises: Vec<Setting>,
-    /// The verdicts on it.
-    #[serde(default, skip_serializing_if = "Reviews::is_empty")]
-    pub reviews: Reviews,
-    /// Its summary.
-    #[serde(default, skip_serializing_if = "Summaries::is_empty")]
-    pub summaries: Summaries,
-}
-
-/// More attempts than a thread can have.
-const MOST_ATTEMPTS: u64 = 1 << 32;
-
-impl ThreadRecord {
-    /// Tells whether it says that a run or a sum of runs used up less than nothing, or more than anybody can: such a record
-    /// would make other sums useless.
-    #[must_use]
-    pub fn has_impossible_sum(&self) -> bool {
-        let attempts = self.attempts.iter().map(Used::of_attempt);
-        let mut sums: Vec<Used> = attempts.collect();
-        sums.push(self.dropped.clone());
-        sums.push(self.reviews.used.clone());
-        sums.push(self.summaries.used.clone());
-        sums.extend(self.chain.iter().map(|chain| chain.used.clone()));
-        let costs = self.attempts.iter();
-        let mut costs = costs.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd);
-        costs.any(|cost| !Used::is_possible_cost(cost)) || !sums.iter().all(Used::is_possible)
-    }
-
-    /// Tells whether an attempt has a number that no attempt can have. They are counted.
-    #[must_use]
-    pub fn has_impossible_number(&self) -> bool {
-        let mut attempts = self.attempts.iter();
-        attempts.any(|attempt| attempt.number > MOST_ATTEMPTS)
     }
 }
 
