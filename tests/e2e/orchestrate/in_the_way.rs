@@ -244,3 +244,18 @@ fn a_draft_that_a_killed_process_left_in_a_completed_run_is_removed_by_the_next_
     let now = fs::read(folder(&world).join("state.json")).unwrap();
     assert_eq!(now, state);
 }
+
+#[test]
+fn an_emptied_folder_of_a_run_is_no_place_for_another_run_of_its_id() {
+    let world = stopped();
+    fs::remove_dir_all(folder(&world)).unwrap();
+    run(&world).exits(2);
+    fs::create_dir(folder(&world)).unwrap();
+    run(&world).exits(2);
+    let refused = resume(&world, "r").exits(2);
+    let thread = thread(&world);
+    let command = format!("`uwf orchestrate resume {thread}` goes on");
+    assert!(refused.stderr.contains(&command), "{}", refused.stderr);
+    resume(&world, &thread).exits(0);
+    assert_eq!(Ledger::read(&world.root()).threads.len(), 1);
+}

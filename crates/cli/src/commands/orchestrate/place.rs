@@ -174,7 +174,7 @@ pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<T
                 Some(at) => made(context, place, (run, &root), &at),
                 None => match missing.iter().find(|(other, _)| other == run) {
                     Some((_, at)) => of_place(context, at),
-                    None => Err(half_made(&root, run, place)),
+                    None => Err(half_made(context, &root, run, place)),
                 },
             }
         }
@@ -305,7 +305,7 @@ pub(super) fn made(
         matches!(origin, Err(EngineError::UnknownThread(_)))
     };
     match root.is_bare().unwrap_or(false) && is_unknown() {
-        true => Err(half_made(root, run, place)),
+        true => Err(half_made(context, root, run, place)),
         false => Ok(thread),
     }
 }
@@ -316,8 +316,15 @@ fn named_thread(root: &RunRoot) -> Option<ThreadId> {
     serde_json::from_value(picture.get("thread")?.clone()).ok()
 }
 
+/// Returns the thread of a run that can go on, and whose folder does not name it any more.
+fn thread_of_id(context: &Context, root: &RunRoot, run: &str) -> Option<ThreadId> {
+    let known = runs_without_folder(context.site(), root.path().parent()?).ok()?;
+    let mut known = known.into_iter();
+    known.find_map(|(id, at)| (id == run).then_some(at.thread))
+}
+
 /// Returns the failure of a call about a folder that leads to no thread.
-fn half_made(root: &RunRoot, run: &str, place: &PlaceArgs) -> Failure {
+fn half_made(context: &Context, root: &RunRoot, run: &str, place: &PlaceArgs) -> Failure {
     let folder = root.path().display();
     let what = match root.thread() {
         None => format!("`{folder}` has no record `thread`, by which its run is found"),
@@ -336,11 +343,16 @@ fn half_made(root: &RunRoot, run: &str, place: &PlaceArgs) -> Failure {
             "`state.json` in it names the thread: `uwf orchestrate resume <thread>` goes on"
                 .to_owned()
         }
-        None => format!(
-            "nothing was run in it: `uwf orchestrate run WORKFLOW --run-id {}{}` makes the run",
-            shell_words::quote(run),
-            run_name::all_options(place)
-        ),
+        None => match thread_of_id(context, root, run) {
+            Some(thread) => format!(
+                "thread `{thread}` is the run: `uwf orchestrate resume {thread}` goes on with it"
+            ),
+            None => format!(
+                "nothing was run in it: `uwf orchestrate run WORKFLOW --run-id {}{}` makes the run",
+                shell_words::quote(run),
+                run_name::all_options(place)
+            ),
+        },
     };
     Failure::usage(what).hint(hint)
 }

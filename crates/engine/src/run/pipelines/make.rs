@@ -12,6 +12,7 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas::{self, CostKind};
 use uwf_storage::{RunRoot, State, StorageError, ThreadPlace};
 
+use crate::pipelines::active::runs_without_folder;
 use crate::pipelines::error::PipelineError;
 use crate::pipelines::secrets::masks_of;
 use crate::{EngineError, Site, tags};
@@ -91,7 +92,11 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         true => Ok(State::new(&site.root).find(place.thread)?.is_some()),
         false => Ok(true),
     };
-    let Some(making) = root.create_new(&is_made)? else {
+    let making = match is_taken(site, new, &state_dir)? {
+        true => None,
+        false => root.create_new(&is_made)?,
+    };
+    let Some(making) = making else {
         let folder = root.path().to_owned();
         return Err(PipelineError::IdTaken { run_id, folder }.into());
     };
@@ -111,6 +116,16 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         run_id,
         root,
     })
+}
+
+/// Tells whether a run that can go on has the wanted id, although its folder does not name it: somebody may have emptied or removed
+/// the folder. With a second run of the id, its steps would be paid for again.
+fn is_taken(site: &Site, new: &NewRun, state_dir: &Path) -> Result<bool, EngineError> {
+    let Some(id) = &new.run_id else {
+        return Ok(false);
+    };
+    let known = runs_without_folder(site, state_dir)?;
+    Ok(known.iter().any(|(known, _)| known == id))
 }
 
 /// Writes the folder of a new run, and the nodes that it begins with. Returns its start.
