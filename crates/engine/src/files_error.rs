@@ -8,6 +8,7 @@ use uwf_snapshot::SnapshotError;
 use uwf_util::text::counted;
 
 use crate::artifact_error::ArtifactError;
+use crate::workspace_error::who_works;
 
 /// Why it cannot be told what a step changed.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,14 @@ pub enum FilesError {
         /// The folder of the worktree.
         place: PathBuf,
     },
+    /// Agents of other threads work in the tree.
+    #[error("the files in `{}` are not put back: {}", repository.display(), who_works(by))]
+    AtWork {
+        /// The folder of the working tree.
+        repository: PathBuf,
+        /// The other threads, at least one.
+        by: Vec<ThreadId>,
+    },
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),
@@ -63,6 +72,7 @@ impl FilesError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::NotRestored(SnapshotError::Stopped { signal, .. }) => Exit::Signal(*signal),
+            Self::AtWork { .. } => Exit::Busy,
             _ => Exit::Request,
         }
     }

@@ -241,6 +241,10 @@ fn of_files(error: &FilesError) -> Option<String> {
         FilesError::OfWorktree { step, .. } => format!(
             "with `workspace: worktree` in the workflow or the config, a fork begins with these files; `uwf thread diff {step}` shows them"
         ),
+        FilesError::AtWork { by, .. } => format!(
+            "`uwf thread wait {}` waits until nobody works on it; then try again",
+            by[0]
+        ),
         FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
         FilesError::Artifact(error) => return of_artifact(error),
         FilesError::NotCompared(source)

@@ -16,7 +16,6 @@ use crate::run::owned::with_thread;
 use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
 use crate::workspace::{family_of, mode_of};
-use crate::workspace_error::WorkspaceError;
 use crate::{EngineError, Runner, Site, tags};
 
 /// Which files of a step are put back.
@@ -144,8 +143,8 @@ pub(crate) fn restore_owned(
     let claim = match Tree::at(&site.root, &wanted.root)?.claim_alone(who)? {
         Claimed::Alone(claim) => claim,
         Claimed::Taken(by) => {
-            let (thread, tree) = (id, wanted.root);
-            return Err(WorkspaceError::Taken { thread, tree, by }.into());
+            let repository = wanted.root;
+            return Err(FilesError::AtWork { repository, by }.into());
         }
     };
     let restored = put_back(runner, run, wanted)?;
