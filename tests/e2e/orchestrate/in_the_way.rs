@@ -169,6 +169,21 @@ fn a_link_in_place_of_the_folder_of_a_run_is_replaced_by_the_folder() {
 }
 
 #[test]
+fn a_link_to_a_folder_of_somebody_else_is_removed_and_the_folder_stays() {
+    let world = stopped();
+    let photos = world.dir().join("photos");
+    fs::create_dir(&photos).unwrap();
+    fs::write(photos.join("one"), "").unwrap();
+    fs::remove_dir_all(folder(&world)).unwrap();
+    symlink(&photos, folder(&world)).unwrap();
+    let thread = thread(&world);
+    resume(&world, &thread).exits(1).follow_hint("rm ");
+    assert_eq!(fs::read_dir(&photos).unwrap().count(), 1);
+    resume(&world, &thread).exits(0);
+    assert!(folder(&world).join("state.json").is_file());
+}
+
+#[test]
 fn a_step_that_puts_something_in_the_way_is_told_by_its_own_run() {
     for (trick, begin) in [
         (

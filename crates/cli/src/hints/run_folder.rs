@@ -1,7 +1,7 @@
 //! What to type next after a file in the folder of a run could not be used. A program of a step may have moved, replaced or removed it.
 
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uwf_durable::FileError;
 use uwf_engine::{EngineError, PipelineError};
@@ -76,7 +76,9 @@ pub(crate) fn of_root(root: &Path, again: &str, run: &RunName) -> Option<String>
             "`mv {folder} {folder}.aside` moves it away, and `{again}` makes the folder again from the thread and goes on"
         ));
     }
-    let target = root.canonicalize().ok().filter(|target| target.is_dir());
+    // A folder without the record of a run is somebody else's, and stays where it is.
+    let is_of_run = |target: &PathBuf| RunRoot::at(target.clone()).thread().is_some();
+    let target = root.canonicalize().ok().filter(is_of_run);
     Some(match target {
         Some(target) => format!(
             "only the folder of all runs may be a link: `rm {folder} && mv {} {folder}` puts that of the run in its place, and `{}` goes on",
