@@ -264,7 +264,6 @@ fn a_draft_that_a_killed_process_left_in_a_completed_run_is_removed_by_the_next_
 fn an_emptied_folder_of_a_run_is_no_place_for_another_run_of_its_id() {
     let world = stopped();
     fs::remove_dir_all(folder(&world)).unwrap();
-    run(&world).exits(2);
     fs::create_dir(folder(&world)).unwrap();
     run(&world).exits(2);
     let refused = resume(&world, "r").exits(2);

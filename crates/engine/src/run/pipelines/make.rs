@@ -92,7 +92,7 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         true => Ok(State::new(&site.root).find(place.thread)?.is_some()),
         false => Ok(true),
     };
-    let making = match is_taken(site, new, &state_dir)? {
+    let making = match is_taken(site, new, &root)? {
         true => None,
         false => root.create_new(&is_made)?,
     };
@@ -118,13 +118,16 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
     })
 }
 
-/// Tells whether a run that can go on has the wanted id, although its folder does not name it: somebody may have emptied or removed
-/// the folder. With a second run of the id, its steps would be paid for again.
-fn is_taken(site: &Site, new: &NewRun, state_dir: &Path) -> Result<bool, EngineError> {
-    let Some(id) = &new.run_id else {
+/// Tells whether a run that can go on has the wanted id, although its folder does not name it: somebody may have emptied the folder.
+/// With a second run of the id, its steps would be paid for again. Without the folder, the id is free: `clean` removes old ones.
+fn is_taken(site: &Site, new: &NewRun, root: &RunRoot) -> Result<bool, EngineError> {
+    let (Some(id), Some(folder)) = (&new.run_id, root.path().parent()) else {
         return Ok(false);
     };
-    let known = runs_without_folder(site, state_dir)?;
+    if root.path().symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    let known = runs_without_folder(site, folder)?;
     Ok(known.iter().any(|(known, _)| known == id))
 }
 
