@@ -1,4 +1,4 @@
-//! The folder of artefacts goes when the attempt has ended, whoever saw its end, and not before.
+//! The folder of artefacts is removed when the attempt has ended, and not earlier. It does not matter which process sees the end.
 
 use std::fs;
 

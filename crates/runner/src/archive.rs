@@ -81,8 +81,8 @@ impl Workspace {
     /// Without the folder, the archive is empty. An existing file is replaced when the archive is whole.
     ///
     /// # Errors
-    /// When the folder cannot be archived, a file in it cannot be read, something else is in the place of the archive, the archive is too large for its format, or the system
-    /// refuses.
+    /// When the folder cannot be archived, a file in it cannot be read, something else is in the place of the archive, the archive
+    /// is too large for its format, or the system refuses.
     pub fn archive(
         &self,
         folder: &str,

@@ -111,8 +111,8 @@ impl Workspace {
     /// already is not claimed again, unless an earlier attempt of the same step has claimed it: then it comes first.
     ///
     /// # Errors
-    /// When the folder is that of the claimed tasks itself, or cannot be read or written; when the claim cannot be put on record, or the disk takes no more.
-    /// See [`tasks`](Self::tasks).
+    /// When the folder is that of the claimed tasks itself, or cannot be read or written; when the claim cannot be put on record,
+    /// or the disk takes no more. See [`tasks`](Self::tasks).
     pub fn claim_task(
         &self,
         queue: &Queue<'_>,

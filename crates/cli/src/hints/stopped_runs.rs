@@ -114,8 +114,8 @@ fn after_failure(stop: &Stop, asked: &Asked) -> String {
         return of_guard(guard, run);
     }
     let again = format!("`{}` does the step again", run.command("resume"));
-    if let Some(mended) = in_the_file(stop) {
-        return format!("{mended}; then `{}` goes on", accepts(run));
+    if let Some(change) = change_of_file(stop) {
+        return format!("{change}; then `{}` goes on", accepts(run));
     }
     if !has_printed(stop) {
         return again;
@@ -124,8 +124,8 @@ fn after_failure(stop: &Stop, asked: &Asked) -> String {
     format!("`{logs}` shows what it printed; {again}")
 }
 
-/// Says what is to be written otherwise in the workflow file, if that alone helps.
-fn in_the_file(stop: &Stop) -> Option<&'static str> {
+/// Returns the change of the workflow file that the failed step needs, if only such a change helps.
+fn change_of_file(stop: &Stop) -> Option<&'static str> {
     let error = stop.result.error.as_ref()?;
     if error.kind == ErrorKind::ArgumentTooLong {
         return Some(

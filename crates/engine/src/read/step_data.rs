@@ -53,8 +53,9 @@ fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Va
 }
 
 /// Returns the thread that a step or a start belongs to. Forks share nodes, so this is the oldest thread that has the node.
-/// For a replaced step it is the thread in which the step was replaced, for a refused one the thread that refused it, and for a step of a chain that was migrated the
-/// thread that had it.
+///
+/// A replaced step belongs to the thread in which it was replaced, a refused one to the thread that refused it, and a step of a
+/// chain that was migrated to the thread that had it.
 ///
 /// # Errors
 /// When the state cannot be read. A thread that cannot be read hides no other.

@@ -66,7 +66,7 @@ impl OwnedRun {
             // Processes of an attempt may live. They keep the lock, and their end releases it.
             return;
         }
-        // No attempt is at work, whoever saw the end of the last one. Its artefacts are nodes now, or belong to a failed attempt.
+        // The last attempt has ended. Its artefacts are nodes now, or it failed and they are of no use.
         let _ = self.run.scratch.remove_artifacts();
         if let Err(error) = self.lock.into_inner().release() {
             runner.site.log_line(

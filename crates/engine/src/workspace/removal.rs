@@ -39,8 +39,7 @@ impl LeavingBranches {
 
 /// Fails if the worktree of a thread is locked with git. Unless changes may be dropped, also fails if work in it would be lost.
 ///
-/// `leaving` are the branches that are
-/// removed with it. The caller keeps other removals out until the worktree is removed.
+/// `leaving` are the branches that are removed with it. The caller keeps other removals out until the worktree is removed.
 pub(crate) fn refuse_to_lose(
     site: &Site,
     thread: ThreadId,

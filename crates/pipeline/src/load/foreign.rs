@@ -245,7 +245,7 @@ const OF_FILE: &[(&[&str], &str)] = &[
         &[
             "uses", "include", "includes", "import", "imports", "extends", "with",
         ],
-        "no file takes in another one; a step starts a workflow: `workflow: {name: NAME, task: TEXT}`",
+        "a file cannot include another file; a step can start a workflow: `workflow: {name: NAME, task: TEXT}`",
     ),
     (&["image", "container", "runs_on", "services"], NO_MACHINES),
     (

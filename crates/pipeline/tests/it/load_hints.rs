@@ -125,7 +125,7 @@ const WORDS: &[(&str, &[&str], &str)] = &[
         &["cwd", "workdir"],
         "`uwf orchestrate run --workspace DIR`",
     ),
-    ("file", &["uses", "with"], "no file takes in another one"),
+    ("file", &["uses", "with"], "a file cannot include another file"),
     ("file", &["max_attempts"], "each step has `retries:"),
     ("on", &["error", "failed"], "write `failure`"),
     ("on", &["ok"], "write `success`"),
@@ -157,7 +157,7 @@ fn keys_of_other_programs_are_known() {
     }
 }
 
-/// Whoever writes what a hint begins with meets no unknown key.
+/// Many hints begin with "write `KEY`". The file is read without "unknown key" when KEY is written so.
 #[test]
 fn what_a_hint_says_to_write_is_a_key_there() {
     let mut tried = 0;
