@@ -4,13 +4,11 @@ use std::io;
 use std::process::Command;
 use std::time::Duration;
 
-use uwf_process::{HeldSignals, ShortEnd, Signals, run_limited};
-use uwf_snapshot::{Ended, Start};
+use uwf_process::HeldSignals;
+use uwf_snapshot::{Ended, LIMIT, Start, run_supervised};
 
 use crate::adapter::Supervision;
 
-/// How long one call of git may take.
-const LIMIT: Duration = Duration::from_mins(10);
 /// Which part of the time of an agent one call may take. A call before the step and one after it leave the agent half of it.
 const PART: u32 = 4;
 
@@ -33,18 +31,7 @@ impl LimitedGit {
 impl Start for LimitedGit {
     fn run(&self, command: &mut Command) -> io::Result<Ended> {
         let held = HeldSignals::new()?;
-        let stopped = || held.with(Signals::stop).map(|stop| stop.signal);
-        if let Some(signal) = stopped() {
-            return Ok(Ended::Stopped(signal));
-        }
-        Ok(
-            match held.with(|signals| run_limited(command, self.limit, signals))? {
-                ShortEnd::Exited(status) => Ended::Exited(status),
-                ShortEnd::TimedOut(limit) => Ended::TooSlow(limit),
-                // The signal stays known after it was waited for.
-                ShortEnd::Stopped | ShortEnd::TooMuch => Ended::Stopped(stopped().unwrap_or(0)),
-            },
-        )
+        held.with(|signals| run_supervised(command, self.limit, signals))
     }
 }
 

@@ -5,6 +5,12 @@ use std::io;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use rustix::process::Signal;
+use uwf_process::{ShortEnd, Signals, run_limited};
+
+/// How long one supervised call of `git` may take.
+pub const LIMIT: Duration = Duration::from_mins(10);
+
 /// Starts `git` and waits for its end. Its files are files, and no pipe: nothing has to be read meanwhile.
 ///
 /// `git` starts programs itself: the filters of the repository, such as `git-lfs`. They may hang.
@@ -35,4 +41,29 @@ impl Start for Unsupervised {
     fn run(&self, command: &mut Command) -> io::Result<Ended> {
         command.status().map(Ended::Exited)
     }
+}
+
+/// Runs a call of `git` to its end, within a time limit and until a signal tells this process to stop. After such a signal, no call
+/// is started.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn run_supervised(
+    command: &mut Command,
+    limit: Duration,
+    signals: &Signals,
+) -> io::Result<Ended> {
+    signals.watch()?;
+    let stopped = || signals.stop().map(|stop| Ended::Stopped(stop.signal));
+    if let Some(stopped) = stopped() {
+        return Ok(stopped);
+    }
+    Ok(match run_limited(command, limit, signals)? {
+        ShortEnd::Exited(status) => Ended::Exited(status),
+        ShortEnd::TimedOut(limit) => Ended::TooSlow(limit),
+        // The signal stays known after it was waited for.
+        ShortEnd::Stopped | ShortEnd::TooMuch => {
+            stopped().unwrap_or(Ended::Stopped(Signal::TERM.as_raw()))
+        }
+    })
 }

@@ -178,8 +178,11 @@ fn asked<'a>(
     let last = thread
         .last()
         .filter(|last| last.node.role == assignment.role);
+    let Some(last) = last else {
+        return Ok(None);
+    };
     let record = record(site, thread.id, thread.head)?;
-    Ok(record.zip(last))
+    Ok(record.map(|record| (record, last)))
 }
 
 /// Returns the results of the branches of a role.

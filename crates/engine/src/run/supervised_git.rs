@@ -4,15 +4,10 @@
 use std::fmt;
 use std::io;
 use std::process::Command;
-use std::time::Duration;
 
-use rustix::process::Signal;
-use uwf_process::{ShortEnd, Signals, run_limited};
+use uwf_process::Signals;
 use uwf_protocol::agent::env::ATTEMPT;
-use uwf_snapshot::{Ended, Start};
-
-/// How long one call of git may take.
-const LIMIT: Duration = Duration::from_mins(10);
+use uwf_snapshot::{Ended, LIMIT, Start, run_supervised};
 
 /// Starts git for a call that does a step, or puts files back.
 pub(crate) struct SupervisedGit<'a> {
@@ -31,20 +26,9 @@ impl fmt::Debug for SupervisedGit<'_> {
 
 impl Start for SupervisedGit<'_> {
     fn run(&self, command: &mut Command) -> io::Result<Ended> {
-        self.signals.watch()?;
-        let stopped = || self.signals.stop().map(|stop| stop.signal);
-        if let Some(signal) = stopped() {
-            return Ok(Ended::Stopped(signal));
-        }
         if let Some(attempt) = self.attempt {
             command.env(ATTEMPT, attempt);
         }
-        Ok(match run_limited(command, LIMIT, self.signals)? {
-            ShortEnd::Exited(status) => Ended::Exited(status),
-            ShortEnd::TimedOut(limit) => Ended::TooSlow(limit),
-            ShortEnd::Stopped | ShortEnd::TooMuch => {
-                Ended::Stopped(stopped().unwrap_or(Signal::TERM.as_raw()))
-            }
-        })
+        run_supervised(command, LIMIT, self.signals)
     }
 }
