@@ -4,10 +4,15 @@ use std::fs;
 
 use crate::changed_files::{step, world};
 use crate::worktrees::{git, place};
-use crate::world::{World, wait_until};
+use crate::world::{Run, World, wait_until};
 
 fn read(world: &World, file: &str) -> String {
     fs::read_to_string(world.project().join(file)).unwrap_or_default()
+}
+
+/// Does the last step again, with the files that it found.
+fn poke(world: &World, thread: &str) -> Run {
+    world.uwf(&["thread", "poke", thread, "--restore"])
 }
 
 #[test]
@@ -18,14 +23,10 @@ fn a_step_that_is_done_again_begins_with_the_files_that_it_found() {
     world.uwf(&["thread", "poke", &thread]).exits(0);
     assert_eq!(read(&world, "work"), "first\nsecond\nsecond\n");
     // The step that is replaced now had found what the one before it had left.
-    world
-        .uwf(&["thread", "poke", &thread, "--restore"])
-        .exits(0);
+    poke(&world, &thread).exits(0);
     assert_eq!(read(&world, "work"), "first\nsecond\nsecond\n");
     world.write("do", "echo third >> work");
-    world
-        .uwf(&["thread", "poke", &thread, "--restore"])
-        .exits(0);
+    poke(&world, &thread).exits(0);
     assert_eq!(read(&world, "work"), "first\nsecond\nthird\n");
 }
 
@@ -36,9 +37,7 @@ fn files_of_a_person_are_kept_and_nothing_is_done_again() {
     world.write("mine", "unsaved");
     let steps = || world.uwf(&["thread", "steps", &thread]).exits(0).stdout;
     let before = steps();
-    let refused = world
-        .uwf(&["thread", "poke", &thread, "--restore"])
-        .exits(1);
+    let refused = poke(&world, &thread).exits(1);
     assert!(refused.stderr.contains("`mine`"), "{}", refused.stderr);
     assert_eq!(steps(), before);
     assert_eq!(read(&world, "work"), "first\n");
@@ -49,9 +48,7 @@ fn files_of_a_person_are_kept_and_nothing_is_done_again() {
         .find(|it| it.contains("restore --force"));
     let words: Vec<&str> = command.unwrap().split(' ').skip(1).collect();
     world.uwf(&words).exits(0);
-    world
-        .uwf(&["thread", "poke", &thread, "--restore"])
-        .exits(0);
+    poke(&world, &thread).exits(0);
     assert_eq!(read(&world, "work"), "first\n");
 }
 

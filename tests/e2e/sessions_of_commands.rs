@@ -20,14 +20,19 @@ fn at_work(world: &World, thread: &str) -> (std::process::Child, String) {
     (call, read().trim().to_owned())
 }
 
+/// Kills everything while the agent works at a step. The next attempt does not wait.
+fn die_at_work(world: &World, thread: &str) {
+    world.write("do-0", WAITS);
+    let (mut call, _) = at_work(world, thread);
+    kill_all_of(world);
+    call.wait().unwrap();
+    world.write("go", "");
+}
+
 #[test]
 fn a_program_that_dies_with_its_adapter_and_the_engine_goes_on_in_its_session() {
     let (world, thread) = world(r#"["true"]"#, "");
-    world.write("do-0", WAITS);
-    let (mut call, _) = at_work(&world, &thread);
-    kill_all_of(&world);
-    call.wait().unwrap();
-    world.write("go", "");
+    die_at_work(&world, &thread);
     world.step(&thread).exits(0);
     let asked = asked(&world);
     assert_eq!(asked.len(), 2, "{asked:?}");
@@ -57,11 +62,7 @@ fn an_answer_that_outlives_its_adapter_and_the_engine_keeps_its_session() {
 #[test]
 fn a_new_session_is_begun_for_a_person_who_wants_one() {
     let (world, thread) = world(r#"["true"]"#, "");
-    world.write("do-0", WAITS);
-    let (mut call, _) = at_work(&world, &thread);
-    kill_all_of(&world);
-    call.wait().unwrap();
-    world.write("go", "");
+    die_at_work(&world, &thread);
     let step = world.uwf(&["thread", "step", &thread, "--new-session"]);
     assert_eq!(step.exits(0).json()["checks"][0]["exitCode"], json!(0));
     assert!(asked(&world)[1].contains("You write."), "the whole prompt");

@@ -125,7 +125,11 @@ const WORDS: &[(&str, &[&str], &str)] = &[
         &["cwd", "workdir"],
         "`uwf orchestrate run --workspace DIR`",
     ),
-    ("file", &["uses", "with"], "a file cannot include another file"),
+    (
+        "file",
+        &["uses", "with"],
+        "a file cannot include another file",
+    ),
     ("file", &["max_attempts"], "each step has `retries:"),
     ("on", &["error", "failed"], "write `failure`"),
     ("on", &["ok"], "write `success`"),

@@ -1,24 +1,14 @@
 //! The records of the sessions of agents.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
-
 use std::fs;
 
 use serde_json::{Value, json};
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::machine::MachineId;
 use uwf_protocol::run::StartedSession;
-use uwf_storage::{Root, RunDir, machine_id};
+use uwf_storage::{RunDir, machine_id};
 
-fn world() -> (tempfile::TempDir, RunDir) {
-    let temp = tempfile::tempdir().unwrap();
-    let run = Root::at(temp.path().to_owned()).run(ThreadId::new(1, 2));
-    (temp, run)
-}
-
-fn role(name: &str) -> RoleName {
-    name.parse().unwrap()
-}
+use crate::{role, world};
 
 fn write(run: &RunDir, name: &str, record: &Value) {
     run.create().unwrap();

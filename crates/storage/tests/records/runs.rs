@@ -1,20 +1,20 @@
 //! The records that a run leaves, and what remains of them after accidents.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
-
 use std::fs;
 
 use uwf_process::process_identity;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
 use uwf_protocol::review::{Reviews, Summaries};
 use uwf_protocol::run::{
     Attempt, ChosenAgent, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord,
 };
-use uwf_storage::{Root, RunDir};
+use uwf_storage::RunDir;
 use xxhash_rust::xxh64::xxh64;
+
+use crate::{role, world};
 
 const HEAD: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
 const PENDING: Pending = Pending {
@@ -26,16 +26,6 @@ const PENDING: Pending = Pending {
     agent: None,
 };
 const STEP: CasRef = CasRef::from_digits(b"0123456789012");
-
-fn world() -> (tempfile::TempDir, RunDir) {
-    let temp = tempfile::tempdir().unwrap();
-    let run = Root::at(temp.path().to_owned()).run(ThreadId::new(1, 2));
-    (temp, run)
-}
-
-fn role(name: &str) -> RoleName {
-    name.parse().unwrap()
-}
 
 fn attempt(number: i64) -> Attempt {
     Attempt {
