@@ -1,14 +1,13 @@
 //! Nodes as they travel between stores, read from files and from a store. `uwf_protocol::raw_node` is what they are.
 
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
 
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::{graph, node};
 
-/// Reads a node from the bytes of its file, and checks that it has the hash. The references are not looked for: that needs the
-/// schema.
+/// Reads a node from the bytes of its file, and checks that it has the hash.
 ///
 /// # Errors
 /// [`StoreError::NotTheNode`].
@@ -20,7 +19,6 @@ pub fn raw_of_file(hash: CasRef, bytes: &[u8]) -> Result<RawNode, StoreError> {
         type_hash: checked.node.type_hash,
         payload: checked.payload.to_vec(),
         timestamp_ms: checked.node.timestamp_ms,
-        refs: Vec::new(),
     })
 }
 
@@ -30,8 +28,8 @@ pub fn file_of_raw(raw: &RawNode) -> Vec<u8> {
     node::file_bytes(raw.type_hash, &raw.payload, raw.timestamp_ms)
 }
 
-/// Reads a node without its references.
-pub(crate) fn without_refs(store: &Store, hash: CasRef) -> Result<RawNode, StoreError> {
+/// Reads a node.
+pub(crate) fn raw(store: &Store, hash: CasRef) -> Result<RawNode, StoreError> {
     let stored = store.stored(hash)?.ok_or(StoreError::NotFound { hash })?;
     raw_of_file(hash, &stored.bytes).map_err(|error| match error {
         StoreError::NotTheNode { hash, reason } => StoreError::Damaged {
@@ -44,10 +42,10 @@ pub(crate) fn without_refs(store: &Store, hash: CasRef) -> Result<RawNode, Store
 }
 
 /// Reads a node with the nodes that it refers to.
-pub(crate) fn raw(store: &Store, hash: CasRef) -> Result<RawNode, StoreError> {
-    Ok(RawNode {
+pub(crate) fn linked(store: &Store, hash: CasRef) -> Result<LinkedNode, StoreError> {
+    Ok(LinkedNode {
         refs: graph::refs(store, hash)?,
-        ..without_refs(store, hash)?
+        node: raw(store, hash)?,
     })
 }
 

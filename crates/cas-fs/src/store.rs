@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::schemas::META;
 use uwf_schema::Validator;
 
@@ -239,16 +239,16 @@ impl Store {
     ///
     /// # Errors
     /// Those of [`get`](Store::get), for the node and for its schema.
-    pub fn raw(&self, hash: CasRef) -> Result<RawNode, StoreError> {
-        raw::raw(self, hash)
+    pub fn linked(&self, hash: CasRef) -> Result<LinkedNode, StoreError> {
+        raw::linked(self, hash)
     }
 
-    /// Returns a node like [`raw`](Store::raw), without its references: its schema is not needed.
+    /// Returns a node like [`linked`](Store::linked), without its references: its schema is not needed.
     ///
     /// # Errors
     /// Those of [`get`](Store::get).
-    pub fn raw_without_refs(&self, hash: CasRef) -> Result<RawNode, StoreError> {
-        raw::without_refs(self, hash)
+    pub fn raw(&self, hash: CasRef) -> Result<RawNode, StoreError> {
+        raw::raw(self, hash)
     }
 
     /// Stores nodes of another store, durably, with one wait for the disk. Children must come before parents, so that a

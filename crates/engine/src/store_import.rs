@@ -225,7 +225,7 @@ impl Import<'_> {
         nodes.retain(|hash| !self.known.contains(hash));
         let mut intake = Intake::new(self.site);
         for &hash in &nodes {
-            match self.source.raw_without_refs(hash) {
+            match self.source.raw(hash) {
                 Ok(node) => intake.add(node)?,
                 Err(error) => return Ok(Err(unreadable(&error))),
             }

@@ -13,21 +13,34 @@ pub struct RawNode {
     pub payload: Vec<u8>,
     /// When the node was first stored, in milliseconds since 1970. Not part of the hash.
     pub timestamp_ms: i64,
-    /// The nodes that the payload refers to, without the schema. A carrier of nodes need not understand payloads.
+}
+
+/// A node with what it refers to. A carrier of nodes need not understand payloads.
+///
+/// It is a type of its own, because a node whose references were not looked for is not one that has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedNode {
+    /// The node.
+    pub node: RawNode,
+    /// The nodes that the payload refers to, without the schema.
     pub refs: Vec<CasRef>,
 }
 
 impl RawNode {
-    /// Tells whether both are the same node. Their times and references are not compared: the time is that of one store, and the
-    /// references follow from the payload.
+    /// Tells whether both are the same node. Their times are not compared: each is that of one store.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (self.hash, self.type_hash, &self.payload) == (other.hash, other.type_hash, &other.payload)
     }
+}
 
+impl LinkedNode {
     /// Returns the nodes that must be where this one is: its schema, unless it types itself, and what it refers to.
     pub fn needs(&self) -> impl Iterator<Item = CasRef> {
-        let schema = (self.type_hash != self.hash).then_some(self.type_hash);
+        let RawNode {
+            hash, type_hash, ..
+        } = self.node;
+        let schema = (type_hash != hash).then_some(type_hash);
         schema.into_iter().chain(self.refs.iter().copied())
     }
 }
@@ -42,7 +55,6 @@ mod tests {
             type_hash: CasRef::from_u64(type_hash),
             payload: vec![1],
             timestamp_ms,
-            refs: vec![CasRef::from_u64(9)],
         }
     }
 
@@ -59,7 +71,10 @@ mod tests {
 
     #[test]
     fn a_node_needs_its_schema_and_what_it_refers_to_but_not_itself() {
-        let needs = |node: RawNode| node.needs().collect::<Vec<_>>();
+        let needs = |node: RawNode| {
+            let refs = vec![CasRef::from_u64(9)];
+            LinkedNode { node, refs }.needs().collect::<Vec<_>>()
+        };
         assert_eq!(needs(node(1, 2, 0)), [2, 9].map(CasRef::from_u64));
         assert_eq!(needs(node(1, 1, 0)), [CasRef::from_u64(9)]);
     }

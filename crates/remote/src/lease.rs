@@ -5,7 +5,7 @@ use std::time::Duration;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
 use uwf_protocol::naming::Label;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 /// Who has a lease. Two calls of one program are two owners.
@@ -86,7 +86,7 @@ pub struct Leased {
     /// The head of the thread.
     pub head: CasRef,
     /// What the owner lacks to have the head: each node after the nodes that it needs.
-    pub nodes: Vec<RawNode>,
+    pub nodes: Vec<LinkedNode>,
     /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) of the head, with the same `have`, gives the others.
     pub complete: bool,
     /// What the limits of the thread depend on.

@@ -9,17 +9,19 @@ mod error;
 mod lease;
 pub mod memory;
 mod nodes;
+mod order;
 mod push;
 pub mod suite;
 mod threads;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 pub use error::RemoteError;
 pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
 pub use nodes::{Closure, Given, Part};
+pub use order::needed_first;
 pub use push::{Advanced, NewThread, Push, Put};
 pub use threads::{Abilities, Hello, Listed, Query};
 
@@ -27,6 +29,10 @@ pub use threads::{Abilities, Hello, Listed, Query};
 ///
 /// One call is one request. Each call may be repeated if its answer was lost: the second one does nothing, and says what the
 /// first one would have said, or that its work is done already. Time is that of the remote: no clock of a machine counts.
+///
+/// A remote checks that what a node refers to is there, and does not check that the payload has the hash, or refers to those
+/// nodes: it knows no payloads. So all machines of a remote trust each other. A machine sends only nodes that it has read from
+/// its store, which checks the hash and finds the references, and checks the hash of each node that it gets.
 ///
 /// No record that was sent for a thread is lost, whatever became of the lease: the record that comes with a lease is
 /// [all of them merged](ThreadRecord::merged).
@@ -70,7 +76,7 @@ pub trait Remote {
     ///
     /// # Errors
     /// [`RemoteError`].
-    fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Result<Put, RemoteError>;
+    fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError>;
 
     /// Returns those of the nodes that the remote does not have, in the order in which they were asked for.
     ///

@@ -13,7 +13,7 @@ use std::time::Duration;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 use self::nodes::{Nodes, Unfit};
@@ -95,7 +95,7 @@ impl Remote for Memory {
         })
     }
 
-    fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
+    fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
         Ok(self.shared().put(nodes, new))
     }
 
@@ -247,7 +247,7 @@ impl Shared {
         true
     }
 
-    fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Put {
+    fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Put {
         match self.nodes.add(nodes, new.map(|new| new.head)) {
             Ok(()) => {}
             Err(Unfit::Lacking(nodes)) => return Put::Lacking(nodes),

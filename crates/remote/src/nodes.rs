@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::LinkedNode;
 
 /// Which part of the nodes is wanted. The order of the nodes depends on the question alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closure {
     /// The nodes.
-    pub nodes: Vec<RawNode>,
+    pub nodes: Vec<LinkedNode>,
     /// Whether none is left after these.
     pub complete: bool,
 }

@@ -3,14 +3,14 @@
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 /// A new head of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Push<'a> {
     /// The nodes that came with it, in any order.
-    pub nodes: &'a [RawNode],
+    pub nodes: &'a [LinkedNode],
     /// The head that the thread must have.
     pub from: CasRef,
     /// The head that it gets.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::memory::Memory;
 use uwf_remote::suite::{Place, cases, check};
@@ -45,11 +45,13 @@ fn a_lease_is_over_when_its_time_is() -> Result<(), RemoteError> {
         label: None,
         record: ThreadRecord::default(),
     };
-    let node = RawNode {
-        hash: thread.head,
-        type_hash: thread.head,
-        payload: Vec::new(),
-        timestamp_ms: 0,
+    let node = LinkedNode {
+        node: RawNode {
+            hash: thread.head,
+            type_hash: thread.head,
+            payload: Vec::new(),
+            timestamp_ms: 0,
+        },
         refs: Vec::new(),
     };
     assert_eq!(one.put(&[node], Some(&thread))?, Put::Done);

@@ -99,7 +99,7 @@ fn a_file_that_is_larger_than_the_reader_allows_is_damage() {
     let largest = largest - 1;
     let expected = Damage::TooLarge { bytes, largest };
     assert_eq!(damaged(&limited(largest), hello), expected);
-    assert!(limited(largest).raw_without_refs(hello).is_err());
+    assert!(limited(largest).raw(hello).is_err());
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn write(
         return Err(BundleError::Refused(problem).into());
     }
     for &hash in nodes {
-        let node = store.raw_without_refs(hash)?;
+        let node = store.raw(hash)?;
         // Views tell by it when a step was done. Of all others it tells only when this store got the node.
         let is_of_chain =
             node.type_hash == schemas::STEP_NODE || schemas::START_NODES.contains(&node.type_hash);

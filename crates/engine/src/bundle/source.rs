@@ -59,7 +59,7 @@ impl Source {
     /// Returns a node, checked against its hash; `None` if it is not there, or is damaged there, too.
     pub(crate) fn fetch(&mut self, hash: CasRef) -> Result<Option<RawNode>, EngineError> {
         let read = match self {
-            Self::Store(store) => store.raw_without_refs(hash),
+            Self::Store(store) => store.raw(hash),
             Self::Bundle(file, places) => {
                 let Some((at, size)) = places.get(&hash).copied() else {
                     return Ok(None);

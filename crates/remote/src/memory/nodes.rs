@@ -1,16 +1,17 @@
 //! The nodes of a remote in memory.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::LinkedNode;
 
 use crate::nodes::Closure;
+use crate::order::needed_first;
 
 /// Nodes. What a node needs is there, too.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    nodes: HashMap<CasRef, RawNode>,
+    nodes: HashMap<CasRef, LinkedNode>,
 }
 
 /// Why nodes are not stored.
@@ -27,15 +28,16 @@ impl Nodes {
     }
 
     /// Stores nodes, all or none. A node that is there stays as it is. `head` must be there afterwards.
-    pub(super) fn add(&mut self, nodes: &[RawNode], head: Option<CasRef>) -> Result<(), Unfit> {
-        let mut new: HashMap<CasRef, &RawNode> = HashMap::new();
+    pub(super) fn add(&mut self, nodes: &[LinkedNode], head: Option<CasRef>) -> Result<(), Unfit> {
+        let mut new: HashMap<CasRef, &LinkedNode> = HashMap::new();
         let mut clash = BTreeSet::new();
         let mut needed: BTreeSet<CasRef> = head.into_iter().collect();
         for node in nodes {
-            let first = new.entry(node.hash).or_insert(node);
-            let known = self.nodes.get(&node.hash).unwrap_or(first);
-            if !known.is_same(node) {
-                clash.insert(node.hash);
+            let hash = node.node.hash;
+            let first = new.entry(hash).or_insert(node);
+            let known = self.nodes.get(&hash).unwrap_or(first);
+            if !known.node.is_same(&node.node) {
+                clash.insert(hash);
             }
             needed.extend(node.needs());
         }
@@ -60,47 +62,12 @@ impl Nodes {
         have: &[CasRef],
         (skip, at_most): (usize, usize),
     ) -> Closure {
-        let mut skipped = 0;
-        let mut seen: HashSet<CasRef> = have.iter().copied().collect();
-        let mut found: Vec<RawNode> = Vec::new();
-        // Each node on the path comes with what it needs and what was not looked at yet. A chain may be longer than the stack.
-        let mut path: Vec<(&RawNode, Vec<CasRef>)> = Vec::new();
-        let mut left: Vec<CasRef> = from.iter().rev().copied().collect();
-        loop {
-            let next = match path.last_mut() {
-                Some((_, needs)) => needs.pop(),
-                None => match left.pop() {
-                    Some(root) => Some(root),
-                    None => break,
-                },
-            };
-            match next {
-                Some(hash) => {
-                    if seen.insert(hash)
-                        && let Some(node) = self.nodes.get(&hash)
-                    {
-                        path.push((node, node.needs().collect()));
-                    }
-                }
-                None if skipped < skip => {
-                    skipped += 1;
-                    path.pop();
-                }
-                None if found.len() == at_most => {
-                    return Closure {
-                        nodes: found,
-                        complete: false,
-                    };
-                }
-                None => {
-                    let done = path.pop().map(|(node, _)| node.clone());
-                    found.extend(done);
-                }
-            }
-        }
+        let needs = |hash| Some(self.nodes.get(&hash)?.needs().collect());
+        let all = needed_first(from, have, needs);
+        let part = all.iter().skip(skip).take(at_most);
         Closure {
-            nodes: found,
-            complete: true,
+            nodes: part.map(|hash| self.nodes[hash].clone()).collect(),
+            complete: all.len() <= skip.saturating_add(at_most),
         }
     }
 }

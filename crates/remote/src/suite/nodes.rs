@@ -46,7 +46,7 @@ fn reached(place: &dyn Place) {
     let mut ask = |from: &[u64], have: &[u64]| {
         let given = given(client.closure(from, have, first(100)));
         assert!(given.complete);
-        let hashes = given.nodes.iter().map(|node| node.hash);
+        let hashes = given.nodes.iter().map(|node| node.node.hash);
         hashes.collect::<Vec<_>>()
     };
     let found = ask(&[33], &[]);
@@ -77,7 +77,7 @@ fn parts(place: &dyn Place) {
                 node.needs().all(|needed| have.contains(&needed)),
                 "{node:?}"
             );
-            have.push(node.hash);
+            have.push(node.node.hash);
         }
         calls += 1;
         if given.complete {

@@ -1,6 +1,6 @@
 //! Pushes of a new head: when it moves, and what keeps it from moving.
 
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
 
 use super::world::{
     Client, START, given, hash, hashes, leased, node, owner, part, push, record, records,
@@ -40,6 +40,13 @@ pub(super) const CASES: &[Case] = &[
         check: replaced,
     },
 ];
+
+/// Returns a node that differs from another one.
+fn changed(node: &LinkedNode, change: impl Fn(&mut RawNode)) -> LinkedNode {
+    let mut changed = node.clone();
+    change(&mut changed.node);
+    changed
+}
 
 fn moved(place: &dyn Place) {
     let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
@@ -86,7 +93,7 @@ fn brought(place: &dyn Place) {
     let (all, complete) = ask(&[], usize::MAX);
     assert_eq!((all.len(), complete), (7, true));
     for (at, node) in all.iter().enumerate() {
-        let is_before = |needed| all[..at].iter().any(|before| before.hash == needed);
+        let is_before = |needed| all[..at].iter().any(|before| before.node.hash == needed);
         assert!(node.needs().all(is_before), "{node:?}");
     }
     let (some, complete) = ask(&[], 3);
@@ -121,7 +128,7 @@ fn lacking(place: &dyn Place) {
     nodes.push(node(502, &[]));
     nodes[1].refs.push(hash(500));
     let record = record(3);
-    let expect = |client: &mut Client, nodes: &[RawNode], lacking: &[u64]| {
+    let expect = |client: &mut Client, nodes: &[LinkedNode], lacking: &[u64]| {
         let answer = client.advance(&lease, &push(nodes, START, 11, &record));
         assert_eq!(answer, Advanced::Lacking(hashes(lacking)));
         assert_eq!(client.head(1), hash(START));
@@ -129,10 +136,7 @@ fn lacking(place: &dyn Place) {
     expect(&mut client, &nodes, &[501]);
     expect(&mut client, &nodes[..1], &[11]);
     // A schema is needed, too.
-    let schema = RawNode {
-        type_hash: hash(600),
-        ..node(501, &[])
-    };
+    let schema = changed(&node(501, &[]), |node| node.type_hash = hash(600));
     nodes.push(schema);
     expect(&mut client, &nodes, &[600]);
     nodes.push(node(600, &[]));
@@ -148,15 +152,12 @@ fn same(place: &dyn Place) {
     client.share(&[1]);
     let lease = client.take(1);
     let mut nodes = step_nodes(11, START);
-    let later = |node: RawNode| RawNode {
-        timestamp_ms: node.timestamp_ms + 5,
-        ..node
-    };
+    let later = |node: &LinkedNode| changed(node, |node| node.timestamp_ms += 5);
     let first = nodes[0].clone();
     assert_eq!(client.put(std::slice::from_ref(&first), None), Put::Done);
-    nodes[0] = later(first.clone());
+    nodes[0] = later(&first);
     // A push may have one node twice.
-    nodes.push(later(nodes[0].clone()));
+    nodes.push(later(&nodes[0]));
     let record = record(1);
     assert_eq!(
         client.advance(&lease, &push(&nodes, START, 11, &record)),
@@ -172,21 +173,18 @@ fn clash(place: &dyn Place) {
     let lease = client.take(1);
     let taken = node(400, &[]);
     assert_eq!(client.put(std::slice::from_ref(&taken), None), Put::Done);
-    let other_payload = RawNode {
-        payload: b"something else".to_vec(),
-        ..taken.clone()
-    };
-    let other_type = RawNode {
-        type_hash: hash(10),
-        ..taken.clone()
-    };
+    let other_payload = changed(&taken, |node| node.payload = b"something else".to_vec());
+    let other_type = changed(&taken, |node| node.type_hash = hash(10));
     let record = record(1);
     for other in [other_payload, other_type] {
         let mut nodes = step_nodes(11, START);
         nodes.push(other.clone());
         let answer = client.advance(&lease, &push(&nodes, START, 11, &record));
-        assert_eq!(answer, Advanced::Clash(vec![taken.hash]));
-        assert_eq!(client.put(&[other], None), Put::Clash(vec![taken.hash]));
+        assert_eq!(answer, Advanced::Clash(vec![taken.node.hash]));
+        assert_eq!(
+            client.put(&[other], None),
+            Put::Clash(vec![taken.node.hash])
+        );
     }
     assert_eq!(client.head(1), hash(START));
     let stored = given(client.closure(&[400], &[1], part(0, 9)));

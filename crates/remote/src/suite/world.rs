@@ -5,7 +5,7 @@ use std::time::Duration;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
-use uwf_protocol::raw_node::RawNode;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
 
 use super::Place;
@@ -34,12 +34,14 @@ pub(super) fn hashes(numbers: &[u64]) -> Vec<CasRef> {
 }
 
 /// A node that refers to others.
-pub(super) fn node(number: u64, refs: &[u64]) -> RawNode {
-    RawNode {
-        hash: hash(number),
-        type_hash: hash(SCHEMA),
-        payload: format!("node {number}").into_bytes(),
-        timestamp_ms: 1_780_416_525_000,
+pub(super) fn node(number: u64, refs: &[u64]) -> LinkedNode {
+    LinkedNode {
+        node: RawNode {
+            hash: hash(number),
+            type_hash: hash(SCHEMA),
+            payload: format!("node {number}").into_bytes(),
+            timestamp_ms: 1_780_416_525_000,
+        },
         refs: hashes(refs),
     }
 }
@@ -85,16 +87,16 @@ pub(super) fn new_thread(number: u64) -> NewThread {
 }
 
 /// The nodes of a thread at its start.
-pub(super) fn start_nodes() -> Vec<RawNode> {
-    let schema = RawNode {
-        type_hash: hash(SCHEMA),
-        ..node(SCHEMA, &[])
-    };
-    vec![schema, node(WORKFLOW, &[]), node(START, &[WORKFLOW])]
+pub(super) fn start_nodes() -> Vec<LinkedNode> {
+    vec![
+        node(SCHEMA, &[]),
+        node(WORKFLOW, &[]),
+        node(START, &[WORKFLOW]),
+    ]
 }
 
 /// The nodes of a step with this number: an output and the step itself.
-pub(super) fn step_nodes(number: u64, before: u64) -> Vec<RawNode> {
+pub(super) fn step_nodes(number: u64, before: u64) -> Vec<LinkedNode> {
     let output = number + 1000;
     vec![node(output, &[]), node(number, &[before, START, output])]
 }
@@ -121,7 +123,7 @@ impl Client {
         }
     }
 
-    pub(super) fn put(&mut self, nodes: &[RawNode], new: Option<&NewThread>) -> Put {
+    pub(super) fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Put {
         self.remote.put(nodes, new).expect("nodes can be put")
     }
 
@@ -227,7 +229,7 @@ impl Client {
 
 /// A push of a head at which a step can be done.
 pub(super) fn push<'a>(
-    nodes: &'a [RawNode],
+    nodes: &'a [LinkedNode],
     from: u64,
     to: u64,
     record: &'a ThreadRecord,
