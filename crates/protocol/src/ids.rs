@@ -44,6 +44,12 @@ impl CasRef {
         Self(base32::encode_u64(hash))
     }
 
+    /// Returns the 64-bit hash, or nothing if the digits are too large for one: then no node has this name.
+    #[must_use]
+    pub fn to_u64(self) -> Option<u64> {
+        base32::decode_u64(&self.0)
+    }
+
     /// Returns the reference that these digits spell; fails to compile, or panics, on any other text.
     #[must_use]
     pub const fn from_digits(digits: &[u8; base32::U64_DIGITS]) -> Self {

@@ -9,6 +9,9 @@ pub enum RemoteError {
     /// The remote does not let this user do that.
     #[error("the remote refuses this user: {0}")]
     Denied(String),
+    /// Nothing of a remote is there.
+    #[error("there is no remote there yet")]
+    NotMade,
     /// This program is too old for what is stored there.
     #[error("the remote needs version {least} of its clients, and this program has version {ours}")]
     TooOld {

@@ -18,6 +18,18 @@ pub fn encode_u64(value: u64) -> [u8; U64_DIGITS] {
     digits
 }
 
+/// Returns the value that 13 upper-case digits stand for, or nothing if they are not such digits, or are too large for 64 bits.
+#[must_use]
+pub fn decode_u64(digits: &[u8]) -> Option<u64> {
+    if digits.len() != U64_DIGITS {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |value, digit| {
+        let place = ALPHABET.iter().position(|known| known == digit)?;
+        value.checked_mul(32)?.checked_add(place as u64)
+    })
+}
+
 /// Whether each byte is an upper-case digit of the alphabet. A table, because long files of ids are checked byte by byte.
 static IS_DIGIT: [bool; 256] = {
     let mut table = [false; 256];
@@ -47,6 +59,16 @@ mod tests {
         check(0xd24e_c4f1_a98c_6e5b, "D4KP4Y6MRRVJV");
         check(0, "0000000000000");
         check(u64::MAX, "FZZZZZZZZZZZZ");
+    }
+
+    #[test]
+    fn digits_are_read_as_they_are_written_and_nothing_else_is() {
+        for value in [0, 31, 0xef46_db37_51d8_e999, u64::MAX] {
+            assert_eq!(decode_u64(&encode_u64(value)), Some(value));
+        }
+        for text in ["", "0", "G000000000000", "000000000000U", "00000000000000"] {
+            assert_eq!(decode_u64(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,15 @@
+-- Takes a lease, and returns a row with the thread and a row for each node that the owner lacks to have its head. The owner has
+-- the nodes $4 with all that these need. At most one node more than $5 comes.
+WITH RECURSIVE {lease}, reached(hash) AS (
+  SELECT head FROM leased WHERE $5 > 0 AND NOT head = ANY({have})
+{needs}
+), lacked AS (
+  SELECT hash FROM reached LIMIT $5 + 1
+)
+SELECT id, fence, head, records, NULL::bigint AS hash, NULL::bigint AS type, NULL::bytea AS payload, NULL::bytea AS digest,
+  NULL::bigint AS stamp, NULL::bigint[] AS refs
+FROM leased
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, node.* FROM lacked CROSS JOIN LATERAL (
+  SELECT hash, type, payload, digest, stamp, refs FROM {schema}.nodes WHERE nodes.hash = lacked.hash LIMIT 1
+) AS node

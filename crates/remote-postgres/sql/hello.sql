@@ -1,0 +1,1 @@
+SELECT version, least_client, store_id FROM {schema}.remote

@@ -1,0 +1,18 @@
+-- Takes the lease of the thread that the owner has already, or else of the one that has been ready for the longest time. The
+-- worker has the labels $1.
+mine AS (
+  SELECT id FROM {schema}.threads WHERE lease_owner = $2 AND status <> 'ended' LIMIT 1
+), free AS (
+  SELECT id FROM {schema}.threads
+  WHERE status = 'ready' AND (lease_owner IS NULL OR lease_until <= clock_timestamp())
+    AND (label IS NULL OR label = ANY($1)) AND NOT EXISTS (SELECT FROM mine)
+  ORDER BY ready_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
+), leased AS (
+  UPDATE {schema}.threads SET
+    fence = fence + CASE WHEN lease_owner = $2 THEN 0 ELSE 1 END,
+    lease_owner = $2,
+    lease_until = clock_timestamp() + $3 * interval '1 millisecond'
+  WHERE id = coalesce((SELECT id FROM mine), (SELECT id FROM free)) AND status <> 'ended'
+    AND (lease_owner IS NULL OR lease_owner = $2 OR lease_until <= clock_timestamp())
+  RETURNING id, fence, head, records
+)

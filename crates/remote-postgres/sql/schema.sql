@@ -1,0 +1,55 @@
+-- What a remote keeps, version 1. `{schema}` is the schema of the database that it lives in.
+-- Hashes are 64-bit numbers. Times are those of the server.
+
+CREATE SCHEMA IF NOT EXISTS {schema};
+
+-- What the remote is. One row.
+CREATE TABLE {schema}.remote (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  version int NOT NULL,
+  least_client int NOT NULL,
+  store_id text NOT NULL
+);
+
+-- A node is never changed. What it needs is here, too. `refs` lets the server walk without knowing what a payload means. `digest`
+-- is the BLAKE3 hash of type and payload. A node that the collector has condemned counts as missing until it is put again.
+CREATE TABLE {schema}.nodes (
+  hash bigint PRIMARY KEY,
+  type bigint NOT NULL,
+  payload bytea NOT NULL,
+  digest bytea NOT NULL,
+  stamp bigint NOT NULL,
+  refs bigint[] NOT NULL,
+  condemned_at timestamptz
+);
+CREATE INDEX nodes_condemned ON {schema}.nodes (condemned_at) WHERE condemned_at IS NOT NULL;
+
+-- A thread. `fence` is the number of its last lease. `records` are what its limits depend on; they are merged by clients.
+CREATE TABLE {schema}.threads (
+  id text COLLATE "C" PRIMARY KEY,
+  workflow bigint NOT NULL,
+  head bigint NOT NULL,
+  status text NOT NULL,
+  label text,
+  version bigint NOT NULL DEFAULT 0,
+  fence bigint NOT NULL DEFAULT 0,
+  lease_owner text,
+  lease_until timestamptz,
+  ready_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  records bytea[] NOT NULL
+) WITH (fillfactor = 70);
+CREATE INDEX threads_next ON {schema}.threads (ready_at, id) WHERE status = 'ready';
+CREATE INDEX threads_status ON {schema}.threads (status, id);
+CREATE INDEX threads_leased ON {schema}.threads (lease_owner) WHERE lease_owner IS NOT NULL;
+
+-- The moves of heads. `version` is the number of the move in its thread.
+CREATE TABLE {schema}.history (
+  thread text COLLATE "C" NOT NULL,
+  from_head bigint NOT NULL,
+  to_head bigint NOT NULL,
+  version bigint NOT NULL,
+  at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (thread, from_head, to_head, version)
+);
+
+INSERT INTO {schema}.remote (version, least_client, store_id) VALUES (1, 1, gen_random_uuid()::text);

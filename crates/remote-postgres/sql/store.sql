@@ -1,0 +1,29 @@
+-- Stores nodes, all or none, unless they lack others or others are there under their hashes. $6 and $7 are the pairs of nodes and
+-- what they refer to; $8 is what they need beside themselves.
+WITH given AS (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])
+    AS given(hash, type, payload, digest, stamp)
+), links AS (
+  SELECT source, array_agg(target ORDER BY place) AS refs
+  FROM unnest($6::bigint[], $7::bigint[]) WITH ORDINALITY AS link(source, target, place) GROUP BY source
+), lacking AS MATERIALIZED (
+  SELECT hash FROM unnest($8::bigint[]) AS needed(hash)
+  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = needed.hash AND condemned_at IS NULL)
+), clashing AS MATERIALIZED (
+  SELECT given.hash FROM given JOIN {schema}.nodes ON nodes.hash = given.hash WHERE nodes.digest <> given.digest
+), stored AS (
+  INSERT INTO {schema}.nodes (hash, type, payload, digest, stamp, refs)
+  SELECT given.hash, type, payload, digest, stamp, coalesce(refs, '{}')
+  FROM given LEFT JOIN links ON links.source = given.hash
+  WHERE NOT EXISTS (SELECT FROM lacking) AND NOT EXISTS (SELECT FROM clashing)
+  ORDER BY given.hash
+  ON CONFLICT (hash) DO UPDATE SET condemned_at = NULL WHERE nodes.digest = excluded.digest
+  RETURNING hash
+), fit AS MATERIALIZED (
+  SELECT CASE
+    WHEN EXISTS (SELECT FROM lacking) THEN 'lacking'
+    -- Another call may have stored a node since this one began. Then it does not come back.
+    WHEN (SELECT count(*) FROM stored) < cardinality($1) THEN 'clash'
+    ELSE 'stored'
+  END AS what
+)

@@ -1,0 +1,170 @@
+//! Taking a lease.
+
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want, Which};
+
+use crate::nodes::{self, in_order};
+use crate::rows::{self, column, hash, numbers, owner_text, status};
+use crate::{Postgres, many, millis, thread_id};
+
+/// How often a thread is asked for that was busy for others, and free when they were looked at.
+const TIMES: u32 = 100;
+
+pub(crate) fn acquire(
+    remote: &mut Postgres,
+    which: Which<'_>,
+    want: &Want<'_>,
+) -> Result<Acquired, RemoteError> {
+    for _ in 0..TIMES {
+        let rows = ask(remote, which, want)?;
+        if let Some(row) = rows.first() {
+            match leased(remote, row, &rows[1..], want)? {
+                Some(leased) => return Ok(Acquired::Leased(Box::new(leased))),
+                None => continue,
+            }
+        }
+        let Which::Thread(id) = which else {
+            return Ok(Acquired::Nothing);
+        };
+        // Who lost sees why only by a later statement.
+        if let Some(refused) = refused(remote, id, want.owner)? {
+            return Ok(refused);
+        }
+    }
+    Err(RemoteError::Away(
+        "the thread changes hands all the time".into(),
+    ))
+}
+
+fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<Row>, RemoteError> {
+    let owner = owner_text(want.owner);
+    let have = numbers(want.have);
+    let (lasts, at_most) = (millis(want.lasts), many(want.at_most));
+    let rest = [
+        (
+            &owner as &(dyn tokio_postgres::types::ToSql + Sync),
+            Type::TEXT,
+        ),
+        (&lasts, Type::INT8),
+        (&have, Type::INT8_ARRAY),
+        (&at_most, Type::INT8),
+    ];
+    let statements = &remote.statements;
+    match which {
+        Which::Thread(id) => {
+            let id = id.as_str().to_owned();
+            let first = [(&id as _, Type::TEXT)];
+            remote
+                .connection
+                .call(&statements.acquire, &[first.as_slice(), &rest].concat())
+        }
+        Which::Next { labels } => {
+            let labels: Vec<String> = labels.iter().map(rows::label_text).collect();
+            let first = [(&labels as _, Type::TEXT_ARRAY)];
+            remote.connection.call(
+                &statements.acquire_next,
+                &[first.as_slice(), &rest].concat(),
+            )
+        }
+    }
+}
+
+/// Returns what was leased, or nothing if the nodes are not those of the head: the statement does not see nodes that came with a
+/// head while it waited for the thread.
+fn leased(
+    remote: &mut Postgres,
+    row: &Row,
+    nodes: &[Row],
+    want: &Want<'_>,
+) -> Result<Option<Leased>, RemoteError> {
+    let thread = thread_id(column(row, "id")?)?;
+    let head = hash(column(row, "head")?);
+    let lease = Lease {
+        thread,
+        fence: column::<i64>(row, "fence")?.cast_unsigned(),
+        owner: want.owner.clone(),
+        lasts: want.lasts,
+    };
+    let record = remote.seen.merged(thread, column(row, "records")?)?;
+    let Some((nodes, complete)) = needed(remote, head, nodes, want)? else {
+        return Ok(None);
+    };
+    Ok(Some(Leased {
+        lease,
+        head,
+        nodes,
+        complete,
+        record,
+    }))
+}
+
+/// Returns the nodes that the owner lacks, and whether these are all.
+fn needed(
+    remote: &mut Postgres,
+    head: CasRef,
+    found: &[Row],
+    want: &Want<'_>,
+) -> Result<Option<(Vec<LinkedNode>, bool)>, RemoteError> {
+    if want.have.contains(&head) {
+        return Ok(Some((Vec::new(), true)));
+    }
+    if found.len() <= want.at_most {
+        if want.at_most == 0 {
+            return Ok(Some((Vec::new(), false)));
+        }
+        let found: Vec<LinkedNode> = found.iter().map(rows::node).collect::<Result<_, _>>()?;
+        let ordered = in_order(&[head], want.have, found);
+        return Ok(ordered.map(|nodes| (nodes, true)));
+    }
+    // The first nodes are those that others need, and only a walk to the end finds them.
+    let part = Part {
+        skip: 0,
+        at_most: want
+            .at_most
+            .try_into()
+            .unwrap_or(std::num::NonZeroUsize::MIN),
+    };
+    match nodes::closure(remote, &[head], want.have, part)? {
+        Given::Nodes(closure) => Ok(Some((closure.nodes, closure.complete))),
+        Given::Lacking(_) => Ok(None),
+    }
+}
+
+/// Returns why a thread was not leased, or nothing if it could be now.
+fn refused(
+    remote: &mut Postgres,
+    id: ThreadId,
+    owner: &Owner,
+) -> Result<Option<Acquired>, RemoteError> {
+    let rows = remote
+        .connection
+        .call(&remote.statements.thread, &[(&id.as_str(), Type::TEXT)])?;
+    let Some(row) = rows.first() else {
+        return Ok(Some(Acquired::Unknown));
+    };
+    match busy(row)? {
+        Some((by, left)) if by != *owner => return Ok(Some(Acquired::Busy { owner: by, left })),
+        _ => {}
+    }
+    let is_ended = status(column(row, "status")?)? == HeadStatus::Ended;
+    Ok(is_ended.then_some(Acquired::Ended))
+}
+
+/// Returns who has the lease of a thread, if its time is not over, and how long it still lasts.
+pub(crate) fn busy(row: &Row) -> Result<Option<(Owner, Duration)>, RemoteError> {
+    let (owner, left): (Option<&str>, Option<i64>) =
+        (column(row, "lease_owner")?, column(row, "left")?);
+    let (Some(owner), Some(left)) = (owner, left) else {
+        return Ok(None);
+    };
+    match u64::try_from(left) {
+        Ok(left) if left > 0 => Ok(Some((rows::owner(owner)?, Duration::from_millis(left)))),
+        _ => Ok(None),
+    }
+}

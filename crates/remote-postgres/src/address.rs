@@ -1,0 +1,226 @@
+//! Where a remote is: the address of the server, the schema, and whether the way there must be encrypted.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use tokio_postgres::config::{Config, Host, SslMode};
+use url::Url;
+
+/// The longest name of a schema that PostgreSQL keeps whole.
+const LONGEST_SCHEMA: usize = 63;
+
+/// Where a remote is. It holds no password.
+#[derive(Debug, Clone)]
+pub struct Address {
+    pub(crate) config: Config,
+    pub(crate) schema: String,
+    pub(crate) tls: Tls,
+    shown: String,
+}
+
+/// How the way to the server is protected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tls {
+    /// It is not: the server is on this machine.
+    Off,
+    /// The server must have a certificate for its name.
+    Verified {
+        /// The file with the only authorities that count, in PEM. Otherwise those of the system do.
+        authorities: Option<PathBuf>,
+    },
+}
+
+/// Why an address is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It is no URL of a PostgreSQL server.
+    #[error("`postgres://USER@HOST/DATABASE` is expected: {0}")]
+    NotAUrl(String),
+    /// It has a password in it.
+    #[error(
+        "the address has a password in it, where others can read it; give it as UWF_REMOTE_PASSWORD, in `.env` or the environment"
+    )]
+    HasPassword,
+    /// Its `sslmode` is none of those that there are here.
+    #[error(
+        "`sslmode={0}` is not supported; leave it out, or say `verify-full`, or `disable` for a server on this machine"
+    )]
+    SslMode(String),
+    /// It asks for a way that is not encrypted, to another machine.
+    #[error("`sslmode=disable` is only for a server on this machine, and {0} is another one")]
+    NotEncrypted(String),
+    /// The name of the schema is not a plain word.
+    #[error(
+        "`{0}` is not the name of a schema: lower-case letters, digits and `_` are expected, at most 63, and no digit first"
+    )]
+    Schema(String),
+}
+
+impl Address {
+    /// Reads a URL, such as `postgres://uwf@db.example.org/uwf`, and the name of the schema. Of the parameters, `sslmode` and
+    /// `sslrootcert` are read here, and the others are those of a PostgreSQL client.
+    ///
+    /// # Errors
+    /// [`AddressError`].
+    pub fn new(url: &str, schema: &str) -> Result<Self, AddressError> {
+        let is_word = |text: &str| {
+            let mut bytes = text.bytes();
+            let begins = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+            bytes.next().is_some_and(begins)
+                && bytes.all(|byte| begins(byte) || byte.is_ascii_digit())
+        };
+        if !is_word(schema) || schema.len() > LONGEST_SCHEMA {
+            return Err(AddressError::Schema(schema.to_owned()));
+        }
+        let mut url =
+            Url::parse(url).map_err(|problem| AddressError::NotAUrl(problem.to_string()))?;
+        if url.password().is_some() || url.query_pairs().any(|(key, _)| key == "password") {
+            return Err(AddressError::HasPassword);
+        }
+        let (mode, authorities) = take_tls(&mut url);
+        let mut config: Config =
+            url.as_str()
+                .parse()
+                .map_err(|problem: tokio_postgres::Error| {
+                    AddressError::NotAUrl(with_cause(&problem))
+                })?;
+        if config.get_hosts().is_empty() {
+            return Err(AddressError::NotAUrl("it names no host".into()));
+        }
+        let far = config.get_hosts().iter().find_map(name_of_far);
+        let tls = match (mode.as_deref(), far) {
+            (Some("disable"), Some(far)) => return Err(AddressError::NotEncrypted(far.to_owned())),
+            (Some("disable"), None) => Tls::Off,
+            (None, None) if authorities.is_none() => Tls::Off,
+            (None | Some("verify-full"), _) => Tls::Verified { authorities },
+            (Some(other), _) => return Err(AddressError::SslMode(other.to_owned())),
+        };
+        config.ssl_mode(match tls {
+            Tls::Off => SslMode::Disable,
+            Tls::Verified { .. } => SslMode::Require,
+        });
+        Ok(Self {
+            config,
+            schema: schema.to_owned(),
+            tls,
+            shown: shown(&url),
+        })
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (schema {})", self.shown, self.schema)
+    }
+}
+
+/// Takes `sslmode` and `sslrootcert` out of an address.
+fn take_tls(url: &mut Url) -> (Option<String>, Option<PathBuf>) {
+    let (mut mode, mut authorities, mut others) = (None, None, Vec::new());
+    for (key, value) in url.query_pairs() {
+        match &*key {
+            "sslmode" => mode = Some(value.into_owned()),
+            "sslrootcert" => authorities = Some(PathBuf::from(&*value)),
+            _ => others.push((key.into_owned(), value.into_owned())),
+        }
+    }
+    url.set_query(None);
+    if !others.is_empty() {
+        url.query_pairs_mut().extend_pairs(others);
+    }
+    (mode, authorities)
+}
+
+/// Returns the name of a host that is not this machine.
+fn name_of_far(host: &Host) -> Option<&str> {
+    match host {
+        Host::Unix(_) => None,
+        Host::Tcp(name) if name == "localhost" => None,
+        Host::Tcp(name) => {
+            let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
+            (!address.is_ok_and(|address| address.is_loopback())).then_some(name)
+        }
+    }
+}
+
+/// Returns an address for people: the user, the host and the database.
+fn shown(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.to_string()
+}
+
+/// Returns what an error says, with its cause.
+pub(crate) fn with_cause(problem: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(problem) {
+        Some(cause) => format!("{problem}: {cause}"),
+        None => problem.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_machine_needs_an_encrypted_way() {
+        let tls = |url: &str| Address::new(url, "uwf").map(|address| address.tls);
+        let full = || Tls::Verified { authorities: None };
+        assert_eq!(tls("postgres://u@db.example.org/d"), Ok(full()));
+        assert_eq!(
+            tls("postgres://u@db.example.org/d?sslmode=verify-full"),
+            Ok(full())
+        );
+        assert_eq!(tls("postgres://u@127.0.0.1:5433/d"), Ok(Tls::Off));
+        assert_eq!(tls("postgres://u@[::1]/d"), Ok(Tls::Off));
+        assert_eq!(
+            tls("postgres:///d?host=/run/postgresql&user=u"),
+            Ok(Tls::Off)
+        );
+        assert_eq!(
+            tls("postgres://u@localhost/d?sslmode=verify-full"),
+            Ok(full())
+        );
+        assert_eq!(
+            tls("postgres://u@localhost/d?sslrootcert=/ca.pem"),
+            Ok(Tls::Verified {
+                authorities: Some("/ca.pem".into())
+            })
+        );
+        // One host that is far is enough.
+        assert_eq!(
+            tls("postgres://u@localhost,10.0.0.7/d?sslmode=disable"),
+            Err(AddressError::NotEncrypted("10.0.0.7".into()))
+        );
+        assert_eq!(
+            tls("postgres://u@h/d?sslmode=require"),
+            Err(AddressError::SslMode("require".into()))
+        );
+    }
+
+    #[test]
+    fn an_address_has_no_password_and_is_shown_without_parameters() {
+        for url in ["postgres://u:p@h/d", "postgres://u@h/d?password=p"] {
+            assert_eq!(
+                Address::new(url, "uwf").err(),
+                Some(AddressError::HasPassword)
+            );
+        }
+        let address = Address::new("postgres://u@h/d?application_name=x", "team_a").unwrap();
+        assert_eq!(address.to_string(), "postgres://u@h/d (schema team_a)");
+    }
+
+    #[test]
+    fn a_schema_is_a_plain_word() {
+        for schema in ["", "a b", "A", "1a", "a;drop", &"a".repeat(64)] {
+            let error = Address::new("postgres://u@h/d", schema).err();
+            assert_eq!(error, Some(AddressError::Schema(schema.into())));
+        }
+        for url in ["", "db", "mysql://u@h/d", "postgres:///d"] {
+            assert!(
+                matches!(Address::new(url, "uwf"), Err(AddressError::NotAUrl(_))),
+                "{url}"
+            );
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Storing nodes, with a new head or a new thread.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError};
+
+use crate::Postgres;
+use crate::connection::Parameter;
+use crate::rows::{self, column, hash, hashes, label_text, number, numbers, owner_text};
+
+/// Nodes as the columns of a table, and what they need beside themselves.
+#[derive(Debug, Default)]
+struct Columns {
+    hashes: Vec<i64>,
+    types: Vec<i64>,
+    payloads: Vec<Vec<u8>>,
+    digests: Vec<Vec<u8>>,
+    stamps: Vec<i64>,
+    link_sources: Vec<i64>,
+    link_targets: Vec<i64>,
+    needed: Vec<i64>,
+}
+
+/// Nodes that no remote can store.
+#[derive(Debug)]
+enum Unfit {
+    /// They need these, and no node has such a hash.
+    Lacking(Vec<CasRef>),
+    /// Two different nodes have one of these hashes.
+    Clash(Vec<CasRef>),
+}
+
+impl Columns {
+    /// Returns the columns of nodes. `head` is needed, too.
+    fn new(nodes: &[LinkedNode], head: Option<CasRef>) -> Result<Self, Unfit> {
+        let mut each: BTreeMap<CasRef, &LinkedNode> = BTreeMap::new();
+        let mut clash = BTreeSet::new();
+        for node in nodes {
+            let known = each.entry(node.node.hash).or_insert(node);
+            if !known.node.is_same(&node.node) {
+                clash.insert(node.node.hash);
+            }
+        }
+        if !clash.is_empty() {
+            return Err(Unfit::Clash(clash.into_iter().collect()));
+        }
+        let needs = each.values().flat_map(|node| node.needs());
+        let mut needed: BTreeSet<CasRef> = needs.chain(head).collect();
+        needed.retain(|hash| !each.contains_key(hash));
+        let nameless = each
+            .keys()
+            .chain(&needed)
+            .filter(|hash| number(**hash).is_none());
+        let nameless: Vec<CasRef> = nameless.copied().collect();
+        if !nameless.is_empty() {
+            return Err(Unfit::Lacking(nameless));
+        }
+        let mut columns = Self {
+            needed: numbers(&needed.into_iter().collect::<Vec<_>>()),
+            ..Self::default()
+        };
+        for (hash, node) in each {
+            columns.add(hash, node);
+        }
+        Ok(columns)
+    }
+
+    fn add(&mut self, hash: CasRef, node: &LinkedNode) {
+        let own = numbers(&[hash]);
+        for target in numbers(&node.refs) {
+            self.link_sources.extend(&own);
+            self.link_targets.push(target);
+        }
+        self.hashes.extend(own);
+        self.types.extend(numbers(&[node.node.type_hash]));
+        self.payloads.push(node.node.payload.clone());
+        self.digests.push(rows::digest(&node.node).to_vec());
+        self.stamps.push(node.node.timestamp_ms);
+    }
+
+    /// Returns the first parameters of a statement that stores nodes.
+    fn parameters(&self) -> [Parameter<'_>; 8] {
+        [
+            (&self.hashes, Type::INT8_ARRAY),
+            (&self.types, Type::INT8_ARRAY),
+            (&self.payloads, Type::BYTEA_ARRAY),
+            (&self.digests, Type::BYTEA_ARRAY),
+            (&self.stamps, Type::INT8_ARRAY),
+            (&self.link_sources, Type::INT8_ARRAY),
+            (&self.link_targets, Type::INT8_ARRAY),
+            (&self.needed, Type::INT8_ARRAY),
+        ]
+    }
+}
+
+pub(crate) fn advance(
+    remote: &mut Postgres,
+    lease: &Lease,
+    push: &Push<'_>,
+) -> Result<Advanced, RemoteError> {
+    let thread = lease.thread.as_str();
+    let kept = remote.seen.replacing(lease.thread, push.record)?;
+    let columns = match Columns::new(push.nodes, Some(push.to)) {
+        Ok(columns) => columns,
+        Err(Unfit::Lacking(nodes)) => return Ok(Advanced::Lacking(nodes)),
+        Err(Unfit::Clash(nodes)) => return Ok(Advanced::Clash(nodes)),
+    };
+    let (Some(from), Some(to)) = (number(push.from), number(push.to)) else {
+        return Ok(Advanced::Lacking(vec![push.from]));
+    };
+    let (owner, fence) = (owner_text(&lease.owner), lease.fence.cast_signed());
+    let status = push.status.as_str();
+    let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        (&thread, Type::TEXT),
+        (&owner, Type::TEXT),
+        (&fence, Type::INT8),
+        (&from, Type::INT8),
+        (&to, Type::INT8),
+        (&status, Type::TEXT),
+        (&kept.record, Type::BYTEA),
+        (&kept.replaced, Type::BYTEA_ARRAY),
+    ];
+    let parameters = [columns.parameters().as_slice(), &parameters].concat();
+    loop {
+        let rows = remote
+            .connection
+            .call(&remote.statements.advance, &parameters)?;
+        let row = only(&rows)?;
+        match column(row, "what")? {
+            "lacking" => return Ok(Advanced::Lacking(named(row, "lacking")?)),
+            // Whoever stored another node came while this call was under way, and the next one sees it.
+            "clash" if named(row, "clashing")?.is_empty() => continue,
+            "clash" => return Ok(Advanced::Clash(named(row, "clashing")?)),
+            what => {
+                let answer = settled(row, what)?;
+                remote.seen.stored(lease.thread, kept.record);
+                return corrected(remote, lease, push, answer);
+            }
+        }
+    }
+}
+
+/// Returns the answer to a push whose nodes and record are stored.
+fn settled(row: &Row, what: &str) -> Result<Advanced, RemoteError> {
+    Ok(match what {
+        "moved" => Advanced::Moved,
+        "already" => Advanced::Already,
+        "lost" => Advanced::LeaseLost,
+        "head" => Advanced::HeadIs(hash(column(row, "head")?)),
+        _ => return Err(rows::broken(&format!("`{what}` is no answer to a push"))),
+    })
+}
+
+/// Looks again if a push moved nothing: the same push may have been under way a second time, and the one that lost does not see
+/// what the other one did.
+fn corrected(
+    remote: &mut Postgres,
+    lease: &Lease,
+    push: &Push<'_>,
+    answer: Advanced,
+) -> Result<Advanced, RemoteError> {
+    if matches!(answer, Advanced::Moved | Advanced::Already) {
+        return Ok(answer);
+    }
+    let rows = remote.connection.call(
+        &remote.statements.has_moved,
+        &[
+            (&lease.thread.as_str(), Type::TEXT),
+            (&number(push.from), Type::INT8),
+            (&number(push.to), Type::INT8),
+        ],
+    )?;
+    Ok(match column(only(&rows)?, "moved")? {
+        true => Advanced::Already,
+        false => answer,
+    })
+}
+
+pub(crate) fn put(
+    remote: &mut Postgres,
+    nodes: &[LinkedNode],
+    new: Option<&NewThread>,
+) -> Result<Put, RemoteError> {
+    let columns = match Columns::new(nodes, new.map(|new| new.head)) {
+        Ok(columns) => columns,
+        Err(Unfit::Lacking(nodes)) => return Ok(Put::Lacking(nodes)),
+        Err(Unfit::Clash(nodes)) => return Ok(Put::Clash(nodes)),
+    };
+    let id = new.map(|new| new.thread.as_str());
+    let workflow = new.and_then(|new| number(new.workflow));
+    let head = new.and_then(|new| number(new.head));
+    let status = new.map(|new| new.status.as_str());
+    let label = new.and_then(|new| new.label.as_ref()).map(label_text);
+    let record = new.map(|new| rows::record_bytes(&new.record)).transpose()?;
+    let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+        (&id, Type::TEXT),
+        (&workflow, Type::INT8),
+        (&head, Type::INT8),
+        (&status, Type::TEXT),
+        (&label, Type::TEXT),
+        (&record, Type::BYTEA),
+    ];
+    let parameters = [columns.parameters().as_slice(), &parameters].concat();
+    loop {
+        let rows = remote
+            .connection
+            .call(&remote.statements.put, &parameters)?;
+        let row = only(&rows)?;
+        return match (column(row, "what")?, new) {
+            ("lacking", _) => Ok(Put::Lacking(named(row, "lacking")?)),
+            ("clash", _) if named(row, "clashing")?.is_empty() => continue,
+            ("clash", _) => Ok(Put::Clash(named(row, "clashing")?)),
+            (_, Some(new)) if !column::<bool>(row, "added")? => known(remote, new),
+            _ => Ok(Put::Done),
+        };
+    }
+}
+
+/// Returns what holds for a thread that is shared already.
+fn known(remote: &mut Postgres, new: &NewThread) -> Result<Put, RemoteError> {
+    let rows = remote.connection.call(
+        &remote.statements.had,
+        &[
+            (&new.thread.as_str(), Type::TEXT),
+            (&number(new.head), Type::INT8),
+        ],
+    )?;
+    let row = only(&rows)?;
+    Ok(match column(row, "had")? {
+        true => Put::Already,
+        false => Put::HeadIs(hash(column(row, "head")?)),
+    })
+}
+
+fn only(rows: &[Row]) -> Result<&Row, RemoteError> {
+    rows.first()
+        .ok_or_else(|| rows::broken("an answer is empty"))
+}
+
+/// Returns the hashes in a column.
+fn named(row: &Row, name: &str) -> Result<Vec<CasRef>, RemoteError> {
+    let mut found = hashes(&column::<Vec<i64>>(row, name)?);
+    found.sort_unstable();
+    Ok(found)
+}

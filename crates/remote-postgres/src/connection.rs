@@ -1,0 +1,242 @@
+//! A connection: made when it is needed, limited in time, and repeated calls where a call may be repeated.
+
+use std::net::ToSocketAddrs;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio_postgres::config::{Config, Host};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, NoTls, Row};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use uwf_remote::RemoteError;
+
+use crate::address::{Address, Tls, with_cause};
+use crate::tls;
+
+/// How long connecting may take, for each host.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a call may take. A call brings up to some megabytes of nodes.
+const CALL: Duration = Duration::from_secs(120);
+/// How often a call is made again that failed although nothing speaks against it.
+const AGAIN: u32 = 8;
+/// How long the first pause before such a call is.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A parameter of a statement, with its type: the server need not be asked for it.
+pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A connection to one server.
+pub(crate) struct Connection {
+    address: Address,
+    password: Option<String>,
+    runtime: Runtime,
+    client: Option<Client>,
+}
+
+/// Why a call failed.
+enum Failure {
+    /// The same call can succeed.
+    Again(RemoteError),
+    /// It cannot.
+    Final(RemoteError),
+}
+
+impl Connection {
+    /// Prepares a connection. Nothing is sent before the first call.
+    pub(crate) fn new(address: Address, password: Option<String>) -> Result<Self, RemoteError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|problem| RemoteError::Away(problem.to_string()))?;
+        Ok(Self {
+            address,
+            password,
+            runtime,
+            client: None,
+        })
+    }
+
+    /// Makes a call, which is one statement, and returns its rows. It is made again if the server asks for that, or if the
+    /// connection is lost.
+    pub(crate) fn call(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, RemoteError> {
+        self.repeated(|connection| connection.once(statement, parameters))
+    }
+
+    /// Runs a script of statements in one transaction. It is made again under the same conditions.
+    pub(crate) fn script(&mut self, statements: &str) -> Result<(), RemoteError> {
+        self.repeated(|connection| {
+            connection.limited(async |client| client.batch_execute(statements).await)
+        })
+    }
+
+    fn repeated<T>(
+        &mut self,
+        mut call: impl FnMut(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, RemoteError> {
+        let mut tried = 0;
+        loop {
+            match call(self) {
+                Ok(answer) => return Ok(answer),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Again(error)) if tried == AGAIN => return Err(error),
+                Err(Failure::Again(error)) => {
+                    tracing::debug!(tried, %error, "a call to the remote is made again");
+                    std::thread::sleep(pause(tried));
+                    tried += 1;
+                }
+            }
+        }
+    }
+
+    fn once(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Failure> {
+        self.limited(async |client| client.query_typed(statement, parameters).await)
+    }
+
+    /// Does something with the connection within the time of a call. The connection is given up if that fails.
+    fn limited<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, Failure> {
+        let client = match self.client.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => self.connect()?,
+        };
+        let limited = async { tokio::time::timeout(CALL, work(&client)).await };
+        match self.runtime.block_on(limited) {
+            Ok(Ok(answer)) => {
+                self.client = Some(client);
+                Ok(answer)
+            }
+            Ok(Err(problem)) => {
+                if problem.as_db_error().is_some() && !client.is_closed() {
+                    self.client = Some(client);
+                }
+                Err(failure(&problem))
+            }
+            Err(_) => Err(Failure::Final(RemoteError::Away(format!(
+                "{}: no answer within {} seconds",
+                self.address,
+                CALL.as_secs()
+            )))),
+        }
+    }
+
+    fn connect(&self) -> Result<Client, Failure> {
+        let config = self.resolved()?;
+        let connecting = async {
+            match &self.address.tls {
+                Tls::Off => {
+                    let (client, connection) = config.connect(NoTls).await.map_err(refused)?;
+                    tokio::spawn(connection);
+                    Ok(client)
+                }
+                Tls::Verified { authorities } => {
+                    let tls = tls::client(authorities.as_deref()).map_err(Failure::Final)?;
+                    let tls = MakeRustlsConnect::new(tls);
+                    let (client, connection) = config.connect(tls).await.map_err(refused)?;
+                    tokio::spawn(connection);
+                    Ok(client)
+                }
+            }
+        };
+        self.runtime.block_on(connecting)
+    }
+
+    /// Returns the address with the numbers of its hosts. They are looked up here, because the client would do so in a pool of
+    /// threads.
+    fn resolved(&self) -> Result<Config, Failure> {
+        let given = &self.address.config;
+        let mut config = Config::new();
+        let ports = given.get_ports();
+        for (at, host) in given.get_hosts().iter().enumerate() {
+            let port = match ports {
+                [] => 5432,
+                [all] => *all,
+                each => each.get(at).copied().unwrap_or(5432),
+            };
+            match host {
+                Host::Unix(path) => {
+                    config.host_path(path).port(port);
+                }
+                Host::Tcp(name) => {
+                    let found = (name.trim_matches(['[', ']']), port).to_socket_addrs();
+                    let away =
+                        |problem| Failure::Final(RemoteError::Away(format!("{name}: {problem}")));
+                    for address in found.map_err(away)? {
+                        config.host(name).hostaddr(address.ip()).port(port);
+                    }
+                }
+            }
+        }
+        if let Some(user) = given.get_user() {
+            config.user(user);
+        }
+        if let Some(database) = given.get_dbname() {
+            config.dbname(database);
+        }
+        if let Some(options) = given.get_options() {
+            config.options(options);
+        }
+        if let Some(password) = &self.password {
+            config.password(password);
+        }
+        config
+            .application_name(given.get_application_name().unwrap_or("uwf"))
+            .target_session_attrs(given.get_target_session_attrs())
+            .ssl_mode(given.get_ssl_mode())
+            .connect_timeout(CONNECT)
+            .tcp_user_timeout(CALL);
+        Ok(config)
+    }
+}
+
+/// Returns a pause before the next try. Several clients that were told to try again do not do so together.
+fn pause(tried: u32) -> Duration {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let spread = now.map_or(0, |now| now.subsec_nanos() % 100);
+    PAUSE * (1 << tried.min(6)) * (50 + spread) / 100
+}
+
+/// Returns why no connection was made.
+fn refused(problem: tokio_postgres::Error) -> Failure {
+    match failure(&problem) {
+        // Nothing was sent yet, so nothing is in doubt. Whoever waits for a server does so in his own time.
+        Failure::Again(error) => Failure::Final(error),
+        other => other,
+    }
+}
+
+/// Returns what an error of the client means.
+fn failure(problem: &tokio_postgres::Error) -> Failure {
+    let text = with_cause(problem);
+    let Some(code) = problem.code() else {
+        return Failure::Again(RemoteError::Away(text));
+    };
+    let of_class = |class: &str| code.code().starts_with(class);
+    if [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ]
+    .contains(code)
+    {
+        Failure::Again(RemoteError::Away(text))
+    } else if of_class("28")
+        || *code == SqlState::INSUFFICIENT_PRIVILEGE
+        || *code == SqlState::INVALID_CATALOG_NAME
+    {
+        Failure::Final(RemoteError::Denied(text))
+    } else if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
+        Failure::Final(RemoteError::NotMade)
+    } else if ["08", "53", "57", "58", "25"].into_iter().any(of_class) {
+        // The server is full, is going down, or is not the one that writes.
+        Failure::Again(RemoteError::Away(text))
+    } else {
+        Failure::Final(RemoteError::Broken(text))
+    }
+}

@@ -1,0 +1,228 @@
+//! A remote in a PostgreSQL database.
+//!
+//! Each call is one statement, so a call is done as a whole or not at all, whoever dies when. The statements are in `sql/`, with
+//! the tables in `sql/schema.sql`. They work in any isolation level, and in databases that speak the language of PostgreSQL:
+//! each changes a table once, and takes no locks but those of rows.
+//!
+//! A call that a server refuses because of others, or whose connection is lost, is made again here: every call may be repeated.
+
+mod acquire;
+mod address;
+mod advance;
+mod connection;
+mod nodes;
+mod records;
+mod rows;
+mod statements;
+mod tls;
+
+use tokio_postgres::types::Type;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{
+    Abilities, Acquired, Advanced, Given, Hello, Lease, Listed, NewThread, Part, Push, Put, Query,
+    Released, Remote, RemoteError, Renewed, Want, Which,
+};
+
+pub use address::{Address, AddressError};
+
+use connection::Connection;
+use nodes::Walk;
+use records::Seen;
+use rows::{column, hash, label_text, owner_text, status};
+use statements::Statements;
+
+/// The version of what this program stores, and its version as a client.
+const VERSION: u32 = 1;
+
+/// A connection to a remote in a database. It is made at the first call, and again when it is lost.
+pub struct Postgres {
+    connection: Connection,
+    statements: Statements,
+    seen: Seen,
+    /// The last walk that was too long for one answer.
+    walk: Option<Walk>,
+}
+
+impl std::fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Postgres").finish_non_exhaustive()
+    }
+}
+
+impl Postgres {
+    /// Prepares a connection. Nothing is sent before the first call.
+    ///
+    /// # Errors
+    /// [`RemoteError::Away`] if the system has no room for a connection.
+    pub fn new(address: Address, password: Option<String>) -> Result<Self, RemoteError> {
+        let statements = Statements::new(&address.schema);
+        Ok(Self {
+            connection: Connection::new(address, password)?,
+            statements,
+            seen: Seen::default(),
+            walk: None,
+        })
+    }
+
+    /// Makes the tables of the remote, if there are none.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn make(&mut self) -> Result<Hello, RemoteError> {
+        match self.hello() {
+            Err(RemoteError::NotMade) => {}
+            other => return other,
+        }
+        let made = self.connection.script(&self.statements.schema);
+        // Somebody else may have made them at the same time. Then they are there now.
+        self.hello().map_err(|error| match made {
+            Err(first) => first,
+            Ok(()) => error,
+        })
+    }
+}
+
+impl Remote for Postgres {
+    fn hello(&mut self) -> Result<Hello, RemoteError> {
+        let rows = self.connection.call(&self.statements.hello, &[])?;
+        let row = rows.first().ok_or(RemoteError::NotMade)?;
+        let number = |name: &str| -> Result<u32, RemoteError> {
+            u32::try_from(column::<i32>(row, name)?)
+                .map_err(|_| rows::broken("its version makes no sense"))
+        };
+        let hello = Hello {
+            version: number("version")?,
+            least_client: number("least_client")?,
+            store: column(row, "store_id")?,
+            abilities: Abilities { gives_next: true },
+        };
+        if hello.least_client > VERSION {
+            return Err(RemoteError::TooOld {
+                least: hello.least_client,
+                ours: VERSION,
+            });
+        }
+        Ok(hello)
+    }
+
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Result<Acquired, RemoteError> {
+        acquire::acquire(self, which, want)
+    }
+
+    fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
+        let statement = format!("{} RETURNING id", self.statements.renew);
+        let rows = self.connection.call(
+            &statement,
+            &[
+                (&lease.thread.as_str(), Type::TEXT),
+                (&owner_text(&lease.owner), Type::TEXT),
+                (&lease.fence.cast_signed(), Type::INT8),
+                (&millis(lease.lasts), Type::INT8),
+            ],
+        )?;
+        Ok(match rows.is_empty() {
+            false => Renewed::Yes,
+            true => Renewed::Lost,
+        })
+    }
+
+    fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError> {
+        advance::advance(self, lease, push)
+    }
+
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError> {
+        let kept = self.seen.replacing(lease.thread, record)?;
+        let rows = self.connection.call(
+            &self.statements.release,
+            &[
+                (&lease.thread.as_str(), Type::TEXT),
+                (&owner_text(&lease.owner), Type::TEXT),
+                (&lease.fence.cast_signed(), Type::INT8),
+                (&kept.record, Type::BYTEA),
+                (&kept.replaced, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        self.seen.stored(lease.thread, kept.record);
+        let is_valid = match rows.first() {
+            Some(row) => column(row, "valid")?,
+            None => false,
+        };
+        Ok(match is_valid {
+            true => Released::Yes,
+            false => Released::Lost,
+        })
+    }
+
+    fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
+        advance::put(self, nodes, new)
+    }
+
+    fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
+        nodes::missing(self, hashes)
+    }
+
+    fn closure(
+        &mut self,
+        from: &[CasRef],
+        have: &[CasRef],
+        part: Part,
+    ) -> Result<Given, RemoteError> {
+        nodes::closure(self, from, have, part)
+    }
+
+    fn list(
+        &mut self,
+        query: &Query,
+        after: Option<ThreadId>,
+        at_most: usize,
+    ) -> Result<Vec<Listed>, RemoteError> {
+        let wanted = query
+            .status
+            .map(uwf_protocol::head_status::HeadStatus::as_str);
+        let label = query.label.as_ref().map(label_text);
+        let after = after.as_ref().map(ThreadId::as_str);
+        let rows = self.connection.call(
+            &self.statements.list,
+            &[
+                (&wanted, Type::TEXT),
+                (&label, Type::TEXT),
+                (&after, Type::TEXT),
+                (&many(at_most), Type::INT8),
+            ],
+        )?;
+        rows.iter().map(listed).collect()
+    }
+}
+
+/// Returns the thread in a row of a list.
+fn listed(row: &tokio_postgres::Row) -> Result<Listed, RemoteError> {
+    let label: Option<&str> = column(row, "label")?;
+    Ok(Listed {
+        thread: thread_id(column(row, "id")?)?,
+        workflow: hash(column(row, "workflow")?),
+        head: hash(column(row, "head")?),
+        status: status(column(row, "status")?)?,
+        label: label
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| rows::broken("a label is none"))?,
+        busy: acquire::busy(row)?,
+    })
+}
+
+fn thread_id(text: &str) -> Result<ThreadId, RemoteError> {
+    text.parse()
+        .map_err(|_| rows::broken(&format!("`{text}` is not the id of a thread")))
+}
+
+/// Returns a time for the server.
+fn millis(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Returns a number of rows for the server. It adds one to it.
+fn many(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX).min(i64::MAX - 1)
+}

@@ -1,0 +1,71 @@
+//! The records of threads: what each lease came with, so that the next record takes the place of those.
+//!
+//! The server keeps several records of one thread, because it cannot merge them. A client that got them with a lease sends one
+//! that has all that they have, and names them. Others may have added records since: those stay.
+
+use std::collections::BTreeMap;
+
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::RemoteError;
+
+use crate::rows::{record, record_bytes};
+
+/// The stored records that this client has seen last, by thread.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    threads: BTreeMap<ThreadId, Vec<Vec<u8>>>,
+}
+
+/// A record that is to be stored, and those whose place it takes.
+#[derive(Debug)]
+pub(crate) struct Replacing {
+    pub(crate) record: Vec<u8>,
+    pub(crate) replaced: Vec<Vec<u8>>,
+}
+
+impl Seen {
+    /// Returns what all stored records of a thread hold together, and remembers them.
+    pub(crate) fn merged(
+        &mut self,
+        thread: ThreadId,
+        stored: Vec<Vec<u8>>,
+    ) -> Result<ThreadRecord, RemoteError> {
+        let merged = merged(&stored)?;
+        self.threads.insert(thread, stored);
+        Ok(merged)
+    }
+
+    /// Returns the record that is to be stored when a caller sends one.
+    pub(crate) fn replacing(
+        &self,
+        thread: ThreadId,
+        sent: &ThreadRecord,
+    ) -> Result<Replacing, RemoteError> {
+        let replaced = self.threads.get(&thread).cloned().unwrap_or_default();
+        let whole = if replaced.is_empty() {
+            sent.clone()
+        } else {
+            merged(&replaced)?.merged(sent)
+        };
+        Ok(Replacing {
+            record: record_bytes(&whole)?,
+            replaced,
+        })
+    }
+
+    /// Remembers that a record is stored now.
+    pub(crate) fn stored(&mut self, thread: ThreadId, record: Vec<u8>) {
+        self.threads.insert(thread, vec![record]);
+    }
+}
+
+fn merged(stored: &[Vec<u8>]) -> Result<ThreadRecord, RemoteError> {
+    let mut all = stored.iter();
+    let Some(first) = all.next() else {
+        return Ok(ThreadRecord::default());
+    };
+    all.try_fold(record(first)?, |known, next| {
+        Ok(known.merged(&record(next)?))
+    })
+}

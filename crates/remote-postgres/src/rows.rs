@@ -1,0 +1,107 @@
+//! Values of the database as values of ours, and back.
+
+use tokio_postgres::Row;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::machine::MachineId;
+use uwf_protocol::naming::Label;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{Owner, RemoteError};
+
+/// Returns the number that stands for a hash in the database. Nothing stands for a name that is the hash of no node.
+pub(crate) fn number(hash: CasRef) -> Option<i64> {
+    hash.to_u64().map(u64::cast_signed)
+}
+
+/// Returns the numbers of hashes, without those that are the hash of no node.
+pub(crate) fn numbers(hashes: &[CasRef]) -> Vec<i64> {
+    hashes.iter().copied().filter_map(number).collect()
+}
+
+/// Returns the hash that a number stands for.
+pub(crate) fn hash(number: i64) -> CasRef {
+    CasRef::from_u64(number.cast_unsigned())
+}
+
+pub(crate) fn hashes(numbers: &[i64]) -> Vec<CasRef> {
+    numbers.iter().copied().map(hash).collect()
+}
+
+/// Returns the BLAKE3 hash of what a node is.
+pub(crate) fn digest(node: &RawNode) -> [u8; 32] {
+    let mut digest = blake3::Hasher::new();
+    digest.update(node.type_hash.as_str().as_bytes());
+    digest.update(&node.payload);
+    *digest.finalize().as_bytes()
+}
+
+/// Returns a column of a row.
+pub(crate) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
+    row: &'a Row,
+    name: &str,
+) -> Result<T, RemoteError> {
+    row.try_get(name)
+        .map_err(|problem| broken(&problem.to_string()))
+}
+
+/// Returns the error for an answer that no server of ours gives.
+pub(crate) fn broken(problem: &str) -> RemoteError {
+    RemoteError::Broken(problem.to_owned())
+}
+
+/// Returns the node in a row, and checks that it is what was stored.
+pub(crate) fn node(row: &Row) -> Result<LinkedNode, RemoteError> {
+    let node = RawNode {
+        hash: hash(column(row, "hash")?),
+        type_hash: hash(column(row, "type")?),
+        payload: column(row, "payload")?,
+        timestamp_ms: column(row, "stamp")?,
+    };
+    let stored: &[u8] = column(row, "digest")?;
+    if stored != digest(&node) {
+        return Err(broken(&format!("the node {} is damaged there", node.hash)));
+    }
+    Ok(LinkedNode {
+        refs: hashes(&column::<Vec<i64>>(row, "refs")?),
+        node,
+    })
+}
+
+/// Returns an owner as it is stored: the machine, the mark, and the name, which may have spaces.
+pub(crate) fn owner_text(owner: &Owner) -> String {
+    format!("{} {} {}", owner.machine, owner.mark, owner.name)
+}
+
+/// Returns the owner that a text stands for.
+pub(crate) fn owner(text: &str) -> Result<Owner, RemoteError> {
+    let mut parts = text.splitn(3, ' ');
+    let mut part = || parts.next().ok_or_else(|| broken("a lease has no owner"));
+    let machine: MachineId = part()?
+        .parse()
+        .map_err(|_| broken("a lease has no machine"))?;
+    Ok(Owner {
+        machine,
+        mark: part()?.to_owned(),
+        name: part()?.to_owned(),
+    })
+}
+
+pub(crate) fn status(text: &str) -> Result<HeadStatus, RemoteError> {
+    let mut all = HeadStatus::ALL.into_iter();
+    let found = all.find(|status| status.as_str() == text);
+    found.ok_or_else(|| broken(&format!("`{text}` is not a status")))
+}
+
+pub(crate) fn label_text(label: &Label) -> String {
+    format!("{}={}", label.key.as_str(), label.value.as_str())
+}
+
+pub(crate) fn record_bytes(record: &ThreadRecord) -> Result<Vec<u8>, RemoteError> {
+    serde_json::to_vec(record).map_err(|problem| broken(&problem.to_string()))
+}
+
+pub(crate) fn record(bytes: &[u8]) -> Result<ThreadRecord, RemoteError> {
+    let read = serde_json::from_slice(bytes);
+    read.map_err(|problem| broken(&format!("a record cannot be read: {problem}")))
+}

@@ -1,0 +1,261 @@
+//! A PostgreSQL server for tests: made anew in a folder of its own, on a port of loopback, and ended with the last test that uses
+//! it.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+/// The user of the databases.
+pub(crate) const USER: &str = "uwf";
+
+/// A server that runs.
+#[derive(Debug)]
+pub(crate) struct Server {
+    folder: tempfile::TempDir,
+    port: u16,
+    programs: PathBuf,
+    keeper: Mutex<Child>,
+}
+
+/// The server of this process, while a test uses it.
+static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+/// How many schemas were named.
+static SCHEMAS: AtomicU32 = AtomicU32::new(0);
+
+/// Returns a running server, or nothing if there is no PostgreSQL on this machine. Then it says so.
+///
+/// # Panics
+/// If PostgreSQL is there and does not start, or if `UWF_TEST_POSTGRES=required` and it is not there.
+#[must_use]
+pub(crate) fn server() -> Option<Arc<Server>> {
+    let Some(programs) = programs() else {
+        let is_required =
+            std::env::var_os("UWF_TEST_POSTGRES").is_some_and(|value| value == "required");
+        assert!(!is_required, "PostgreSQL is required, and there is none");
+        println!("skipped: there is no PostgreSQL on this machine (initdb and postgres)");
+        return None;
+    };
+    let mut known = SERVER
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(server) = known.upgrade() {
+        return Some(server);
+    }
+    let server = Arc::new(Server::start(programs));
+    *known = Arc::downgrade(&server);
+    Some(server)
+}
+
+/// Returns the name of a schema that no other test of this process uses.
+#[must_use]
+pub(crate) fn new_schema() -> String {
+    let number = SCHEMAS.fetch_add(1, Ordering::Relaxed);
+    format!("test_{}_{number}", std::process::id())
+}
+
+impl Server {
+    fn start(programs: PathBuf) -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("uwf-pg-")
+            .tempdir()
+            .expect("a folder can be made");
+        let data = folder.path().join("data");
+        let free = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+        let port = free.local_addr().expect("it has a port").port();
+        drop(free);
+        if is_root() {
+            let owned = Command::new("chown")
+                .arg("nobody")
+                .arg(folder.path())
+                .status();
+            assert!(
+                owned.is_ok_and(|status| status.success()),
+                "the folder can be given to nobody"
+            );
+        }
+        let made = as_user(&programs.join("initdb"))
+            .args([
+                "--auth=trust",
+                "--no-sync",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--username",
+                USER,
+                "--pgdata",
+            ])
+            .arg(&data)
+            .stdout(Stdio::null())
+            .output()
+            .expect("initdb starts");
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        let keeper = start_in(&programs, &data, folder.path(), port);
+        let server = Self {
+            folder,
+            port,
+            programs,
+            keeper: Mutex::new(keeper),
+        };
+        server.wait();
+        server
+    }
+
+    /// Returns the address of the server on loopback.
+    #[must_use]
+    pub(crate) fn url(&self) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Returns the port on loopback.
+    #[must_use]
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Kills the server amid whatever it does, and starts it again on the same data.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub(crate) fn kill_and_start(&self) {
+        let mut keeper = self.keeper.lock().expect("no test panicked with it");
+        let data = self.folder.path().join("data");
+        let record = std::fs::read_to_string(data.join("postmaster.pid")).expect("it runs");
+        let pid = record
+            .lines()
+            .next()
+            .expect("its record begins with its number");
+        let killed = Command::new("kill").args(["-KILL", pid]).status();
+        assert!(
+            killed.is_ok_and(|status| status.success()),
+            "it can be killed"
+        );
+        end(&mut keeper);
+        // Its sessions end by themselves when they see that it is gone. Until then, no other server can take its place.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.answers() {
+            assert!(Instant::now() < deadline, "{}", self.log());
+            end(&mut keeper);
+            *keeper = start_in(&self.programs, &data, self.folder.path(), self.port);
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    /// Waits until the server answers.
+    fn wait(&self) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.answers() {
+            assert!(Instant::now() < deadline, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn answers(&self) -> bool {
+        let asked = Command::new(self.programs.join("pg_isready"))
+            .args(["--quiet", "--host=127.0.0.1", "--port"])
+            .arg(self.port.to_string())
+            .status();
+        asked.is_ok_and(|status| status.success())
+    }
+
+    /// Returns what the server has logged.
+    #[must_use]
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(keeper) = self.keeper.get_mut() {
+            end(keeper);
+        }
+    }
+}
+
+/// Ends a server by its keeper, and waits for both.
+fn end(keeper: &mut Child) {
+    drop(keeper.stdin.take());
+    let _ = keeper.wait();
+}
+
+/// Starts a server with its keeper: a shell that ends the server, with all sessions, when its input is closed. That happens also
+/// if this process is killed.
+fn start_in(programs: &Path, data: &Path, folder: &Path, port: u16) -> Child {
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder.join("log"));
+    let keeper =
+        r#""$0" "$@" </dev/null & server=$!; read -r _; kill -QUIT "$server"; wait "$server""#;
+    let mut server = as_user(Path::new("sh"));
+    server
+        .args(["-c", keeper])
+        .arg(programs.join("postgres"))
+        .arg("-D")
+        .arg(data)
+        .args([
+            "-p",
+            &port.to_string(),
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            "max_connections=200",
+        ])
+        .arg("-k")
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(log.expect("a log can be written"));
+    server.spawn().expect("the server starts")
+}
+
+/// Returns a command for a user who is not root: PostgreSQL refuses to run as root.
+fn as_user(program: &Path) -> Command {
+    let mut command = Command::new(if is_root() {
+        Path::new("setpriv")
+    } else {
+        program
+    });
+    if is_root() {
+        command.args(["--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]);
+        command.arg(program);
+    }
+    command.current_dir("/");
+    command
+}
+
+fn is_root() -> bool {
+    let asked = Command::new("id").arg("-u").output();
+    asked.is_ok_and(|asked| asked.stdout.trim_ascii() == b"0")
+}
+
+/// Returns the folder with the programs of PostgreSQL: the newest of those that Debian knows, or one on the path.
+fn programs() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("UWF_TEST_POSTGRES_BIN") {
+        return Some(PathBuf::from(named));
+    }
+    let has_all = |folder: &PathBuf| {
+        ["initdb", "postgres", "pg_isready"]
+            .iter()
+            .all(|name| folder.join(name).exists())
+    };
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut folders: Vec<PathBuf> = versions
+        .map(|version| version.path().join("bin"))
+        .filter(has_all)
+        .collect();
+    folders.sort();
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    folders
+        .pop()
+        .or_else(|| std::env::split_paths(&paths).find(has_all))
+}
