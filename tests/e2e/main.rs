@@ -138,6 +138,7 @@ mod sign_of_life;
 mod slots;
 mod store_care;
 mod stories;
+mod structured;
 mod summaries;
 mod supervised_children;
 mod supervisor;

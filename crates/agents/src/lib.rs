@@ -32,6 +32,7 @@ mod program;
 mod progress;
 mod record;
 mod recording;
+mod result_schema;
 mod rpc;
 mod signs;
 mod stream;

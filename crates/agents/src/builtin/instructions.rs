@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::mcp::Servers;
 use super::options::Options;
-use super::result_schema::ResultSchema;
 use super::task_loop::FINISH;
 use super::tools::Tool;
 use super::tools::workspace::Reach;
+use crate::result_schema::ResultSchema;
 
 /// Returns the system prompt.
 pub(super) fn system(

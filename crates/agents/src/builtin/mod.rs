@@ -7,7 +7,6 @@ mod compaction;
 mod instructions;
 mod mcp;
 mod options;
-mod result_schema;
 mod supervisor;
 mod task_loop;
 mod tools;
@@ -25,10 +24,10 @@ use uwf_storage::{Env, Root};
 
 use crate::call;
 use crate::chat::{self, Session};
+use crate::result_schema::ResultSchema;
 use compaction::Compaction;
 use mcp::Servers;
 use options::Options;
-use result_schema::ResultSchema;
 use supervisor::Supervised;
 
 pub(crate) use options::OPTIONS;

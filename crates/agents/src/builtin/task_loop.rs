@@ -11,10 +11,10 @@ use uwf_protocol::nodes::{Turn, TurnRole};
 
 use super::LABEL;
 use super::compaction::{Compacted, Compaction, PROMPT, Parts, size};
-use super::result_schema::ResultSchema;
 use super::tools::Tools;
 use crate::chat::{Session, failed};
 use crate::progress;
+use crate::result_schema::ResultSchema;
 
 /// The tool by which the model submits its result.
 pub(super) const FINISH: &str = "finish";

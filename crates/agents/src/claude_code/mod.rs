@@ -8,11 +8,13 @@ use uwf_protocol::nodes::{Outcome, ToolCall, Usage};
 use crate::json::{count, plain, text};
 use crate::options::Known;
 use crate::signs::of_status;
-use crate::stream::{Counts, Options, Tool, Transcript, no_variables};
+use crate::stream::{
+    Counts, Options, Passed, STRUCTURED, Structured, Tool, Transcript, no_variables,
+};
 
 pub(crate) const USAGE: &str = "uwf-claude-code [--program <path>] [--timeout <duration>] [--model <model>] \
     [--max-turns <n>] [--permission-mode <mode>] [--allowed-tools <tools>] [--disallowed-tools <tools>] \
-    [--dangerously-skip-permissions] [-- <more arguments of claude>] <thread> <role>";
+    [--dangerously-skip-permissions] [--structured] [-- <more arguments of claude>] <thread> <role>";
 
 pub(crate) const TOOL: Tool = Tool {
     label: "uwf-claude-code",
@@ -48,11 +50,24 @@ pub(crate) const TOOL: Tool = Tool {
             "--dangerously-skip-permissions",
             "Allows everything without asking",
         ),
+        STRUCTURED,
     ],
     args,
     variables: no_variables,
     read,
     counts: Counts::Calls,
+    structured: Some(&Structured {
+        option: "--json-schema",
+        passed: Passed::Inline,
+        schema: |role| Some(role.parameters().clone()),
+        how: "Submit your answer with the tool `StructuredOutput`, once, at the end. It replaces the YAML block and the \
+            Markdown.",
+        refusals: &[
+            "unknown option '--json-schema'",
+            "--json-schema is not a valid json schema",
+            "input_schema",
+        ],
+    }),
 };
 
 /// Parts of tool results that say that the call was not permitted.
@@ -153,17 +168,20 @@ fn read_result(event: &Value, seen: &mut Transcript) {
     for denial in event["permission_denials"].as_array().into_iter().flatten() {
         seen.refused(&plain(&denial["tool_use_id"]), text(denial, "/tool_name"));
     }
+    let subtype = text(event, "/subtype").unwrap_or_default();
     let is_too_long = text(event, "/terminal_reason") == Some("prompt_too_long");
     let by_status = count(event, "/api_error_status").and_then(of_status);
     seen.class = match is_too_long {
         true => Some(FailureClass::ContextTooLong),
+        false if subtype == "error_max_structured_output_retries" => Some(FailureClass::BadAnswer),
         false => by_status.or(seen.class),
     };
     let is_error = event["is_error"] == true || is_too_long;
-    let subtype = text(event, "/subtype").unwrap_or_default();
     let result = text(event, "/result");
     if !is_error && !subtype.starts_with("error") {
-        seen.answer = result.map(ToOwned::to_owned);
+        let structured = event["structured_output"].is_object();
+        let structured = structured.then(|| event["structured_output"].to_string());
+        seen.answer = structured.or(result.map(ToOwned::to_owned));
         return;
     }
     let errors = event["errors"].as_array().into_iter().flatten();

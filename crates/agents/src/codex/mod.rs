@@ -5,10 +5,13 @@ use uwf_protocol::nodes::{Outcome, ToolCall};
 
 use crate::json::{count, plain, text};
 use crate::options::Known;
-use crate::stream::{Counts, Options, Tool, Transcript, no_variables};
+use crate::result_schema::ResultSchema;
+use crate::stream::{
+    Counts, Options, Passed, STRUCTURED, Structured, Tool, Transcript, no_variables,
+};
 
 pub(crate) const USAGE: &str = "uwf-codex [--program <path>] [--timeout <duration>] [--model <model>] \
-    [--sandbox <mode>] [--profile <name>] [--config <key=value>]… [--skip-git-repo-check] \
+    [--sandbox <mode>] [--profile <name>] [--config <key=value>]… [--skip-git-repo-check] [--structured] \
     [-- <more arguments of codex exec>] <thread> <role>";
 
 pub(crate) const TOOL: Tool = Tool {
@@ -34,11 +37,26 @@ pub(crate) const TOOL: Tool = Tool {
             "--skip-git-repo-check",
             "Runs outside git repositories, too",
         ),
+        STRUCTURED,
     ],
     args,
     variables: no_variables,
     read,
     counts: Counts::Sessions,
+    structured: Some(&Structured {
+        option: "--output-schema",
+        passed: Passed::File,
+        schema: ResultSchema::strict_parameters,
+        how: "Your answer is one JSON object, whose format you are given. It replaces the YAML block and the Markdown. \
+            Write no message before you have done the work. A field that you would leave out is null.",
+        refusals: &[
+            "unexpected argument '--output-schema'",
+            "codex_output_schema",
+            "invalid_json_schema",
+            "text.format",
+            "response_format",
+        ],
+    }),
 };
 
 fn args(options: &Options, session: Option<&str>) -> Vec<String> {
@@ -47,6 +65,7 @@ fn args(options: &Options, session: Option<&str>) -> Vec<String> {
     let resume = session.map(|session| vec!["resume".to_owned(), session.to_owned()]);
     [
         vec!["exec".to_owned(), "--json".to_owned()],
+        options.schema.clone(),
         options.passed.clone(),
         options.extra.clone(),
         resume.unwrap_or_default(),

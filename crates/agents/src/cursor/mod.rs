@@ -48,6 +48,7 @@ const AGENT: Tool = Tool {
     variables: no_variables,
     read,
     counts: Counts::Calls,
+    structured: None,
 };
 
 /// Returns the default program of a form.

@@ -39,6 +39,7 @@ pub(crate) const TOOL: Tool = Tool {
     variables: no_variables,
     read,
     counts: Counts::Calls,
+    structured: None,
 };
 
 fn args(options: &Options, session: Option<&str>) -> Vec<String> {

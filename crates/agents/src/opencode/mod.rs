@@ -44,6 +44,7 @@ pub(crate) const TOOL: Tool = Tool {
     variables,
     read,
     counts: Counts::Calls,
+    structured: None,
 };
 
 /// The option that becomes a variable of opencode.

@@ -5,6 +5,7 @@
 
 mod options;
 mod outcome;
+mod structured;
 mod totals;
 mod transcript;
 
@@ -16,8 +17,11 @@ use uwf_storage::Env;
 use crate::call;
 use crate::options::Known;
 use crate::program::{self, Launch, Line, Timing};
+use crate::progress;
 
 pub(crate) use options::{OURS, Options};
+use structured::Request;
+pub(crate) use structured::{OPTION as STRUCTURED, Passed, Structured};
 pub(crate) use transcript::Transcript;
 #[cfg(test)]
 pub(crate) use transcript::tests;
@@ -46,6 +50,8 @@ pub(crate) struct Tool {
     pub(crate) read: fn(&Value, &mut Transcript),
     /// What its usage counts.
     pub(crate) counts: Counts,
+    /// How it is asked for a structured answer, if it can give one.
+    pub(crate) structured: Option<&'static Structured>,
 }
 
 /// What the reported usage of a tool counts.
@@ -71,13 +77,19 @@ pub(crate) fn start(tool: &'static Tool, args: &[String], env: &Env) -> anyhow::
 
 /// Serves one call.
 pub(crate) fn serve(tool: &'static Tool, options: Options, call: &AgentCall, env: &Env) -> i32 {
-    let mut agent = Agent { tool, options };
+    let mut agent = Agent {
+        tool,
+        options,
+        refuses_schema: false,
+    };
     uwf_agent_kit::serve(&mut agent, call, env)
 }
 
 struct Agent {
     tool: &'static Tool,
     options: Options,
+    /// Whether a call of this attempt was refused because of the schema of the answer.
+    refuses_schema: bool,
 }
 
 impl Adapter for Agent {
@@ -109,11 +121,13 @@ impl Adapter for Agent {
         if seen.error.is_some() {
             return None;
         }
+        let said = seen.last_text.take();
         let last = match end {
-            Unread::Ended => seen.last_text.take(),
+            Unread::Ended => said.clone(),
             Unread::EndUnseen => None,
         };
         let text = seen.answer.take().or(last)?;
+        let text = structured::answer(&self.options, task, text, said.as_deref());
         if self.tool.counts == Counts::Sessions {
             totals::of_an_earlier_call(task, &mut seen);
         }
@@ -135,12 +149,43 @@ impl Agent {
         (self.tool.args)(&self.options, None)
     }
 
+    /// Asks for a structured answer if the user wants one, and for front matter if that is refused.
     fn ask(
-        &self,
+        &mut self,
         task: &Task,
         session: Option<&str>,
         message: &str,
     ) -> Result<Reply, AdapterError> {
+        if !self.refuses_schema
+            && let Some(request) = structured::request(self.tool, &self.options, task)
+        {
+            let reply = self.call_tool(task, session, message, Some(&request));
+            match reply {
+                Err(error) if structured::is_refused(self.tool, &error) => {
+                    let why = format!(
+                        "refused the schema of the answer, and is asked for front matter: {error}"
+                    );
+                    progress::line(self.tool.label, &task.masks.text(&why));
+                    self.refuses_schema = true;
+                }
+                reply => return reply,
+            }
+        }
+        self.call_tool(task, session, message, None)
+    }
+
+    fn call_tool(
+        &self,
+        task: &Task,
+        session: Option<&str>,
+        message: &str,
+        request: Option<&Request>,
+    ) -> Result<Reply, AdapterError> {
+        let stdin = request.map(|request| format!("{message}{}", request.note));
+        let options = Options {
+            schema: request.map_or_else(Vec::new, |request| request.args.clone()),
+            ..self.options.clone()
+        };
         let mut seen = Transcript::new(self.tool.label, LiveFile::of(task));
         let variables = (self.tool.variables)(&self.options);
         let variables: Vec<(&str, &str)> = variables
@@ -149,10 +194,10 @@ impl Agent {
             .collect();
         let launch = Launch {
             program: &self.options.program,
-            args: &(self.tool.args)(&self.options, session),
+            args: &(self.tool.args)(&options, session),
             cwd: &task.cwd,
             variables: &variables,
-            stdin: message,
+            stdin: stdin.as_deref().unwrap_or(message),
             install: self.tool.install,
             timeout: self.options.timeout,
             supervision: task.supervision,
@@ -177,7 +222,12 @@ impl Agent {
             totals::since_the_last_call(task, session, &mut seen);
         }
         let program = &self.options.program;
+        let said = seen.last_text.clone();
         let reply = outcome::outcome(self.tool, program, session, &mut seen, &ended);
+        let reply = reply.map(|reply| Reply {
+            text: structured::answer(&self.options, task, reply.text, said.as_deref()),
+            ..reply
+        });
         if reply.is_err() {
             task.forget_program();
         } else if ended.is_complete() {

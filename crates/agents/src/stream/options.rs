@@ -21,6 +21,10 @@ pub(crate) struct Options {
     pub(crate) program: String,
     /// How long one call may take.
     pub(crate) timeout: Option<Duration>,
+    /// Whether the answer is asked for by the tool's structured output.
+    pub(crate) structured: bool,
+    /// The tool's option for the schema of the answer, in a call that has one.
+    pub(crate) schema: Vec<String>,
     /// The tool's own options, as they were given.
     pub(crate) passed: Vec<String>,
     /// The arguments after `--`.
@@ -35,6 +39,8 @@ impl Options {
         let mut options = Self {
             program: tool.program.to_owned(),
             timeout: None,
+            structured: false,
+            schema: Vec::new(),
             passed: Vec::new(),
             extra: arguments.rest.unwrap_or_default().to_vec(),
         };
@@ -42,6 +48,7 @@ impl Options {
             match (name, value) {
                 ("--program", Some(value)) => options.program = value,
                 ("--timeout", Some(value)) => options.timeout = Some(options::duration(&value)?),
+                ("--structured", None) => options.structured = true,
                 (name, value) => {
                     options.passed.push(name.to_owned());
                     options.passed.extend(value);
@@ -56,6 +63,7 @@ impl Options {
         let resume = session.map(|session| ["--resume", session]);
         let ours = fixed.iter().copied().chain(resume.into_iter().flatten());
         ours.map(ToOwned::to_owned)
+            .chain(self.schema.iter().cloned())
             .chain(self.passed.iter().cloned())
             .chain(self.extra.iter().cloned())
             .collect()

@@ -117,6 +117,25 @@ impl Scratch {
         self.records.file("prompt.md")
     }
 
+    /// Writes the JSON Schema of the answer for a program that reads it from the [file](Self::answer_schema_file).
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_answer_schema(&self, schema: &str) -> Result<(), StorageError> {
+        let file = self.answer_schema_file();
+        Ok(uwf_durable::replace(
+            &file,
+            schema.as_bytes(),
+            Durability::Volatile,
+        )?)
+    }
+
+    /// Returns the file of the answer's JSON Schema. Its path leaves this crate since the program gets it as an argument.
+    #[must_use]
+    pub fn answer_schema_file(&self) -> PathBuf {
+        self.records.file("answer-schema.json")
+    }
+
     /// Opens the file that gets the output of calls in the background, for appending, and returns it with its path. Such a
     /// call may have to wait for the lock of the thread, so it is written without the lock.
     ///

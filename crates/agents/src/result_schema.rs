@@ -3,9 +3,11 @@
 //!
 //! Pure. A result is checked by the kit's own extraction, so that the kit accepts every result that is accepted here.
 
+mod strict;
+
 use serde_json::{Map, Value, json};
 use uwf_agent_kit::extract::{Rejected, RoleSchema};
-use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
+use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD, is_suspension};
 use uwf_protocol::ids::Status;
 use uwf_protocol::schemas;
 use uwf_schema::{Field, Schema, SchemaError, Shape, fields};
@@ -16,7 +18,7 @@ use crate::answer;
 const MAX_NAME: usize = 64;
 
 /// The result schema of one role.
-pub(super) struct ResultSchema {
+pub(crate) struct ResultSchema {
     schema: RoleSchema,
     /// Parameter and field, for every field of the schema. They differ where endpoints do not accept the field's name.
     names: Vec<(String, String)>,
@@ -30,7 +32,7 @@ impl ResultSchema {
     ///
     /// # Errors
     /// When the schema of the role cannot be used.
-    pub(super) fn new(schema: &Value) -> Result<Self, SchemaError> {
+    pub(crate) fn new(schema: &Value) -> Result<Self, SchemaError> {
         let fields = fields(&[Schema::new(schema)], STATUS_FIELD);
         let mut names: Vec<(String, String)> = Vec::new();
         for field in &fields {
@@ -55,12 +57,20 @@ impl ResultSchema {
     }
 
     /// Returns the JSON Schema of the finishing tool.
-    pub(super) fn parameters(&self) -> &Value {
+    pub(crate) fn parameters(&self) -> &Value {
         &self.parameters
     }
 
+    /// Returns the parameters in the form that endpoints ask for which enforce a schema, or `None` if the role's schema has
+    /// something that this form cannot say. A result of this form is [given](Self::given).
+    pub(crate) fn strict_parameters(&self) -> Option<Value> {
+        strict::can_be_closed(self.schema.schema())
+            .then(|| strict::closed(&self.parameters))
+            .flatten()
+    }
+
     /// Explains to the model which parameter stands for which part of the answer that the prompt asks for.
-    pub(super) fn explain(&self) -> String {
+    pub(crate) fn explain(&self) -> String {
         let renamed = self
             .names
             .iter()
@@ -83,7 +93,7 @@ impl ResultSchema {
     ///
     /// # Errors
     /// Says for the model what does not fit.
-    pub(super) fn answer(&self, value: &Value) -> Result<String, String> {
+    pub(crate) fn answer(&self, value: &Value) -> Result<String, String> {
         let result = value
             .as_object()
             .ok_or("the result must be a JSON object")?;
@@ -99,8 +109,24 @@ impl ResultSchema {
         self.check(&text).map(|()| text).map_err(|_| problem)
     }
 
+    /// Converts a result to an answer that the kit has yet to check: what enforced the parameters knows only a part of the
+    /// role's schema. `prose` stands for an empty Markdown.
+    pub(crate) fn given(&self, result: &Map<String, Value>, prose: &str) -> String {
+        let (mut data, body) = self.data_and_body(result);
+        if is_suspension(&Value::Object(data.clone())).is_some() {
+            // What the role requires was forced on a model that only asks a question.
+            let shape = Shape::of(self.schema.schema());
+            let is_asked = |name: &str| name == STATUS_FIELD || name == REASON_FIELD;
+            data.retain(|name, _| is_asked(name) || !shape.requires(name));
+        }
+        let schema = [Schema::new(self.schema.schema())];
+        let data = strict::without_forced_nulls(&data, &schema);
+        let body = if body.trim().is_empty() { prose } else { &body };
+        answer::render(&data, body)
+    }
+
     /// Checks an answer that was given as text. Returns `None` for a text without front matter: it is no answer.
-    pub(super) fn check_text(&self, text: &str) -> Option<Result<(), String>> {
+    pub(crate) fn check_text(&self, text: &str) -> Option<Result<(), String>> {
         match self.schema.extract(text) {
             Err(Rejected::NoFrontMatter(_)) if !text.trim_start().starts_with("---") => None,
             result => Some(result.map(|_| ()).map_err(|error| error.to_string())),
