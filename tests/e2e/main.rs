@@ -132,6 +132,7 @@ mod sessions;
 mod sessions_of_commands;
 mod setup;
 mod setup_asks;
+mod setup_presets;
 mod shared_trees;
 mod shells;
 mod sign_of_life;

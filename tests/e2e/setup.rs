@@ -254,7 +254,7 @@ fn an_agent_alone_is_set_up_without_a_model() {
 
 /// Answers everything up to the place of the key.
 fn answer_until_key(terminal: &mut Terminal, url: &str) {
-    terminal.shows(" 1 openai").shows("Provider").types("14");
+    terminal.shows(" 1 openai").shows("Provider").types("16");
     terminal.shows("A name for it").types("mine");
     terminal.shows("address").types(url);
     terminal.shows("Key for mine").types_hidden(SECRET);
@@ -408,24 +408,6 @@ fn a_wrong_answer_is_asked_for_again_with_the_reason() {
         config_of(&world)["providers"]["mine"]["baseUrl"],
         json!(address)
     );
-}
-
-#[test]
-fn presets_are_named_where_one_is_wanted() {
-    let world = World::new();
-    let run = setup(&world, &["--provider", "openia", "--model", "m"]).exits(2);
-    run.says("did you mean `openai`?")
-        .says("venice")
-        .says("--base-url");
-    let help = setup(&world, &["--help"]).exits(0).stdout;
-    for preset in ["openai", "siliconflow", "ollama"] {
-        assert!(help.contains(preset), "{help}");
-    }
-    let args = [&flags("127.0.0.1:9/v1")[..], &["--api-key-env", "K"]].concat();
-    let run = setup(&world, &args).exits(1);
-    run.says("`--base-url`: not an address")
-        .says("put `https://` before it");
-    assert!(!world.root().exists());
 }
 
 #[test]

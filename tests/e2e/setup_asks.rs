@@ -205,7 +205,7 @@ fn a_second_setup_offers_what_the_first_one_wrote() {
     let before = world.state("config.yaml");
     let mut terminal = Terminal::start(&world, &["setup"], &[]);
     terminal
-        .shows("14 mine")
+        .shows("16 mine")
         .shows("Provider")
         .shows("mine")
         .types("");

@@ -203,6 +203,7 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
     let model = ModelAnswer {
         provider: named("provider", provider)?,
         key: key_of_flags(args, setting, provider)?,
+        api: presets::api_of(provider, &base_url, &setting.config),
         base_url,
         model: named("model", model)?,
     };

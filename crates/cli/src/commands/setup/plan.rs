@@ -1,5 +1,6 @@
 //! Decides what `setup` writes for its answers. This is pure, so that flags and wizard give the same result.
 
+use serde_json::json;
 use uwf_agent_kit::llm::{Api, Endpoint, Secret};
 use uwf_agents::{usual_limits, without_permissions};
 use uwf_config::{Change, ConfigError};
@@ -63,6 +64,7 @@ impl Behind {
 pub(super) struct ModelAnswer {
     pub(super) provider: String,
     pub(super) base_url: String,
+    pub(super) api: Api,
     pub(super) key: Key,
     /// What the provider calls the model.
     pub(super) model: String,
@@ -110,7 +112,7 @@ impl ModelAnswer {
             alias: (!self.model.is_empty()).then(|| MODEL_ALIAS.to_owned()),
             provider: self.provider.clone(),
             model: self.model.clone(),
-            api: Api::Chat,
+            api: self.api,
             base_url: self.base_url.clone(),
             key: self.key.secret().cloned(),
             format: None,
@@ -162,6 +164,14 @@ impl SetupPlan {
         let checked = Change::parse(&format!("providers.{name}.baseUrl"), &answer.base_url)?;
         self.changes.push(checked);
         let old = config.providers.get(name);
+        let path = ["providers", name, "api"];
+        match answer.api {
+            Api::Chat if old.is_some_and(|old| old.api.is_some()) => {
+                self.changes.push(Change::unset(&path));
+            }
+            Api::Chat => {}
+            api => self.changes.push(Change::set(&path, json!(api))),
+        }
         let (key, variable) = match &answer.key {
             Key::None => (None, None),
             Key::Variable { name, .. } => (None, Some(name)),
@@ -234,8 +244,6 @@ fn command_of(agent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn answers(key: Key) -> Answers {
@@ -243,6 +251,7 @@ mod tests {
             model: Some(ModelAnswer {
                 provider: "p".to_owned(),
                 base_url: "http://h/v1".to_owned(),
+                api: Api::Chat,
                 key,
                 model: "m".to_owned(),
             }),

@@ -14,7 +14,7 @@ use uwf_util::suggest;
 
 use super::plan::{Answers, Behind, Key, MODEL_ALIAS, ModelAnswer};
 use super::presets::{
-    PRESETS, base_url_of, chat_models, key_variable, names as preset_names, no_preset,
+    PRESETS, api_of, base_url_of, chat_models, key_variable, names as preset_names, no_preset,
 };
 use super::{
     Setting, address, agent_named, agents, base_url, default_agent, is_known_agent, key_of_flags,
@@ -38,6 +38,7 @@ pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failur
     let (provider, base_url) = ask_provider(args, setting)?;
     let (key, is_typed) = ask_key(args, setting, &provider, &base_url)?;
     let mut answer = ModelAnswer {
+        api: api_of(&provider, &base_url, &setting.config),
         provider,
         base_url,
         key,
