@@ -4,6 +4,8 @@ use serde_json::json;
 
 use crate::builtin::{note, results, tools, world};
 use crate::model_server::{ModelServer, Scripted};
+use crate::trees::alive;
+use crate::worktrees::{git, repository};
 use crate::world::ONE_STEP;
 
 #[test]
@@ -61,4 +63,34 @@ fn what_changed_is_not_shown_outside_of_a_repository() {
         "{}",
         results[0]
     );
+}
+
+#[test]
+fn a_filter_that_hangs_does_not_hold_a_diff_for_longer_than_its_part_of_the_time() {
+    let server = ModelServer::start(vec![
+        Scripted::calls(&[(
+            "write_file",
+            json!({ "path": "slow.txt", "content": "new\n" }),
+        )]),
+        Scripted::calls(&[("diff", json!({}))]),
+        note("n"),
+    ]);
+    let world = world(ONE_STEP, &server);
+    repository(&world);
+    world.write(".gitattributes", "slow.txt filter=slow\n");
+    let script = world.script("filter.sh", "sleep 1000");
+    git(
+        &world,
+        &["config", "filter.slow.clean", script.to_str().unwrap()],
+    );
+    world.agent("uwf-builtin", &[]);
+    world.configure("agents.default.timeout", "16s");
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let diff = &results(&server)[1];
+    assert!(
+        diff.starts_with("error: ") && diff.contains("4 s"),
+        "{diff}"
+    );
+    assert_eq!(alive(&world), Vec::<String>::new());
 }

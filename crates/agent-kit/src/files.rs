@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use uwf_protocol::config::Snapshots;
 use uwf_protocol::step_files::{StepFiles, reference_of};
-use uwf_snapshot::{Part, Place, Repository, SnapshotError, Unsupervised};
+use uwf_snapshot::{Part, Place, Repository, SnapshotError};
 use uwf_storage::{BeforeStep, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 use uwf_util::text::counted;
@@ -143,7 +143,7 @@ pub fn changes(
             index: &run.snapshots.index_of(repository.root())?,
             reference: &reference,
             most_bytes: config.most_bytes(),
-            start: &Unsupervised,
+            start: &LimitedGit::of(&task.supervision),
         };
         let (now, _) = repository.tree(place)?;
         let part = Part {
