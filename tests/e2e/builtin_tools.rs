@@ -1,5 +1,7 @@
 //! The tools of `uwf-builtin` that look at files: lists, searches, and what has changed.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::builtin::{note, results, tools, world};
@@ -93,4 +95,35 @@ fn a_filter_that_hangs_does_not_hold_a_diff_for_longer_than_its_part_of_the_time
         "{diff}"
     );
     assert_eq!(alive(&world), Vec::<String>::new());
+}
+
+/// A secret in the middle of what is kept of a long output: a part of it would be left if the output were cut first.
+#[test]
+fn a_secret_at_the_place_where_a_long_output_is_cut_is_masked() {
+    let secret = "ghp_a_secret_of_some_length_0123456789";
+    let half = &secret[..12];
+    // The kept beginning ends within the secret, and so does the kept end begin.
+    let command = concat!(
+        "head -c 7980 /dev/zero | tr '\\0' a; printf %s \"$GH_TOKEN\"; head -c 50000 /dev/zero | tr '\\0' b; ",
+        "printf %s \"$GH_TOKEN\"; head -c 7980 /dev/zero | tr '\\0' c"
+    );
+    let server = ModelServer::start(vec![
+        Scripted::calls(&[("shell_exec", json!({ "command": command }))]),
+        note("n"),
+    ]);
+    let world = world(ONE_STEP, &server);
+    fs::write(
+        world.root().join(".env"),
+        format!("MODEL_ACCESS=sk-1\nGH_TOKEN={secret}\n"),
+    )
+    .unwrap();
+    world.agent("uwf-builtin", &["--allow-shell", "--keep-env", "GH_TOKEN"]);
+    world.configure("agents.default.secrets", r#"["GH_TOKEN"]"#);
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let result = &results(&server)[0];
+    assert!(result.contains("bytes left out"), "{result}");
+    for part in [half, &secret[secret.len() - 12..]] {
+        assert!(!result.contains(part), "{part}");
+    }
 }

@@ -433,6 +433,38 @@ fn secrets_that_a_server_says_are_masked() {
 }
 
 #[test]
+fn a_secret_at_the_place_where_words_of_a_server_are_cut_is_masked() {
+    let secret = "ghp_a_secret_of_some_length_0123456789";
+    // One line is longer than what is passed on of it, and the error has the end of stderr only.
+    let says = "line=$(head -c 980 /dev/zero | tr '\\0' a); printf '%s%s\\n' \"$line\" \"$GH_TOKEN\" >&2\n\
+        line=$(head -c 1980 /dev/zero | tr '\\0' b); printf '%s%s\\n' \"$GH_TOKEN\" \"$line\" >&2; exit 1";
+    let (world, _server) = world_of(Vec::new());
+    fs::write(
+        world.root().join(".env"),
+        format!("MODEL_ACCESS=sk-1\nGH_TOKEN={secret}\n"),
+    )
+    .unwrap();
+    serve(&world, "t", says);
+    world.configure("mcpServers.t.keepEnv", r#"["GH_TOKEN"]"#);
+    world.agent("uwf-builtin", &["--mcp", "t"]);
+    world.configure("agents.default.secrets", r#"["GH_TOKEN"]"#);
+    let thread = world.start("one");
+    let run = world.uwf(&["-v", "thread", "step", &thread]).exits(3);
+    let attempts = world.show(&thread)["attempts"].to_string();
+    let kept = world.state(&format!("runs/{thread}/stderr"));
+    for part in [&secret[..12], &secret[secret.len() - 12..]] {
+        for (place, text) in [
+            ("terminal", &run.stderr),
+            ("attempts", &attempts),
+            ("stderr", &kept),
+        ] {
+            assert!(!text.contains(part), "{place}: {text}");
+        }
+    }
+    assert!(kept.contains("[t] "), "{kept}");
+}
+
+#[test]
 fn doctor_looks_for_the_programs_and_at_who_names_them() {
     let (world, _server) = world_of(Vec::new());
     serve(&world, "t", SERVER);

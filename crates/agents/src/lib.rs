@@ -24,6 +24,7 @@ mod hermes;
 mod json;
 mod launch_target;
 mod llm;
+mod masked_pipe;
 mod mock;
 mod opencode;
 mod options;

@@ -17,6 +17,7 @@ use uwf_config::secret::masked_arguments;
 use uwf_protocol::config::{Config, McpServer};
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
+use uwf_util::mask::Masks;
 use uwf_util::text::counted;
 use uwf_util::{shell_words, suggest, time};
 
@@ -38,11 +39,12 @@ const VERSION: &str = "2025-11-25";
 const OLDER: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// The servers of an attempt.
-#[derive(Default)]
 pub(super) struct Servers {
     running: Vec<Running>,
     /// The servers that are named, but not for an agent with these permissions.
     withheld: Vec<String>,
+    /// The secrets that no answer may show.
+    masks: Masks,
 }
 
 /// A server with its tools.
@@ -72,7 +74,11 @@ impl Servers {
     /// # Errors
     /// When one is not in the config, does not start, or does not speak the protocol.
     pub(super) fn start(names: &[String], start: &Start<'_>) -> Result<Self, AdapterError> {
-        let mut servers = Self::default();
+        let mut servers = Self {
+            running: Vec::new(),
+            withheld: Vec::new(),
+            masks: start.task.masks.clone(),
+        };
         let mut entries = Vec::new();
         for name in names {
             let entry = start.entry(name)?;
@@ -134,7 +140,7 @@ impl Servers {
         let params = json!({ "name": name, "arguments": arguments });
         let limit = left.map_or(running.limit, |left| left.min(running.limit));
         match running.server.ask("tools/call", &params, limit) {
-            Ok(result) => result::text(&result),
+            Ok(result) => result::text(&result, &self.masks),
             Err(Problem::Refused { message, .. }) => Err(message),
             Err(problem) => Err(format!("the MCP server `{}`: {problem}", running.name)),
         }
@@ -256,7 +262,7 @@ impl<'a> Start<'a> {
         let server = Commands::of(self.env, &variables)
             .0
             .start(&args, &entry.env, &folder)
-            .and_then(|process| Server::of(name, process))
+            .and_then(|process| Server::of(name, process, &self.task.masks))
             .map_err(|error| broken(error.to_string()))?;
         let limit = entry.timeout.as_deref().and_then(time::parse_duration);
         Ok(Running {

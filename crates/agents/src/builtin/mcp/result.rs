@@ -1,13 +1,14 @@
 //! The result of a call as a text for the model. Pure.
 
 use serde_json::Value;
+use uwf_util::mask::Masks;
 use uwf_util::size;
 
 use crate::bounded::BoundedBuffer;
 use crate::builtin::tools::MAX_SHOWN;
 
 /// Returns the result of `tools/call` as a text. The error is what a failed call says.
-pub(super) fn text(result: &Value) -> Result<String, String> {
+pub(super) fn text(result: &Value, masks: &Masks) -> Result<String, String> {
     let blocks = result["content"].as_array();
     let structured = &result["structuredContent"];
     if blocks.is_none() && structured.is_null() {
@@ -18,7 +19,8 @@ pub(super) fn text(result: &Value) -> Result<String, String> {
     if !structured.is_null() && !is_repeated(structured, &texts) {
         texts.push(structured.to_string());
     }
-    let text = bounded(&texts.join("\n"));
+    // Secrets go before anything is cut.
+    let text = bounded(&masks.text(&texts.join("\n")));
     match result["isError"] == Value::Bool(true) {
         true if text.trim().is_empty() => Err("the tool failed, and does not say why".to_owned()),
         true => Err(text),
@@ -89,6 +91,10 @@ mod tests {
 
     use super::*;
 
+    fn text(result: &Value) -> Result<String, String> {
+        super::text(result, &Masks::default())
+    }
+
     fn content(blocks: &Value) -> Result<String, String> {
         text(&json!({ "content": blocks }))
     }
@@ -147,5 +153,21 @@ mod tests {
         let long = long.unwrap();
         assert!(long.len() < MAX_SHOWN + 100 && long.ends_with("END"));
         assert!(long.contains("bytes left out"));
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_long_text_is_cut() {
+        let secret = "ghp_a_secret_of_some_length";
+        let long = format!(
+            "{}{secret}{}",
+            "a".repeat(MAX_SHOWN / 2 - 10),
+            "b".repeat(MAX_SHOWN)
+        );
+        let result = json!({ "content": [{ "type": "text", "text": long }] });
+        let shown = super::text(&result, &Masks::of([secret.as_bytes()])).unwrap();
+        assert!(
+            shown.contains("left out") && !shown.contains("ghp_"),
+            "{shown}"
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use uwf_util::mask::Masks;
 use uwf_util::size;
 use uwf_util::text::cut_line;
 
@@ -55,6 +56,8 @@ pub(super) struct Server {
     process: Child,
     pipes: Pipes,
     stderr: Stderr,
+    /// The secrets that no excerpt may show.
+    masks: Masks,
     /// The id of the newest request.
     request: u64,
     /// Why nothing can be asked any more.
@@ -65,18 +68,19 @@ pub(super) struct Server {
 
 impl Server {
     /// Returns a server whose supervisor was started.
-    pub(super) fn of(name: &str, mut process: Child) -> io::Result<Self> {
+    pub(super) fn of(name: &str, mut process: Child, masks: &Masks) -> io::Result<Self> {
         let stdin = process.stdin.take().expect("stdin is piped");
         let stdout = process.stdout.take().expect("stdout is piped");
         let stderr = process.stderr.take().expect("stderr is piped");
         // If a thread cannot be started, all pipes are closed, and the supervisor ends the server.
-        let stderr = Stderr::pass_on(name, stderr)?;
+        let stderr = Stderr::pass_on(name, stderr, masks)?;
         let (pipes, threads) = Pipes::new(stdin, stdout);
         threads?;
         Ok(Self {
             process,
             pipes,
             stderr,
+            masks: masks.clone(),
             request: 0,
             gone: None,
             noise: None,
@@ -140,7 +144,9 @@ impl Server {
             Some(Incoming::Reply { .. } | Incoming::Notification { .. }) => {}
             None if line.trim().is_empty() => {}
             None => {
-                self.noise.get_or_insert_with(|| cut_line(line, EXCERPT));
+                let masks = &self.masks;
+                self.noise
+                    .get_or_insert_with(|| cut_line(&masks.text(line), EXCERPT));
             }
         }
         None

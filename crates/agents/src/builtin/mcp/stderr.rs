@@ -1,20 +1,20 @@
 //! The stderr of a server: each of its lines goes to ours, with the name of the server before it.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ChildStderr;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use uwf_util::mask::Masks;
 use uwf_util::printable::printable;
 use uwf_util::text::cut;
 
 use crate::bounded::BoundedBuffer;
+use crate::masked_pipe;
 use crate::program::{Line, Lines, tail};
 
-/// How much is read at once, in bytes.
-const CHUNK: usize = 8 * 1024;
 /// The size of the beginning and of the end that are kept for messages, in bytes each.
 const PART: usize = 4 * 1024;
 /// How much of a line is passed on, in characters, and how much of all lines, in bytes.
@@ -32,8 +32,8 @@ pub(super) struct Stderr {
 }
 
 impl Stderr {
-    /// Passes the lines on, in a thread, until the end of the stream.
-    pub(super) fn pass_on(server: &str, mut from: ChildStderr) -> io::Result<Self> {
+    /// Passes the lines on without secrets, in a thread, until the end of the stream.
+    pub(super) fn pass_on(server: &str, from: ChildStderr, masks: &Masks) -> io::Result<Self> {
         let kept = Arc::new(Mutex::new(BoundedBuffer::new(PART)));
         let mut marked = Marked {
             server: server.to_owned(),
@@ -41,16 +41,15 @@ impl Stderr {
         };
         let shared = Arc::clone(&kept);
         let (at_end, end) = mpsc::channel();
+        let masks = masks.clone();
         thread::Builder::new().spawn(move || {
             let mut lines = Lines::default();
-            let mut buffer = [0; CHUNK];
-            while let Ok(count @ 1..) = from.read(&mut buffer) {
-                let bytes = &buffer[..count];
+            masked_pipe::read(from, &masks, &mut |bytes| {
                 let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.push(bytes);
                 drop(kept);
                 lines.push(bytes, &mut |line| marked.pass_on(line));
-            }
+            });
             lines.finish(&mut |line| marked.pass_on(line));
             drop::<Sender<()>>(at_end);
         })?;

@@ -35,9 +35,11 @@ impl Diff {
         let (patch, length) = patch.ok_or(
             "the files are not recorded: the working directory is in no git repository, or snapshots are off",
         )?;
-        let text = String::from_utf8_lossy(&patch);
+        // Secrets go before anything is cut.
+        let text = of.task.masks.text(&String::from_utf8_lossy(&patch));
         let shown: String = text.chars().take(MAX_SHOWN).collect();
-        let more = length.saturating_sub(shown.len() as u64);
+        let unread = length.saturating_sub(patch.len() as u64);
+        let more = unread + (text.len() - shown.len()) as u64;
         Ok(match (length, more) {
             (0, _) => "(nothing has changed)".to_owned(),
             (_, 0) => shown,

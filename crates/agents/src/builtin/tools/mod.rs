@@ -213,7 +213,8 @@ impl Tools<'_> {
 
     fn shell_exec(&self, request: &ToolRequest) -> Result<String, String> {
         let left = self.time_left();
-        arguments::<ShellExec>(request)?.run(&self.commands.0, &self.workspace, left)
+        let masks = &self.diff.task.masks;
+        arguments::<ShellExec>(request)?.run(&self.commands.0, &self.workspace, left, masks)
     }
 
     fn time_left(&self) -> Option<Duration> {

@@ -14,11 +14,13 @@ use std::time::{Duration, Instant};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uwf_util::mask::Masks;
 
 use super::MAX_SHOWN;
 use super::workspace::Workspace;
 use crate::bounded::BoundedBuffer;
 use crate::builtin::supervisor;
+use crate::masked_pipe;
 
 /// The time limit of a command: the default, and the largest.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -92,12 +94,13 @@ impl ShellExec {
         })
     }
 
-    /// Runs the command. `left` is the time that is left for the step.
+    /// Runs the command. `left` is the time that is left for the step. What it prints is returned without secrets.
     pub(super) fn run(
         &self,
         shell: &Shell,
         workspace: &Workspace,
         left: Option<Duration>,
+        masks: &Masks,
     ) -> Result<String, String> {
         if self.command.trim().is_empty() || self.command.contains('\0') {
             return Err("`command` must be a command line".to_owned());
@@ -112,12 +115,9 @@ impl ShellExec {
             .start(&args, &IndexMap::new(), &folder)
             .map_err(|error| format!("the command could not be started: {error}"))?;
         let lifeline = process.stdin.take().expect("stdin is piped");
-        let streams = collect(process.stdout.take().expect("stdout is piped")).and_then(|out| {
-            Ok((
-                out,
-                collect(process.stderr.take().expect("stderr is piped"))?,
-            ))
-        });
+        let stdout = process.stdout.take().expect("stdout is piped");
+        let stderr = process.stderr.take().expect("stderr is piped");
+        let streams = collect(stdout, masks).and_then(|out| Ok((out, collect(stderr, masks)?)));
         let (stdout, stderr) = match streams {
             Ok(streams) => streams,
             Err(error) => {
@@ -155,15 +155,13 @@ pub(in crate::builtin) fn wait_for(process: &mut Child, most: Duration) -> Optio
     }
 }
 
-/// Reads a stream to its end in a thread, and keeps its beginning and its end.
-fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<BoundedBuffer>> {
+/// Reads a stream to its end in a thread, and keeps its beginning and its end, without secrets.
+fn collect(from: impl Read + Send + 'static, masks: &Masks) -> io::Result<Receiver<BoundedBuffer>> {
     let (sender, receiver) = mpsc::channel();
+    let masks = masks.clone();
     thread::Builder::new().spawn(move || {
         let mut collected = BoundedBuffer::new(PART);
-        let mut buffer = [0; 8192];
-        while let Ok(count @ 1..) = from.read(&mut buffer) {
-            collected.push(&buffer[..count]);
-        }
+        masked_pipe::read(from, &masks, &mut |bytes| collected.push(bytes));
         sender.send(collected)
     })?;
     Ok(receiver)
