@@ -325,3 +325,19 @@ fn every_built_in_agent_tells_how_it_is_called() {
     }
     assert!(!world.root().exists());
 }
+
+#[test]
+fn no_part_of_a_secret_is_left_where_a_line_of_progress_is_cut() {
+    let secret = "ghp_a_secret_of_some_length";
+    let text = format!("{}{secret}", "a".repeat(90));
+    let look = json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": text }] }, "session_id": "s1" });
+    let script = format!("echo '{look}'; echo '{text}'; cat result");
+    let (world, thread) = world("uwf-claude-code", "claude", &script);
+    fs::write(world.root().join(".env"), format!("GH_TOKEN={secret}\n")).unwrap();
+    world.configure("agents.default.secrets", r#"["GH_TOKEN"]"#);
+    let stderr = watched(&world, &thread);
+    let kept = world.state(&format!("runs/{thread}/stderr"));
+    for shown in [stderr, kept] {
+        assert!(shown.contains("aaa*") && !shown.contains("ghp_"), "{shown}");
+    }
+}

@@ -60,11 +60,23 @@ impl LiveFile {
         }
     }
 
+    /// Returns a turn without secrets. A turn of which a part is shown or kept must be masked before it is cut.
+    #[must_use]
+    pub fn masked(&self, turn: &Turn) -> Turn {
+        masked::turn(turn, &self.masks)
+    }
+
+    /// Returns a text without secrets.
+    #[must_use]
+    pub fn masked_text(&self, text: &str) -> String {
+        self.masks.text(text)
+    }
+
     /// Adds a turn that is complete.
     pub fn turn(&mut self, turn: &Turn) {
         self.end_of_pieces();
         self.open();
-        let turn = masked::turn(turn, &self.masks);
+        let turn = self.masked(turn);
         let mut line = serde_json::to_value(turn).expect("a turn is plain data");
         line["index"] = self.turns.into();
         self.turns += 1;

@@ -10,7 +10,7 @@ use uwf_util::text::one_line;
 /// How many characters of a turn are shown.
 const SHOWN: usize = 100;
 
-/// Prints what happens, in a line that names the agent.
+/// Prints what happens, in a line that names the agent. It has no secrets any more: it is cut.
 pub(crate) fn line(label: &str, what: &str) {
     // The fence of the front matter is skipped: it says nothing.
     let mut lines = what.lines().map(str::trim);
@@ -21,7 +21,7 @@ pub(crate) fn line(label: &str, what: &str) {
     let _ = writeln!(io::stderr(), "{label}: {}", printable(&short));
 }
 
-/// Prints a turn.
+/// Prints a turn, which has no secrets any more: it is cut.
 pub(crate) fn turn(label: &str, turn: &Turn) {
     line(label, &summary(turn));
 }

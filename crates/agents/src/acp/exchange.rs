@@ -251,7 +251,7 @@ fn act(label: &str, action: Action, dialogue: &Dialogue, live: &mut LiveFile) {
         Action::Send(line) => dialogue.say(line),
         Action::Turn(turn) => {
             live.turn(&turn);
-            progress::turn(label, &turn);
+            progress::turn(label, &live.masked(&turn));
         }
         Action::Delta(text) => live.delta(&text),
         Action::Tell(words) => {

@@ -104,7 +104,7 @@ impl TaskLoop<'_, '_> {
             observe: &mut |what| match what {
                 Observed::Turn(turn) => {
                     live.turn(turn);
-                    progress::turn(LABEL, turn);
+                    progress::turn(LABEL, &live.masked(turn));
                 }
                 Observed::Text(piece) => live.delta(piece),
                 Observed::Usage { usage, model } => live.usage(usage, model.or(Some(&asked))),

@@ -80,7 +80,7 @@ impl Asker<'_> {
         let mut live = LiveFile::of(task);
         for turn in &observed.turns {
             live.turn(turn);
-            progress::turn(LABEL, turn);
+            progress::turn(LABEL, &live.masked(turn));
         }
         let model = observed.model.or_else(|| self.options.model.clone());
         if let Some(problem) = self.problem(&said) {

@@ -135,8 +135,9 @@ impl Llm<'_> {
             tool_calls: Vec::new(),
         });
         session.save()?;
-        live.turn(&turn(&reply));
-        progress::turn(LABEL, &turn(&reply));
+        let turn = turn(&reply);
+        live.turn(&turn);
+        progress::turn(LABEL, &live.masked(&turn));
         let asked = self.client()?.endpoint().model.clone();
         answer(reply, session.id, asked)
     }

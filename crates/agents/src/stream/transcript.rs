@@ -139,20 +139,19 @@ impl Transcript {
         if text.is_empty() && calls.is_empty() && reasoning.is_empty() {
             return;
         }
-        self.add(Turn {
+        self.add(&Turn {
             index: 0,
             role: TurnRole::Assistant,
-            content: shorten(text, TURN_TEXT),
+            content: text.to_owned(),
             tool_calls: (!calls.is_empty()).then_some(calls),
-            reasoning: (!reasoning.is_empty()).then(|| shorten(reasoning, TURN_TEXT)),
+            reasoning: (!reasoning.is_empty()).then(|| reasoning.to_owned()),
             answers: None,
         });
     }
 
     /// Adds the result of a tool call.
     pub(crate) fn tool(&mut self, text: &str) {
-        let content = shorten(text, TURN_TEXT);
-        self.add(Turn::spoken(TurnRole::Tool, &content));
+        self.add(&Turn::spoken(TurnRole::Tool, text));
     }
 
     /// Adds the result of the call with this id.
@@ -161,8 +160,8 @@ impl Transcript {
             call_id: id.to_owned(),
             outcome,
         });
-        let turn = Turn::spoken(TurnRole::Tool, &shorten(text, TURN_TEXT));
-        self.add(Turn { answers, ..turn });
+        let turn = Turn::spoken(TurnRole::Tool, text);
+        self.add(&Turn { answers, ..turn });
     }
 
     /// Adds a piece of the model's text.
@@ -180,7 +179,7 @@ impl Transcript {
 
     /// Prints progress for people.
     pub(crate) fn tell(&self, what: &str) {
-        progress::line(self.label, what);
+        progress::line(self.label, &self.live.masked_text(what));
     }
 
     /// Records a line that is not an event.
@@ -221,10 +220,8 @@ impl Transcript {
         }
     }
 
-    fn add(&mut self, mut turn: Turn) {
-        for call in turn.tool_calls.iter_mut().flatten() {
-            call.args = shorten(&call.args, TURN_TEXT);
-        }
+    fn add(&mut self, turn: &Turn) {
+        let turn = shortened(self.live.masked(turn));
         progress::turn(self.label, &turn);
         self.tell_session();
         self.live.turn(&turn);
@@ -236,6 +233,16 @@ impl Transcript {
             Some(_) | None => self.not_kept += 1,
         }
     }
+}
+
+/// Returns a turn whose texts are short enough to be kept.
+fn shortened(mut turn: Turn) -> Turn {
+    turn.content = shorten(&turn.content, TURN_TEXT);
+    turn.reasoning = turn.reasoning.map(|text| shorten(&text, TURN_TEXT));
+    for call in turn.tool_calls.iter_mut().flatten() {
+        call.args = shorten(&call.args, TURN_TEXT);
+    }
+    turn
 }
 
 /// Returns about how many bytes of memory a turn takes.

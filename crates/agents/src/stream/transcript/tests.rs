@@ -73,3 +73,32 @@ fn the_end_of_the_lines_that_are_no_events_is_kept() {
     assert!(seen.noise_seen().ends_with("Please log in"));
     assert!(seen.noise_seen().len() <= NOISE);
 }
+
+#[test]
+fn no_part_of_a_secret_is_left_where_a_turn_is_shortened() {
+    let secret = "ghp_a_secret_of_some_length";
+    let mut task = task(Path::new("/nowhere"));
+    task.masks = uwf_util::mask::Masks::of([secret.as_bytes()]);
+    let mut seen = Transcript::new("uwf-x", LiveFile::of(&task));
+    // The beginning that is kept ends within the secret.
+    let kept = TURN_TEXT / 4 * 3;
+    let long = format!("{}{secret}{}", "a".repeat(kept - 10), "b".repeat(TURN_TEXT));
+    let call = ToolCall {
+        name: "write".to_owned(),
+        args: long.clone(),
+        id: None,
+    };
+    seen.assistant(&long, vec![call], &long);
+    seen.tool(&long);
+    seen.answer_to("i", &long, Outcome::Ok);
+    for turn in seen.take_turns() {
+        let shown = serde_json::to_string(&turn).unwrap();
+        assert!(
+            shown.contains("left out") && !shown.contains("ghp_"),
+            "{:?}",
+            turn.role
+        );
+    }
+    // The answer is read before it is masked.
+    assert_eq!(seen.last_text.as_deref(), Some(long.as_str()));
+}
