@@ -17,7 +17,7 @@ pub(crate) struct Server {
     folder: tempfile::TempDir,
     port: u16,
     programs: PathBuf,
-    keeper: Mutex<Child>,
+    keeper: Child,
 }
 
 /// The server of this process, while a test uses it.
@@ -25,7 +25,11 @@ static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 /// How many schemas were named.
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
-/// Returns a running server, or nothing if there is no PostgreSQL on this machine. Then it says so.
+/// What a test says that was skipped.
+pub(crate) const NO_SERVER: &str =
+    "skipped: there is no PostgreSQL on this machine (initdb and postgres)";
+
+/// Returns the one server that tests share, or nothing if there is no PostgreSQL on this machine.
 ///
 /// # Panics
 /// If PostgreSQL is there and does not start, or if `UWF_TEST_POSTGRES=required` and it is not there.
@@ -35,7 +39,6 @@ pub(crate) fn server() -> Option<Arc<Server>> {
         let is_required =
             std::env::var_os("UWF_TEST_POSTGRES").is_some_and(|value| value == "required");
         assert!(!is_required, "PostgreSQL is required, and there is none");
-        println!("skipped: there is no PostgreSQL on this machine (initdb and postgres)");
         return None;
     };
     let mut known = SERVER
@@ -47,6 +50,11 @@ pub(crate) fn server() -> Option<Arc<Server>> {
     let server = Arc::new(Server::start(programs));
     *known = Arc::downgrade(&server);
     Some(server)
+}
+
+/// Returns a new server for a test that kills it, under the same conditions.
+pub(crate) fn own_server() -> Option<Server> {
+    server().map(|shared| Server::start(shared.programs.clone()))
 }
 
 /// Returns the name of a schema that no other test of this process uses.
@@ -95,12 +103,12 @@ impl Server {
             "{}",
             String::from_utf8_lossy(&made.stderr)
         );
-        let keeper = start_in(&programs, &data, folder.path(), port);
+        let keeper = start_in(&programs, folder.path(), port);
         let server = Self {
             folder,
             port,
             programs,
-            keeper: Mutex::new(keeper),
+            keeper,
         };
         server.wait();
         server
@@ -112,38 +120,29 @@ impl Server {
         format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Returns the port on loopback.
-    #[must_use]
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Kills the server amid whatever it does, and starts it again on the same data.
+    /// Kills the server amid whatever it does. Its keeper starts it again on the same data.
     ///
     /// # Panics
     /// If it does not start.
     pub(crate) fn kill_and_start(&self) {
-        let mut keeper = self.keeper.lock().expect("no test panicked with it");
-        let data = self.folder.path().join("data");
-        let record = std::fs::read_to_string(data.join("postmaster.pid")).expect("it runs");
-        let pid = record
-            .lines()
-            .next()
-            .expect("its record begins with its number");
-        let killed = Command::new("kill").args(["-KILL", pid]).status();
+        let pid = self.pid().expect("it runs");
+        let killed = Command::new("kill").args(["-KILL", &pid]).status();
         assert!(
             killed.is_ok_and(|status| status.success()),
             "it can be killed"
         );
-        end(&mut keeper);
-        // Its sessions end by themselves when they see that it is gone. Until then, no other server can take its place.
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !self.answers() {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.pid().is_none_or(|new| new == pid) {
             assert!(Instant::now() < deadline, "{}", self.log());
-            end(&mut keeper);
-            *keeper = start_in(&self.programs, &data, self.folder.path(), self.port);
-            std::thread::sleep(Duration::from_millis(300));
+            std::thread::sleep(Duration::from_millis(20));
         }
+        self.wait();
+    }
+
+    /// Returns the number of its process, as it has recorded it.
+    fn pid(&self) -> Option<String> {
+        let record = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid"));
+        record.ok()?.lines().next().map(str::to_owned)
     }
 
     /// Waits until the server answers.
@@ -172,33 +171,30 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Ok(keeper) = self.keeper.get_mut() {
-            end(keeper);
-        }
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
     }
 }
 
-/// Ends a server by its keeper, and waits for both.
-fn end(keeper: &mut Child) {
-    drop(keeper.stdin.take());
-    let _ = keeper.wait();
-}
+/// Keeps a server running until its own input is closed, and then ends it with all sessions. The input is closed also if the
+/// process of the test is killed.
+const KEEPER: &str = r#"data=$1; shift
+(while :; do "$0" -D "$data" "$@" </dev/null; sleep 0.1; done) & loop=$!
+read -r _
+kill "$loop"; server=$(head -n 1 "$data/postmaster.pid")
+kill -QUIT "$server"; while kill -0 "$server" 2>/dev/null; do sleep 0.02; done"#;
 
-/// Starts a server with its keeper: a shell that ends the server, with all sessions, when its input is closed. That happens also
-/// if this process is killed.
-fn start_in(programs: &Path, data: &Path, folder: &Path, port: u16) -> Child {
+/// Starts a server with its keeper.
+fn start_in(programs: &Path, folder: &Path, port: u16) -> Child {
     let log = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
         .open(folder.join("log"));
-    let keeper =
-        r#""$0" "$@" </dev/null & server=$!; read -r _; kill -QUIT "$server"; wait "$server""#;
-    let mut server = as_user(Path::new("sh"));
-    server
-        .args(["-c", keeper])
+    let mut keeper = as_user(Path::new("sh"));
+    keeper
+        .args(["-c", KEEPER])
         .arg(programs.join("postgres"))
-        .arg("-D")
-        .arg(data)
+        .arg(folder.join("data"))
         .args([
             "-p",
             &port.to_string(),
@@ -212,7 +208,7 @@ fn start_in(programs: &Path, data: &Path, folder: &Path, port: u16) -> Child {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(log.expect("a log can be written"));
-    server.spawn().expect("the server starts")
+    keeper.spawn().expect("the server starts")
 }
 
 /// Returns a command for a user who is not root: PostgreSQL refuses to run as root.

@@ -18,7 +18,8 @@ use crate::tls;
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a call may take. A call brings up to some megabytes of nodes.
 const CALL: Duration = Duration::from_secs(120);
-/// How often a call is made again that failed although nothing speaks against it.
+/// How often a call is made again that failed although nothing speaks against it. With the pauses in between this takes some
+/// seconds, in which a server can be started again.
 const AGAIN: u32 = 8;
 /// How long the first pause before such a call is.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -132,14 +133,20 @@ impl Connection {
         let connecting = async {
             match &self.address.tls {
                 Tls::Off => {
-                    let (client, connection) = config.connect(NoTls).await.map_err(refused)?;
+                    let (client, connection) = config
+                        .connect(NoTls)
+                        .await
+                        .map_err(|problem| failure(&problem))?;
                     tokio::spawn(connection);
                     Ok(client)
                 }
                 Tls::Verified { authorities } => {
                     let tls = tls::client(authorities.as_deref()).map_err(Failure::Final)?;
                     let tls = MakeRustlsConnect::new(tls);
-                    let (client, connection) = config.connect(tls).await.map_err(refused)?;
+                    let (client, connection) = config
+                        .connect(tls)
+                        .await
+                        .map_err(|problem| failure(&problem))?;
                     tokio::spawn(connection);
                     Ok(client)
                 }
@@ -201,15 +208,6 @@ fn pause(tried: u32) -> Duration {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let spread = now.map_or(0, |now| now.subsec_nanos() % 100);
     PAUSE * (1 << tried.min(6)) * (50 + spread) / 100
-}
-
-/// Returns why no connection was made.
-fn refused(problem: tokio_postgres::Error) -> Failure {
-    match failure(&problem) {
-        // Nothing was sent yet, so nothing is in doubt. Whoever waits for a server does so in his own time.
-        Failure::Again(error) => Failure::Final(error),
-        other => other,
-    }
 }
 
 /// Returns what an error of the client means.

@@ -83,7 +83,9 @@ fn workers(place: &dyn Place) {
             };
             let to = number * 100_000 + turn * 10_000 + 11;
             let answer = client.step_from(&leased.lease, leased.head, to);
-            assert_eq!(answer, Advanced::Moved, "nobody else may move it");
+            // The call may have been made again because its answer was lost.
+            let has_moved = matches!(answer, Advanced::Moved | Advanced::Already);
+            assert!(has_moved, "nobody else may move it: {answer:?}");
             taken.push((leased.lease.thread, leased.lease.fence));
         }
         taken

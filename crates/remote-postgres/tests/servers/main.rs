@@ -1,0 +1,115 @@
+//! The remote in a database passes the tests of every remote.
+
+mod patient;
+#[path = "../../../../tests/support/postgres.rs"]
+mod postgres;
+
+use std::time::Duration;
+
+use patient::Patient;
+use uwf_remote::Remote;
+use uwf_remote::suite::{Case, Place, cases, check};
+use uwf_remote_postgres::{Address, Postgres};
+
+/// A schema of its own in a database.
+struct InSchema {
+    url: String,
+    schema: String,
+}
+
+impl InSchema {
+    fn new(url: &str) -> Self {
+        let place = Self {
+            url: url.to_owned(),
+            schema: postgres::new_schema(),
+        };
+        place.open().make().expect("the tables are made");
+        place
+    }
+
+    fn open(&self) -> Postgres {
+        let address = Address::new(&self.url, &self.schema).expect("it is an address");
+        let password = std::env::var("UWF_REMOTE_PASSWORD").ok();
+        Postgres::new(address, password).expect("there is room for a connection")
+    }
+}
+
+impl Place for InSchema {
+    fn connect(&self) -> Box<dyn Remote + Send> {
+        Box::new(self.open())
+    }
+
+    fn pass(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
+/// The same, for clients that wait for the server.
+struct Patiently(InSchema);
+
+impl Place for Patiently {
+    fn connect(&self) -> Box<dyn Remote + Send> {
+        Box::new(Patient(self.0.open()))
+    }
+
+    fn pass(&self, time: Duration) {
+        self.0.pass(time);
+    }
+}
+
+/// Runs the tests of every remote on a server. `begin` is told the name of each.
+fn passes(url: &str, begin: &dyn Fn(&str)) {
+    let passed = check(&|| Box::new(InSchema::new(url)), begin);
+    assert_eq!(passed.len(), cases().len());
+}
+
+#[test]
+fn a_database_is_a_remote() {
+    match postgres::server() {
+        Some(server) => passes(&server.url(), &|name| println!("{name}")),
+        None => println!("{}", postgres::NO_SERVER),
+    }
+}
+
+#[test]
+fn a_database_that_serializes_transactions_is_a_remote() {
+    let isolation = "options=-cdefault_transaction_isolation%3Dserializable";
+    match postgres::server() {
+        Some(server) => passes(&format!("{}?{isolation}", server.url()), &|name| {
+            println!("{name}")
+        }),
+        None => println!("{}", postgres::NO_SERVER),
+    }
+}
+
+/// Another server that speaks the language of PostgreSQL, such as CockroachDB.
+#[test]
+fn the_database_that_the_environment_names_is_a_remote() {
+    match std::env::var("UWF_TEST_POSTGRES_URL") {
+        Ok(url) => passes(&url, &|name| println!("{name}")),
+        Err(_) => println!("skipped: UWF_TEST_POSTGRES_URL names no database"),
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_amid_work_is_found_again_with_all_it_said_yes_to() {
+    let Some(server) = postgres::own_server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let workers = |case: &Case| case.name == "many workers take each thread once, and lose no step";
+    let case = cases()
+        .into_iter()
+        .find(workers)
+        .expect("there is such a test");
+    let place = Patiently(InSchema::new(&server.url()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 {
+                std::thread::sleep(Duration::from_millis(40));
+                server.kill_and_start();
+            }
+        });
+        (case.check)(&place);
+    });
+}

@@ -1,0 +1,77 @@
+//! A remote that repeats each call until it is answered, as a person would who waits for a server.
+
+use std::time::{Duration, Instant};
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{
+    Acquired, Advanced, Given, Hello, Lease, Listed, NewThread, Part, Push, Put, Query, Released,
+    Remote, RemoteError, Renewed, Want, Which,
+};
+use uwf_remote_postgres::Postgres;
+
+pub(crate) struct Patient(pub(crate) Postgres);
+
+impl Patient {
+    fn wait<T>(
+        &mut self,
+        call: impl Fn(&mut Postgres) -> Result<T, RemoteError>,
+    ) -> Result<T, RemoteError> {
+        let deadline = Instant::now() + Duration::from_secs(90);
+        loop {
+            match call(&mut self.0) {
+                Err(RemoteError::Away(_)) if Instant::now() < deadline => {}
+                answer => return answer,
+            }
+        }
+    }
+}
+
+impl Remote for Patient {
+    fn hello(&mut self) -> Result<Hello, RemoteError> {
+        self.wait(Remote::hello)
+    }
+
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Result<Acquired, RemoteError> {
+        self.wait(|remote| remote.acquire(which, want))
+    }
+
+    fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
+        self.wait(|remote| remote.renew(lease))
+    }
+
+    fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError> {
+        self.wait(|remote| remote.advance(lease, push))
+    }
+
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError> {
+        self.wait(|remote| remote.release(lease, record))
+    }
+
+    fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
+        self.wait(|remote| remote.put(nodes, new))
+    }
+
+    fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
+        self.wait(|remote| remote.missing(hashes))
+    }
+
+    fn closure(
+        &mut self,
+        from: &[CasRef],
+        have: &[CasRef],
+        part: Part,
+    ) -> Result<Given, RemoteError> {
+        self.wait(|remote| remote.closure(from, have, part))
+    }
+
+    fn list(
+        &mut self,
+        query: &Query,
+        after: Option<ThreadId>,
+        at_most: usize,
+    ) -> Result<Vec<Listed>, RemoteError> {
+        self.wait(|remote| remote.list(query, after, at_most))
+    }
+}
