@@ -76,7 +76,7 @@ fn a_database_that_serializes_transactions_is_a_remote() {
     let isolation = "options=-cdefault_transaction_isolation%3Dserializable";
     match postgres::server() {
         Some(server) => passes(&format!("{}?{isolation}", server.url()), &|name| {
-            println!("{name}")
+            println!("{name}");
         }),
         None => println!("{}", postgres::NO_SERVER),
     }
