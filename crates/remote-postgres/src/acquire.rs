@@ -10,8 +10,8 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want, Which};
 
 use crate::nodes::{self, in_order};
-use crate::rows::{self, column, hash, numbers, owner_text, status};
-use crate::{Postgres, many, millis, thread_id};
+use crate::rows::{self, column, hash, number, numbers, owner_text};
+use crate::{Postgres, listed, many, millis, thread_id};
 
 /// How often a thread is asked for that was busy for others, and free when they were looked at.
 const TIMES: u32 = 100;
@@ -142,18 +142,31 @@ fn refused(
     id: ThreadId,
     owner: &Owner,
 ) -> Result<Option<Acquired>, RemoteError> {
-    let rows = remote
-        .connection
-        .call(&remote.statements.thread, &[(&id.as_str(), Type::TEXT)])?;
-    let Some(row) = rows.first() else {
+    let Some(row) = find(remote, id, None)? else {
         return Ok(Some(Acquired::Unknown));
     };
-    match busy(row)? {
-        Some((by, left)) if by != *owner => return Ok(Some(Acquired::Busy { owner: by, left })),
-        _ => {}
-    }
-    let is_ended = status(column(row, "status")?)? == HeadStatus::Ended;
-    Ok(is_ended.then_some(Acquired::Ended))
+    let listed = listed(&row)?;
+    Ok(match listed.busy {
+        Some((by, left)) if by != *owner => Some(Acquired::Busy { owner: by, left }),
+        _ if listed.status == HeadStatus::Ended => Some(Acquired::Ended),
+        _ => None,
+    })
+}
+
+/// Returns the row of a thread, which also says whether the thread has or had a head.
+pub(crate) fn find(
+    remote: &mut Postgres,
+    id: ThreadId,
+    head: Option<CasRef>,
+) -> Result<Option<Row>, RemoteError> {
+    let rows = remote.connection.call(
+        &remote.statements.find,
+        &[
+            (&id.as_str(), Type::TEXT),
+            (&head.and_then(number), Type::INT8),
+        ],
+    )?;
+    Ok(rows.into_iter().next())
 }
 
 /// Returns who has the lease of a thread, if its time is not over, and how long it still lasts.

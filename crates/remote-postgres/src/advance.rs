@@ -9,6 +9,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError};
 
 use crate::Postgres;
+use crate::acquire::find;
 use crate::connection::Parameter;
 use crate::rows::{self, column, hash, hashes, label_text, number, numbers, owner_text};
 
@@ -222,17 +223,11 @@ pub(crate) fn put(
 
 /// Returns what holds for a thread that is shared already.
 fn known(remote: &mut Postgres, new: &NewThread) -> Result<Put, RemoteError> {
-    let rows = remote.connection.call(
-        &remote.statements.had,
-        &[
-            (&new.thread.as_str(), Type::TEXT),
-            (&number(new.head), Type::INT8),
-        ],
-    )?;
-    let row = only(&rows)?;
-    Ok(match column(row, "had")? {
+    let row = find(remote, new.thread, Some(new.head))?;
+    let row = row.ok_or_else(|| rows::broken("a thread that was there is gone"))?;
+    Ok(match column(&row, "had")? {
         true => Put::Already,
-        false => Put::HeadIs(hash(column(row, "head")?)),
+        false => Put::HeadIs(hash(column(&row, "head")?)),
     })
 }
 

@@ -21,8 +21,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Abilities, Acquired, Advanced, Given, Hello, Lease, Listed, NewThread, Part, Push, Put, Query,
-    Released, Remote, RemoteError, Renewed, Want, Which,
+    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, NewThread, Part, Push, Put,
+    Query, Released, Remote, RemoteError, Renewed, Want, Which,
 };
 
 pub use address::{Address, AddressError};
@@ -170,6 +170,17 @@ impl Remote for Postgres {
         part: Part,
     ) -> Result<Given, RemoteError> {
         nodes::closure(self, from, have, part)
+    }
+
+    fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
+        let Some(row) = acquire::find(self, thread, Some(head))? else {
+            return Ok(None);
+        };
+        Ok(Some(Found {
+            listed: listed(&row)?,
+            record: self.seen.merged(thread, column(&row, "records")?)?,
+            had: column(&row, "had")?,
+        }))
     }
 
     fn list(

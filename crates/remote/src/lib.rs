@@ -23,7 +23,7 @@ pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
 pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
 pub use push::{Advanced, NewThread, Push, Put};
-pub use threads::{Abilities, Hello, Listed, Query};
+pub use threads::{Abilities, Found, Hello, Listed, Query};
 
 /// A place with the threads that several machines work on.
 ///
@@ -95,6 +95,12 @@ pub trait Remote {
         have: &[CasRef],
         part: Part,
     ) -> Result<Given, RemoteError>;
+
+    /// Looks for a thread, and whether it has or had a head.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError>;
 
     /// Returns the threads after one of them, by their ids, at most so many.
     ///

@@ -21,7 +21,7 @@ use self::thread::Thread;
 use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, NewThread, Push, Put};
-use crate::threads::{Abilities, Hello, Listed, Query};
+use crate::threads::{Abilities, Found, Hello, Listed, Query};
 use crate::{Remote, RemoteError};
 
 /// The version of what is stored here, and of its clients.
@@ -125,6 +125,16 @@ impl Remote for Memory {
             have,
             (skip, at_most.get()),
         )))
+    }
+
+    fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
+        let shared = self.shared();
+        let found = shared.threads.get(&thread).map(|known| Found {
+            listed: known.listed(thread, shared.now),
+            record: known.record.clone(),
+            had: known.had(head),
+        });
+        Ok(found)
     }
 
     fn list(

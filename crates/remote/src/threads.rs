@@ -5,6 +5,7 @@ use std::time::Duration;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
+use uwf_protocol::run::ThreadRecord;
 
 use crate::lease::Owner;
 
@@ -35,6 +36,17 @@ pub struct Query {
     pub status: Option<HeadStatus>,
     /// Those with this label.
     pub label: Option<Label>,
+}
+
+/// A thread that was looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What a list says about it.
+    pub listed: Listed,
+    /// What its limits depend on.
+    pub record: ThreadRecord,
+    /// Whether it has, or had before, the head that the caller asked about.
+    pub had: bool,
 }
 
 /// A thread in a list.

@@ -6,8 +6,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Acquired, Advanced, Given, Hello, Lease, Listed, NewThread, Part, Push, Put, Query, Released,
-    Remote, RemoteError, Renewed, Want, Which,
+    Acquired, Advanced, Found, Given, Hello, Lease, Listed, NewThread, Part, Push, Put, Query,
+    Released, Remote, RemoteError, Renewed, Want, Which,
 };
 use uwf_remote_postgres::Postgres;
 
@@ -64,6 +64,10 @@ impl Remote for Patient {
         part: Part,
     ) -> Result<Given, RemoteError> {
         self.wait(|remote| remote.closure(from, have, part))
+    }
+
+    fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
+        self.wait(|remote| remote.find(thread, head))
     }
 
     fn list(

@@ -3,15 +3,19 @@
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::ThreadId;
 
-use super::world::{Client, START, hash, new_thread, owner, start_nodes, thread};
+use super::world::{Client, START, hash, new_thread, owner, records, start_nodes, thread};
 use super::{Case, Place};
-use crate::push::{NewThread, Put};
+use crate::push::{Advanced, NewThread, Put};
 use crate::threads::{Listed, Query};
 
 pub(super) const CASES: &[Case] = &[
     Case {
         name: "threads are listed by their ids, in parts",
         check: parts,
+    },
+    Case {
+        name: "a thread is found with its record, and knows the heads that it had",
+        check: found,
     },
     Case {
         name: "threads are listed by status and label, with who works on them",
@@ -42,6 +46,28 @@ fn parts(place: &dyn Place) {
         "the thread before need not be there"
     );
     assert_eq!(ask(Some(5), 3), []);
+}
+
+fn found(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    let mut find = |number, head| {
+        let found = client.remote.find(thread(number), hash(head));
+        found.expect("a thread can be looked for")
+    };
+    assert_eq!(find(1, START), None);
+    client.share(&[1]);
+    let lease = client.take(1);
+    assert_eq!(client.step(&lease, START, 11), Advanced::Moved);
+    let mut find = |number, head| {
+        let found = client.remote.find(thread(number), hash(head));
+        found.expect("a thread can be looked for")
+    };
+    for (head, had) in [(START, true), (11, true), (1011, false)] {
+        let found = find(1, head).expect("it is shared");
+        assert_eq!((found.had, found.listed.head), (had, hash(11)), "{head}");
+        assert_eq!(found.record, records(&[1, 11]));
+    }
+    assert_eq!(find(2, START), None);
 }
 
 fn filters(place: &dyn Place) {
