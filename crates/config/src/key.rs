@@ -101,6 +101,11 @@ const WORKSPACE: Fields = &[
     ("mode", Kind::Word(&["worktree", "shared"])),
     ("folder", Kind::Text),
 ];
+const REMOTE: Fields = &[
+    ("url", Kind::Text),
+    ("schema", Kind::Text),
+    ("lease", Kind::Duration),
+];
 pub(crate) const PRICE: Fields = &[
     ("input", Kind::Rate),
     ("output", Kind::Rate),
@@ -126,6 +131,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("context", Shape::Section(CONTEXT)),
     ("snapshots", Shape::Section(SNAPSHOTS)),
     ("workspace", Shape::Section(WORKSPACE)),
+    ("remote", Shape::Section(REMOTE)),
     ("concurrency", Shape::Section(CONCURRENCY)),
     ("maxDepth", Shape::Value(Kind::Count)),
     ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),

@@ -31,6 +31,7 @@ use crate::planned_try::Waiting;
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::review_error::ReviewError;
+use crate::sharing::error::SharingError;
 use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_use_error::WorkflowUseError;
 use crate::workspace_error::WorkspaceError;
@@ -108,6 +109,9 @@ pub enum EngineError {
     /// Something about the place where an agent works.
     #[error(transparent)]
     Workspace(Box<WorkspaceError>),
+    /// Something about threads that several machines work on.
+    #[error(transparent)]
+    Sharing(Box<SharingError>),
     /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),

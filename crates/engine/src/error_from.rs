@@ -6,6 +6,7 @@ use uwf_thread::ThreadError;
 use crate::EngineError;
 use crate::artifact_error::ArtifactError;
 use crate::files_error::FilesError;
+use crate::sharing::error::SharingError;
 
 impl From<ThreadError> for EngineError {
     fn from(error: ThreadError) -> Self {
@@ -35,6 +36,12 @@ impl From<ReadError> for EngineError {
             ReadError::File(error) => Self::Storage(error),
             ReadError::Workflow(problems) => Self::Workflow(problems),
         }
+    }
+}
+
+impl From<SharingError> for EngineError {
+    fn from(error: SharingError) -> Self {
+        Self::Sharing(Box::new(error))
     }
 }
 

@@ -29,6 +29,7 @@ pub(crate) const PAUSED: Tag = Tag::new("S6P3W8D1", "paused");
 pub(crate) const UNPAUSED: Tag = Tag::new("Y5N9P2C7", "unpaused");
 pub(crate) const REMOVED: Tag = Tag::new("V7R2M9X4", "removed");
 pub(crate) const LOCK_NOT_RELEASED: Tag = Tag::new("K5R8N3V6", "lock-not-released");
+pub(crate) const LEASE_NOT_RELEASED: Tag = Tag::new("E5N8S3R6", "lease-not-released");
 pub(crate) const IMPORTED: Tag = Tag::new("X9D4N6W2", "imported");
 pub(crate) const JUDGED: Tag = Tag::new("J8D2G5E9", "judged");
 pub(crate) const NOT_JUDGED: Tag = Tag::new("N6J4F8D3", "not-judged");

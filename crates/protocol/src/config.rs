@@ -2,10 +2,12 @@
 //! file is read.
 
 mod mcp;
+mod remote;
 mod retry;
 mod workspace;
 
 pub use mcp::McpServer;
+pub use remote::RemoteConfig;
 pub use retry::Retry;
 
 use std::num::NonZeroU32;
@@ -95,6 +97,12 @@ pub struct Config {
         skip_serializing_if = "Workspace::is_empty"
     )]
     pub workspace: Workspace,
+    /// Where threads are shared.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "RemoteConfig::is_empty"
+    )]
+    pub remote: RemoteConfig,
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,

@@ -76,6 +76,15 @@ impl Connection {
         })
     }
 
+    /// Closes the connection. The next call makes another one.
+    pub(crate) fn close(&mut self) {
+        if let Some(client) = self.client.take() {
+            drop(client);
+            // The other half of the connection says goodbye when it runs.
+            self.runtime.block_on(tokio::task::yield_now());
+        }
+    }
+
     fn repeated<T>(
         &mut self,
         mut call: impl FnMut(&mut Self) -> Result<T, Failure>,

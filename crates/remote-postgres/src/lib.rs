@@ -172,6 +172,10 @@ impl Remote for Postgres {
         nodes::closure(self, from, have, part)
     }
 
+    fn rest(&mut self) {
+        self.connection.close();
+    }
+
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
         let Some(row) = acquire::find(self, thread, Some(head))? else {
             return Ok(None);

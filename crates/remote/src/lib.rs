@@ -96,6 +96,9 @@ pub trait Remote {
         part: Part,
     ) -> Result<Given, RemoteError>;
 
+    /// Lets go of what is needed only for the next call, such as a connection.
+    fn rest(&mut self) {}
+
     /// Looks for a thread, and whether it has or had a head.
     ///
     /// # Errors

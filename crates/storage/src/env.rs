@@ -13,7 +13,9 @@ use uwf_protocol::machine::MachineId;
 use xxhash_rust::xxh64::xxh64;
 
 /// Where a machine says which one it is: its own id, or else its name.
-const NAMES: [&str; 2] = ["/etc/machine-id", "/proc/sys/kernel/hostname"];
+const NAMES: [&str; 2] = ["/etc/machine-id", HOST_NAME];
+/// Where the kernel tells the name of the machine.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// The environment of a process.
 ///
@@ -188,6 +190,12 @@ pub fn machine_id() -> MachineId {
         MachineId::from_u64(xxh64(format!("uwf {name}").as_bytes(), 0))
     });
     *ID
+}
+
+/// Returns what this machine calls itself, for people.
+#[must_use]
+pub fn machine_name() -> String {
+    name_in(Path::new(HOST_NAME)).unwrap_or_default()
 }
 
 fn name_in(file: &Path) -> Option<String> {

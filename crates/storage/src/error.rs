@@ -38,6 +38,9 @@ pub enum StorageError {
     /// The record of a worktree cannot be understood. The worktree may have work in it.
     #[error("{0}")]
     Worktree(BadLine),
+    /// The record that a thread is shared cannot be understood.
+    #[error("{0}")]
+    Sharing(BadLine),
     /// The file of the names and labels of threads has such a line. Threads go on without it.
     #[error("{0}")]
     NamesDamaged(BadLine),
@@ -131,6 +134,7 @@ impl StorageError {
             Self::Damaged(_)
             | Self::NamesDamaged(_)
             | Self::Worktree(_)
+            | Self::Sharing(_)
             | Self::Vanished(_)
             | Self::RegistryCut { .. }
             | Self::LostLines { .. }
@@ -247,6 +251,17 @@ pub struct BadLine {
     pub line: u64,
     /// What is wrong there.
     pub problem: String,
+}
+
+impl BadLine {
+    /// Returns the place of an error in a file of JSON.
+    pub(crate) fn in_json(path: &Path, error: &serde_json::Error) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: error.line() as u64,
+            problem: error.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for BadLine {

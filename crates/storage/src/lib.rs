@@ -25,13 +25,14 @@ mod run_log;
 mod run_root;
 mod seal;
 pub mod shared_roots;
+mod sharing;
 mod slots;
 mod state;
 mod state_file;
 mod worktrees;
 
 pub use claims::{Claim, Claimant, Claimed, Tree};
-pub use env::{Env, machine_id};
+pub use env::{Env, machine_id, machine_name};
 pub use error::{BadLine, StorageError, Vanished};
 pub use growing::GrowingFile;
 pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep, ReturnedThread};
@@ -47,6 +48,7 @@ pub use run_dir::{
 };
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
+pub use sharing::{SharedFile, SharedRecord};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
-use crate::{Env, RunDir, StorageError};
+use crate::{Env, RunDir, SharedFile, StorageError};
 
 /// How much disk space is reserved for the nodes of steps, in bytes.
 const ROOM: u64 = 1024 * 1024;
@@ -210,6 +210,30 @@ impl Root {
         self.path.join("worktrees")
     }
 
+    /// Returns the record that a thread is shared.
+    #[must_use]
+    pub fn shared(&self, thread: ThreadId) -> SharedFile {
+        SharedFile::at(&self.shared_dir(), thread)
+    }
+
+    /// Returns the directory of the records of shared threads.
+    #[must_use]
+    pub fn shared_dir(&self) -> PathBuf {
+        self.path.join("shared")
+    }
+
+    /// Returns the threads that have a record that they are shared, sorted.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn shared_threads(&self) -> Result<Vec<ThreadId>, StorageError> {
+        let records = crate::references::entries(&self.shared_dir())?;
+        let thread = |path: &PathBuf| path.file_stem()?.to_str()?.parse().ok();
+        let mut threads: Vec<ThreadId> = records.iter().filter_map(thread).collect();
+        threads.sort_unstable();
+        Ok(threads)
+    }
+
     /// Returns the directory of the process logs.
     #[must_use]
     pub fn logs_dir(&self) -> PathBuf {
@@ -279,7 +303,7 @@ impl Root {
 /// Tells whether a path, given from a root on, has a meaning there.
 #[must_use]
 pub fn is_of_root(below: &Path) -> bool {
-    const FOLDERS: [&str; 5] = ["cas", "runs", "locks", "logs", "worktrees"];
+    const FOLDERS: [&str; 6] = ["cas", "runs", "locks", "logs", "worktrees", "shared"];
     let root = Root::at(PathBuf::new());
     let files = [
         root.threads_file(),

@@ -97,13 +97,9 @@ impl WorktreeFile {
         let Some(content) = uwf_durable::read(&self.path)? else {
             return Ok(None);
         };
-        serde_json::from_slice(&content).map(Some).map_err(|error| {
-            StorageError::Worktree(BadLine {
-                path: self.path.clone(),
-                line: error.line() as u64,
-                problem: error.to_string(),
-            })
-        })
+        serde_json::from_slice(&content)
+            .map(Some)
+            .map_err(|error| StorageError::Worktree(BadLine::in_json(&self.path, &error)))
     }
 
     /// Replaces the record, durably.

@@ -17,6 +17,7 @@ mod reading;
 mod refused;
 mod running;
 mod sessions;
+mod sharing;
 mod short;
 mod thread;
 mod travel;
@@ -52,6 +53,7 @@ pub(crate) use running::{
     WaitArgs,
 };
 pub(crate) use sessions::SessionsArgs;
+pub(crate) use sharing::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 pub(crate) use short::ShortCommand;
 pub(crate) use thread::{
     HowArgs, ReadArgs, StepCommand, StepExportArgs, StepReadArgs, SummarizeArgs, ThreadCommand,
@@ -232,6 +234,16 @@ pub(crate) enum Command {
     Orchestrate {
         #[command(subcommand)]
         command: OrchestrateCommand,
+    },
+    /// Share threads with other machines, or send the new steps of shared ones
+    Push(PushArgs),
+    /// Bring shared threads from other machines, or their new steps
+    Fetch(FetchArgs),
+    /// Choose and look at the server where threads are shared
+    #[command(arg_required_else_help = true)]
+    Remote {
+        #[command(subcommand)]
+        command: RemoteCommand,
     },
     /// Take over the threads and workflow names of the reference program, the older `uwf` in TypeScript
     ImportStore(ImportStoreArgs),

@@ -14,6 +14,7 @@ mod orchestrate;
 mod own_program;
 mod prompt;
 mod setup;
+mod sharing;
 mod step;
 mod thread;
 mod trust;
@@ -74,6 +75,7 @@ impl Context {
                 signals: Signals::default(),
                 observer,
                 notice: note,
+                remotes: sharing::open,
                 step_command: own_program::one_step,
             },
             format: asked.unwrap_or_else(Format::usual),
@@ -139,6 +141,9 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Init(args) => init::run(context, &args),
         Command::Cas { command } => cas::run(context, command),
         Command::Orchestrate { command } => orchestrate::run(context, command),
+        Command::Push(args) => sharing::push_threads(context, &args),
+        Command::Fetch(args) => sharing::fetch_threads(context, &args),
+        Command::Remote { command } => sharing::run(context, command),
         Command::ImportStore(args) => import_store::run(context, &args),
         Command::Setup(args) => setup::run(context, &args),
         Command::Doctor(args) => doctor::run(context, &args),

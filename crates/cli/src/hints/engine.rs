@@ -76,6 +76,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Io { .. } => of_store(error),
         EngineError::Pipeline(error) => super::pipeline::hint(error),
         EngineError::Workspace(error) => super::workspace::hint(error),
+        EngineError::Sharing(error) => super::sharing::hint(error),
     }
 }
 

@@ -10,6 +10,12 @@ use uwf_util::shell_words;
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
+        StorageError::Sharing(line) => {
+            return Some(aside(
+                line,
+                "`rm {path}` forgets it; then `uwf fetch <thread>` makes it anew",
+            ));
+        }
         StorageError::Worktree(line) => {
             return Some(aside(
                 line,

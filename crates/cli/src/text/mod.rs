@@ -10,6 +10,7 @@ mod init;
 mod orchestrate;
 mod progress_line;
 mod setup;
+mod sharing;
 mod store_care;
 mod store_import;
 mod table;
@@ -41,6 +42,7 @@ pub(crate) use orchestrate::{
 };
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
+pub(crate) use sharing::{AddedRemoteView, FetchedView, PushedView, RemoteView};
 pub(crate) use store_care::RepairView;
 pub(crate) use store_import::StoreImportView;
 pub(crate) use table::{Page, cut};

@@ -68,6 +68,7 @@ impl EngineError {
             Self::Review(error) => error.exit(),
             Self::Workspace(error) => error.exit(),
             Self::Pipeline(error) => error.exit(),
+            Self::Sharing(error) => error.exit(),
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted { signal, .. }
             | Self::NotStarted(signal)

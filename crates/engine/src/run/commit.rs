@@ -1,5 +1,6 @@
 //! Committing a finished step, in three parts: its nodes are made durable, then the head moves, then the records of the run are
-//! tidied up. Between the first and the second part the step is durable and the thread is unchanged.
+//! tidied up. Between the first and the second part the step is durable and the thread is unchanged. There the remote gets the
+//! step of a shared thread: what it was told is never lost here.
 
 use uwf_moderator::{Route, RouteError, head_status};
 use uwf_protocol::chain::{ChainSummary, StepContext};
@@ -13,7 +14,9 @@ use crate::limits::{self, LimitedThread};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
+use crate::run::owned::OwnedRun;
 use crate::run::refused::Astray;
+use crate::run::shared::{AtRemote, NewHead, SharedThread};
 use crate::snapshots::log_snapshot_notes;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
@@ -52,13 +55,16 @@ struct DurableStep {
 /// Commits a step.
 pub(crate) fn commit(
     runner: &Runner,
-    run: &RunDir,
+    run: &OwnedRun,
     before: Thread,
     summary: &ChainSummary,
     step: StepContext,
     nodes: Nodes,
 ) -> Result<Committed, EngineError> {
     let step = make_durable(runner, before, step, nodes)?;
+    if let Some(shared) = &run.shared {
+        move_shared_head(runner, run, shared, &step)?;
+    }
     move_head(runner, run, &step)?;
     Ok(tidy_up(runner, run, summary, step))
 }
@@ -90,6 +96,30 @@ fn make_durable(
     })
 }
 
+/// Moves the head at the remote to the step. If another machine has gone on there meanwhile, the step is refused.
+fn move_shared_head(
+    runner: &Runner,
+    run: &RunDir,
+    shared: &SharedThread,
+    step: &DurableStep,
+) -> Result<(), EngineError> {
+    let new = NewHead {
+        from: step.replaces.unwrap_or(step.follows),
+        to: step.thread.head,
+        route: &step.route,
+    };
+    let head = match shared.advance(&runner.site, run, &new)? {
+        AtRemote::Moved => return Ok(()),
+        AtRemote::Elsewhere(head) => head,
+    };
+    step.astray().keep(runner, run)?;
+    let found = match head {
+        Some(head) => format!("at `{head}` at the remote"),
+        None => "in the hands of another machine, whose lease is later".to_owned(),
+    };
+    Err(step.moved(found))
+}
+
 /// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused; if the thread is no longer
 /// active, nothing is recorded. Archives the thread if the graph leads to `$END`.
 fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), EngineError> {
@@ -97,21 +127,32 @@ fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), En
         Advance::Moved => return Ok(()),
         Advance::NotActive => "no longer active".to_owned(),
         Advance::HeadIs(head) => {
-            let astray = Astray {
-                step: step.thread.head,
-                head: step.follows,
-                replaces: step.replaces,
-            };
-            astray.keep(runner, run)?;
+            step.astray().keep(runner, run)?;
             format!("at `{head}`")
         }
     };
-    Err(EngineError::HeadMoved {
-        thread: step.thread.id,
-        role: step.role.clone(),
-        step: step.thread.head,
-        found,
-    })
+    Err(step.moved(found))
+}
+
+impl DurableStep {
+    /// Returns the step as one that does not follow the head.
+    fn astray(&self) -> Astray {
+        Astray {
+            step: self.thread.head,
+            head: self.follows,
+            replaces: self.replaces,
+        }
+    }
+
+    /// Returns the error for a step that is not committed, because of what the thread is now.
+    fn moved(&self, found: String) -> EngineError {
+        EngineError::HeadMoved {
+            thread: self.thread.id,
+            role: self.role.clone(),
+            step: self.thread.head,
+            found,
+        }
+    }
 }
 
 /// Moves the head by compare-and-set. A replaced step is recorded before that.

@@ -21,7 +21,7 @@ mod left_secrets;
 mod leftovers;
 pub(crate) mod migrate;
 pub(crate) mod observer;
-mod owned;
+pub(crate) mod owned;
 pub(crate) mod patience;
 pub(crate) mod pipelines;
 pub(crate) mod poke;
@@ -31,6 +31,7 @@ pub(crate) mod restore;
 pub(crate) mod resume;
 mod retry;
 pub(crate) mod review;
+mod shared;
 pub(crate) mod slots;
 pub(crate) mod summary;
 mod supervised_git;
@@ -44,6 +45,7 @@ use uwf_process::Signals;
 use uwf_protocol::ids::ThreadId;
 
 use crate::Site;
+use crate::sharing::Remotes;
 use cycle::StepOptions;
 use observer::Observer;
 
@@ -59,6 +61,8 @@ pub struct Runner {
     pub observer: Observer,
     /// Shows the user at once what a call is waiting for.
     pub notice: fn(&str),
+    /// Where threads are shared.
+    pub remotes: Remotes,
     /// Returns a command of this program that does one step of a thread. Its messages on stderr are JSON.
     pub step_command: fn(&Site, ThreadId, &StepOptions) -> Command,
 }

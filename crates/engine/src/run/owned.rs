@@ -9,6 +9,7 @@ use uwf_storage::{Acquired, RunDir, ThreadLock};
 
 use crate::pause::refuse_if_paused;
 use crate::run::leftovers::end_leftovers;
+use crate::run::shared::SharedThread;
 use crate::{EngineError, Runner, tags, thread};
 
 /// The run directory of a thread whose lock this process has.
@@ -17,6 +18,8 @@ pub(crate) struct OwnedRun {
     lock: RefCell<ThreadLock>,
     /// The leftovers of an earlier attempt that were ended, for people, until they are part of a report.
     pub(crate) ended: RefCell<Vec<String>>,
+    /// The lease of the remote, if the thread is shared and this call does a step.
+    pub(crate) shared: Option<SharedThread>,
 }
 
 impl Deref for OwnedRun {
@@ -57,6 +60,7 @@ impl OwnedRun {
             run,
             lock: RefCell::new(lock),
             ended: RefCell::new(ended),
+            shared: None,
         })
     }
 
@@ -79,16 +83,21 @@ impl OwnedRun {
     }
 }
 
-/// Runs an operation that starts an agent while this process owns the thread. Fails as [`with_thread`], and if a person
-/// paused the thread.
+/// Runs an operation that starts an agent while this process owns the thread, and has its lease if it is shared. Fails as
+/// [`with_thread`], if a person paused the thread, and if another machine works on it.
 pub(crate) fn with_thread_to_step<T>(
     runner: &Runner,
     id: ThreadId,
     operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
-    with_thread(runner, id, |run| {
+    owning(runner, id, |run| {
         refuse_if_paused(&runner.site, run, id)?;
-        operate(run)
+        run.shared = SharedThread::enter(runner, run, id)?;
+        let result = operate(run);
+        if let Some(shared) = run.shared.take() {
+            shared.leave(runner, run);
+        }
+        result
     })
 }
 
@@ -98,10 +107,18 @@ pub(crate) fn with_thread<T>(
     id: ThreadId,
     operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
-    let operated = OwnedRun::acquire(runner, id).and_then(|owned| {
+    owning(runner, id, |run| operate(run))
+}
+
+fn owning<T>(
+    runner: &Runner,
+    id: ThreadId,
+    operate: impl FnOnce(&mut OwnedRun) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let operated = OwnedRun::acquire(runner, id).and_then(|mut owned| {
         runner.site.note_use(id);
         // The root may have been moved since the thread was created, so it is listed again.
-        let result = runner.site.enlist().and_then(|()| operate(&owned));
+        let result = runner.site.enlist().and_then(|()| operate(&mut owned));
         owned.release(runner, id);
         result
     });

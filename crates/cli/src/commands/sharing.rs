@@ -1,0 +1,139 @@
+//! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on.
+
+use uwf_engine::{EngineError, SharingError, Site, fetch, push, remote_threads, shared_threads};
+use uwf_protocol::config::RemoteConfig;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_remote::{Query, Remote};
+use uwf_remote_postgres::{Address, Postgres};
+
+use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView};
+
+/// Returns the remote that the config of a root names. Nothing is sent yet.
+pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
+    let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    Ok(Box::new(connection(site, &config)?))
+}
+
+fn connection(site: &Site, config: &RemoteConfig) -> Result<Postgres, EngineError> {
+    let url = config.url.as_deref().ok_or(SharingError::NoRemote)?;
+    let schema = config.schema.as_deref().unwrap_or(RemoteConfig::SCHEMA);
+    let address = Address::new(url, schema);
+    let address = address.map_err(|problem| SharingError::BadRemote(problem.to_string()))?;
+    Ok(Postgres::new(address, password(site)?).map_err(SharingError::from)?)
+}
+
+/// Returns the password: of the environment, or of `.env`.
+fn password(site: &Site) -> Result<Option<String>, EngineError> {
+    if let Some(password) = site.env.var(RemoteConfig::PASSWORD) {
+        return Ok(Some(password.to_owned()));
+    }
+    let mut variables = uwf_config::load_dotenv(&site.root)?.into_iter();
+    let found = variables.find(|(name, _)| name == RemoteConfig::PASSWORD);
+    Ok(found.map(|(_, value)| value))
+}
+
+pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Failure> {
+    match command {
+        RemoteCommand::Add(args) => add(context, args),
+        RemoteCommand::Status => status(context),
+    }
+}
+
+fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
+    let site = context.site();
+    site.create()?;
+    let known = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    let config = RemoteConfig {
+        url: Some(args.url.clone()),
+        schema: args.schema.clone(),
+        ..known
+    };
+    let mut remote = connection(site, &config)?;
+    let hello = remote
+        .make()
+        .map_err(SharingError::from)
+        .map_err(EngineError::from)?;
+    uwf_config::set(&site.root, "remote.url", &args.url)?;
+    if let Some(schema) = &args.schema {
+        uwf_config::set(&site.root, "remote.schema", schema)?;
+    }
+    let view = AddedRemoteView {
+        url: args.url,
+        schema: config
+            .schema
+            .unwrap_or_else(|| RemoteConfig::SCHEMA.to_owned()),
+        store: hello.store,
+    };
+    print(&view, context.format)?;
+    Ok(Exit::Done)
+}
+
+fn status(context: &Context) -> Result<Exit, Failure> {
+    let site = context.site();
+    let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    let threads = remote_threads(&context.runner, &Query::default())?;
+    let here = shared_threads(site)?;
+    let view = RemoteView::new(config, threads, &here);
+    print(&view, context.format)?;
+    Ok(Exit::Done)
+}
+
+pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
+    let threads = args.threads.iter().map(|thread| context.thread(thread));
+    let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
+    let push = |thread| push(&context.runner, thread, args.label.as_ref());
+    let (pushed, exit) = each(threads, push);
+    if !pushed.is_empty() {
+        print(&PushedView(pushed), context.format)?;
+    }
+    Ok(exit)
+}
+
+pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit, Failure> {
+    let threads = match (args.all, args.threads.as_slice()) {
+        (true, _) => {
+            let listed = remote_threads(&context.runner, &Query::default())?;
+            listed.into_iter().map(|one| one.thread).collect()
+        }
+        (false, []) => shared_threads(context.site())?,
+        (false, named) => {
+            // A thread that was never here has no short name.
+            let one = |text: &String| text.parse().or_else(|_| context.thread(text));
+            named.iter().map(one).collect::<Result<_, Failure>>()?
+        }
+    };
+    let (fetched, exit) = each(threads, |thread| fetch(&context.runner, thread));
+    let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());
+    if exit == Exit::Done || !fetched.is_empty() {
+        print(&FetchedView(fetched), context.format)?;
+    }
+    Ok(match exit {
+        Exit::Done if is_held_up => Exit::Busy,
+        exit => exit,
+    })
+}
+
+/// Does something with each thread. A failure does not keep the others from being tried. The first one decides the exit code.
+fn each<T>(
+    threads: Vec<ThreadId>,
+    work: impl Fn(ThreadId) -> Result<T, EngineError>,
+) -> (Vec<T>, Exit) {
+    let (mut done, mut first) = (Vec::new(), Exit::Done);
+    for thread in threads {
+        match work(thread).map_err(Failure::from) {
+            Ok(one) => done.push(one),
+            Err(failure) => {
+                failure.print();
+                if first == Exit::Done {
+                    first = failure.exit;
+                }
+            }
+        }
+    }
+    (done, first)
+}

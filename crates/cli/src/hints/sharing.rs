@@ -1,0 +1,57 @@
+//! What to type next after an error about threads that several machines work on.
+
+use uwf_engine::SharingError;
+use uwf_remote::RemoteError;
+
+/// Returns what the user can do next, unless the error text says it.
+pub(crate) fn hint(error: &SharingError) -> Option<String> {
+    Some(match error {
+        SharingError::NoRemote => {
+            "`uwf remote add postgres://<user>@<host>/<database>` chooses one".to_owned()
+        }
+        SharingError::BadRemote(_) => {
+            "`uwf remote add <url>` chooses another one, or `uwf config set remote.url <url>`".to_owned()
+        }
+        SharingError::Remote(error) => return of_remote(error),
+        SharingError::OtherRemote { .. } => {
+            "`uwf config get remote` shows the one of the config; choose the other one again with `uwf remote add`".to_owned()
+        }
+        SharingError::Unknown(thread) => format!("`uwf push {thread}` shares it, if it is here"),
+        SharingError::Busy { .. } => {
+            "run the same command again later; `uwf remote status` shows who works on what".to_owned()
+        }
+        SharingError::Diverged { thread, here, .. } => format!(
+            "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
+        ),
+        SharingError::Ahead { thread, .. } => {
+            format!("`uwf push {thread}` sends what is new here; then run the same command again")
+        }
+        SharingError::Clash(_) => {
+            "`uwf cas verify` checks the nodes here; nothing was changed at the remote".to_owned()
+        }
+        SharingError::HasChildren { .. } | SharingError::IsRun(_) => {
+            "`uwf thread export` writes it into a file that another machine can import".to_owned()
+        }
+        SharingError::IsChild { parent, .. } => {
+            format!("`uwf thread export {parent}` writes both into a file")
+        }
+        SharingError::OnlyHere { thread, .. } => {
+            format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
+        }
+    })
+}
+
+fn of_remote(error: &RemoteError) -> Option<String> {
+    Some(match error {
+        RemoteError::Away(_) => {
+            "nothing is lost: run the same command again when the server can be reached".to_owned()
+        }
+        RemoteError::NotMade => "`uwf remote add <url>` makes the tables".to_owned(),
+        RemoteError::Denied(_) => {
+            "check the user in `remote.url`, and UWF_REMOTE_PASSWORD in `.env` or the environment"
+                .to_owned()
+        }
+        RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
+        RemoteError::Unable(_) | RemoteError::Broken(_) => return None,
+    })
+}

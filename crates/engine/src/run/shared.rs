@@ -1,0 +1,313 @@
+//! The lease of a shared thread, for as long as this call works on it.
+//!
+//! The order is what keeps a step from being lost or done twice: the lock here, then the lease there, then the head of the
+//! remote becomes that here. After the agent has worked: the nodes are durable here, the pending record names the step, the
+//! remote gets the step, and only then the head here moves. Whoever dies in between leaves a step that is on record here, or one
+//! that the remote has. The next call here takes the same lease, and finds either.
+
+use std::cell::RefCell;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use uwf_moderator::{Route, RouteError, head_status};
+use uwf_protocol::config::RemoteConfig;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{
+    Acquired, Advanced, Lease, Leased, Push, Remote, RemoteError, Renewed, Want, Which,
+};
+use uwf_storage::{Located, Reason, RunDir, State};
+use uwf_util::time;
+
+use crate::needs::push::nodes_of_push;
+use crate::sharing::error::SharingError;
+use crate::sharing::fetch::replaced_by;
+use crate::sharing::{has_on_its_way, nodes, owner};
+use crate::{EngineError, Runner, Site, tags, thread};
+
+/// How many nodes may come with a lease. A root that is further behind asks for the others.
+const WITH_LEASE: usize = 5_000;
+/// How often a lease is renewed in the time that it lasts.
+const RENEWALS: u32 = 4;
+/// How often a step is sent again whose nodes the remote lacks.
+const TIMES: u32 = 5;
+
+/// A shared thread whose lease this call has.
+pub(crate) struct SharedThread {
+    lease: Lease,
+    remote: RefCell<Box<dyn Remote + Send>>,
+    renewer: Renewer,
+    /// The record that was sent with a step. With the step, the lease was given back.
+    sent: RefCell<Option<ThreadRecord>>,
+}
+
+/// A step that the remote is to get.
+pub(crate) struct NewHead<'a> {
+    /// The head that the thread has there.
+    pub(crate) from: CasRef,
+    /// The step.
+    pub(crate) to: CasRef,
+    /// Where it leads.
+    pub(crate) route: &'a Result<Result<Route, RouteError>, EngineError>,
+}
+
+/// What became of a step at the remote.
+pub(crate) enum AtRemote {
+    /// It is the head there, or was.
+    Moved,
+    /// Another machine has gone on, and the thread has another head there; `None` if that is not known.
+    Elsewhere(Option<CasRef>),
+}
+
+impl SharedThread {
+    /// Takes the lease of a thread, if it is shared, and gives the thread the head of the remote. The caller has the lock of the
+    /// thread.
+    ///
+    /// # Errors
+    /// When another machine works on the thread, when it has ended, or has gone on here in another way; when the remote does not
+    /// answer.
+    pub(crate) fn enter(
+        runner: &Runner,
+        run: &RunDir,
+        id: ThreadId,
+    ) -> Result<Option<Self>, EngineError> {
+        let site = &runner.site;
+        let Some(record) = site.root.shared(id).read()? else {
+            return Ok(None);
+        };
+        let Located::Active(here) = thread::find(site, id)? else {
+            // It has ended for all.
+            return Ok(None);
+        };
+        let mut remote = (runner.remotes)(site)?;
+        let have = nodes::had_with(site, here)?;
+        let owner = owner(&record);
+        let want = Want {
+            owner: &owner,
+            lasts: lease_time(site)?,
+            have: &have,
+            at_most: WITH_LEASE,
+        };
+        let acquired = remote.acquire(Which::Thread(id), &want);
+        let leased = match acquired.map_err(SharingError::from)? {
+            Acquired::Leased(leased) => leased,
+            Acquired::Busy { owner, left } => {
+                let (thread, owner) = (id, Box::new(owner));
+                return Err(SharingError::Busy {
+                    thread,
+                    owner,
+                    left,
+                }
+                .into());
+            }
+            Acquired::Ended => return Err(ended_there(runner, id)),
+            Acquired::Unknown | Acquired::Nothing => {
+                return Err(SharingError::Unknown(id).into());
+            }
+        };
+        let lease = leased.lease.clone();
+        let caught_up = catch_up(site, run, remote.as_mut(), (id, here), *leased, &have);
+        if let Err(error) = caught_up {
+            // The lease would end by itself.
+            let _ = remote.release(&lease, &run.ledger.export());
+            return Err(error);
+        }
+        remote.rest();
+        let renewer = Renewer::start((runner.remotes)(site)?, lease.clone());
+        Ok(Some(Self {
+            lease,
+            remote: RefCell::new(remote),
+            renewer,
+            sent: RefCell::new(None),
+        }))
+    }
+
+    /// Gives a durable step to the remote. With it the lease is given back.
+    ///
+    /// # Errors
+    /// When the remote does not answer. The step is on record here, and the next call sends it.
+    pub(crate) fn advance(
+        &self,
+        site: &Site,
+        run: &RunDir,
+        step: &NewHead<'_>,
+    ) -> Result<AtRemote, EngineError> {
+        self.renewer.stop();
+        let status = match step.route {
+            Ok(route) => head_status(route),
+            // The step is done, and whoever takes it up next finds the same problem.
+            Err(_) => HeadStatus::Ready,
+        };
+        let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;
+        let mut nodes = linked(site, &needed)?;
+        let record = run.ledger.export();
+        let mut remote = self.remote.borrow_mut();
+        for _ in 0..TIMES {
+            let push = Push {
+                nodes: &nodes,
+                from: step.from,
+                to: step.to,
+                status,
+                record: &record,
+            };
+            let advanced = remote.advance(&self.lease, &push);
+            match advanced.map_err(SharingError::from)? {
+                Advanced::Moved | Advanced::Already => {
+                    self.sent.replace(Some(record));
+                    return Ok(AtRemote::Moved);
+                }
+                Advanced::HeadIs(head) => return Ok(AtRemote::Elsewhere(Some(head))),
+                Advanced::LeaseLost => return Ok(AtRemote::Elsewhere(None)),
+                Advanced::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
+                // It has collected what no head needed there, and the step needs it again.
+                Advanced::Lacking(lacking) => nodes.extend(linked(site, &lacking)?),
+            }
+        }
+        let problem = "it forgets nodes that were just sent".to_owned();
+        Err(SharingError::Remote(RemoteError::Broken(problem)).into())
+    }
+
+    /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
+    /// the lease ends by itself.
+    pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
+        self.renewer.stop();
+        let record = run.ledger.export();
+        if self.sent.into_inner().as_ref() == Some(&record) {
+            return;
+        }
+        let mut remote = self.remote.into_inner();
+        if let Err(error) = remote.release(&self.lease, &record) {
+            let message = runner.site.loggable(&error);
+            let thread = Some(self.lease.thread);
+            runner
+                .site
+                .log_line(tags::LEASE_NOT_RELEASED, &message, thread, None);
+        }
+    }
+}
+
+/// Returns how long a lease lasts.
+fn lease_time(site: &Site) -> Result<Duration, EngineError> {
+    let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    let text = config.lease.as_deref().unwrap_or(RemoteConfig::LEASE);
+    match time::parse_duration(text) {
+        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err(EngineError::Config {
+            key: "remote.lease".to_owned(),
+            problem: format!("`{text}` is not a duration such as `30s`, `2m` or `1h`"),
+        }),
+    }
+}
+
+/// Ends a thread here that has ended at the remote, with the steps that we do not have yet.
+fn ended_there(runner: &Runner, thread: ThreadId) -> EngineError {
+    match crate::sharing::fetch::bring_end(runner, thread) {
+        Ok(()) => EngineError::Ended {
+            thread,
+            reason: Reason::Completed,
+        },
+        Err(error) => error,
+    }
+}
+
+/// Gives a thread the head and the record of the remote.
+fn catch_up(
+    site: &Site,
+    run: &RunDir,
+    remote: &mut dyn Remote,
+    (thread, here): (ThreadId, CasRef),
+    leased: Leased,
+    have: &[CasRef],
+) -> Result<(), EngineError> {
+    let there = leased.head;
+    match leased.complete {
+        true => nodes::take(site, leased.nodes)?,
+        false => {
+            nodes::bring(site, remote, there, have)?;
+        }
+    }
+    let known = run.ledger.export();
+    let merged = known.merged(&leased.record);
+    if merged != known {
+        run.ledger.import(&merged)?;
+    }
+    if here == there {
+        return Ok(());
+    }
+    let state = State::new(&site.root);
+    if !has_on_its_way(site, there, here)? {
+        if has_on_its_way(site, here, there)? {
+            return Err(SharingError::Ahead {
+                thread,
+                here,
+                there,
+            }
+            .into());
+        }
+        let found = remote.find(thread, here).map_err(SharingError::from)?;
+        if !found.is_some_and(|found| found.had) {
+            return Err(SharingError::Diverged {
+                thread,
+                here,
+                there,
+            }
+            .into());
+        }
+        if let Some(replaced) = replaced_by(site, thread, here, there)? {
+            state.record_replaced(&replaced)?;
+        }
+    }
+    match state.advance(thread, here, there)? {
+        uwf_storage::Advance::Moved => Ok(()),
+        uwf_storage::Advance::NotActive | uwf_storage::Advance::HeadIs(_) => {
+            Err(thread::busy(thread, None))
+        }
+    }
+}
+
+fn linked(site: &Site, hashes: &[CasRef]) -> Result<Vec<LinkedNode>, EngineError> {
+    let nodes = hashes.iter().map(|hash| site.store.linked(*hash));
+    Ok(nodes.collect::<Result<_, _>>()?)
+}
+
+/// A thread of this process that renews a lease while the agent works, by a connection of its own.
+struct Renewer {
+    stop: RefCell<Option<(Sender<()>, JoinHandle<()>)>>,
+}
+
+impl Renewer {
+    fn start(mut remote: Box<dyn Remote + Send>, lease: Lease) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let pause = lease.lasts / RENEWALS;
+        let renew = move || {
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                // If the remote is away, the work goes on: it is paid for. The remote decides about the step when it gets it.
+                if remote.renew(&lease) == Ok(Renewed::Lost) {
+                    return;
+                }
+                remote.rest();
+            }
+        };
+        let renewing = std::thread::spawn(renew);
+        Self {
+            stop: RefCell::new(Some((stop, renewing))),
+        }
+    }
+
+    /// Ends it. A call to the remote that is under way is waited for.
+    fn stop(&self) {
+        if let Some((stop, renewing)) = self.stop.take() {
+            drop(stop);
+            let _ = renewing.join();
+        }
+    }
+}
+
+impl Drop for Renewer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

@@ -1,0 +1,67 @@
+//! Threads that several machines work on, by a remote.
+//!
+//! For a shared thread, the head at the remote is the truth, and the head here is a copy. A step of it is done under a lease of
+//! the remote (`run/shared.rs`). This module puts threads there and brings them from there. A thread that was never pushed knows
+//! no remote.
+
+pub(crate) mod error;
+pub(crate) mod fetch;
+pub(crate) mod nodes;
+pub(crate) mod push;
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_remote::{Owner, Remote};
+use uwf_storage::{SharedRecord, machine_id, machine_name};
+use uwf_thread::{Head, steps};
+
+use crate::{EngineError, Site};
+
+/// Returns the remote of a root, as the config says it. It connects when it is asked something.
+pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
+
+/// Returns a new record for a thread that is shared by this remote.
+fn new_record(site: &Site, remote: String) -> Result<SharedRecord, EngineError> {
+    let random = site.env.random().map_err(|source| EngineError::Io {
+        action: "get random bits from the kernel".to_owned(),
+        source,
+    })?;
+    let low = u64::try_from(random & u128::from(u64::MAX)).expect("64 bits fit");
+    Ok(SharedRecord {
+        remote,
+        mark: CasRef::from_u64(low).to_string(),
+    })
+}
+
+/// Returns who takes the leases of a shared thread.
+pub(crate) fn owner(record: &SharedRecord) -> Owner {
+    Owner {
+        machine: machine_id(),
+        name: machine_name(),
+        mark: record.mark.clone(),
+    }
+}
+
+/// Tells whether a chain has a head on its way: one of its steps, or its start.
+pub(crate) fn has_on_its_way(
+    site: &Site,
+    chain: CasRef,
+    head: CasRef,
+) -> Result<bool, EngineError> {
+    if chain == head || Head::read(&site.store, chain)?.start() == head {
+        return Ok(true);
+    }
+    for step in steps(&site.store, chain) {
+        if step?.hash == head {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Makes sure that the remote is the one where a thread is shared.
+fn check_remote(thread: ThreadId, record: &SharedRecord, found: &str) -> Result<(), EngineError> {
+    match record.remote == found {
+        true => Ok(()),
+        false => Err(error::SharingError::OtherRemote { thread }.into()),
+    }
+}

@@ -1,0 +1,129 @@
+//! Errors about threads that several machines work on.
+
+use std::time::Duration;
+
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_remote::{Owner, RemoteError};
+use uwf_util::printable::printable;
+use uwf_util::time::format_duration;
+
+/// Why a thread cannot be shared, or not be worked on here.
+#[derive(Debug, thiserror::Error)]
+pub enum SharingError {
+    /// The config names no remote.
+    #[error("no remote is configured")]
+    NoRemote,
+    /// What the config says of the remote cannot be used.
+    #[error("the remote of the config cannot be used: {0}")]
+    BadRemote(String),
+    /// The remote gave no answer that helps.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The remote is another one than that where the thread is shared.
+    #[error("thread `{thread}` is shared by another remote than the one of the config")]
+    OtherRemote {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The remote does not know the thread.
+    #[error("thread `{0}` is not at the remote")]
+    Unknown(ThreadId),
+    /// Another machine works on the thread.
+    #[error(
+        "thread `{thread}` is busy: {} works on it, and has it for {} more unless it renews that",
+        machine(owner),
+        format_duration(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
+    )]
+    Busy {
+        /// The thread.
+        thread: ThreadId,
+        /// Who works on it.
+        owner: Box<Owner>,
+        /// How long its lease lasts.
+        left: Duration,
+    },
+    /// The thread went on here and elsewhere.
+    #[error(
+        "thread `{thread}` has gone on in two ways: here it is at `{here}`, and at the remote at `{there}`"
+    )]
+    Diverged {
+        /// The thread.
+        thread: ThreadId,
+        /// Its head here.
+        here: CasRef,
+        /// Its head at the remote.
+        there: CasRef,
+    },
+    /// The thread is ahead of the remote.
+    #[error("thread `{thread}` is at `{here}`, and at the remote still at `{there}`")]
+    Ahead {
+        /// The thread.
+        thread: ThreadId,
+        /// Its head here.
+        here: CasRef,
+        /// Its head at the remote.
+        there: CasRef,
+    },
+    /// Another node is at the remote under the same hash.
+    #[error("the remote has other content under `{}`", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `"))]
+    Clash(Vec<CasRef>),
+    /// A thread whose roles are played by other threads.
+    #[error(
+        "thread `{thread}` cannot be shared: its role `{role}` is played by threads of its own, and these cannot be shared yet"
+    )]
+    HasChildren {
+        /// The thread.
+        thread: ThreadId,
+        /// One such role.
+        role: RoleName,
+    },
+    /// A thread that plays a role of another one.
+    #[error("thread `{thread}` cannot be shared: it plays a role of thread `{parent}`")]
+    IsChild {
+        /// The thread.
+        thread: ThreadId,
+        /// The other one.
+        parent: ThreadId,
+    },
+    /// A run of a pipeline.
+    #[error("`{0}` is a run of a pipeline, and these cannot be shared yet")]
+    IsRun(ThreadId),
+    /// A command that would move the head of a shared thread only here.
+    #[error("thread `{thread}` is shared, and `{command}` would change it only here")]
+    OnlyHere {
+        /// The thread.
+        thread: ThreadId,
+        /// The command.
+        command: &'static str,
+    },
+}
+
+impl SharingError {
+    /// Returns the exit of a call that fails with this error.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Busy { .. } | Self::Remote(RemoteError::Away(_)) => Exit::Busy,
+            Self::Remote(RemoteError::Broken(_)) | Self::Clash(_) => Exit::Store,
+            Self::NoRemote
+            | Self::BadRemote(_)
+            | Self::Remote(_)
+            | Self::OtherRemote { .. }
+            | Self::Unknown(_)
+            | Self::Diverged { .. }
+            | Self::Ahead { .. }
+            | Self::HasChildren { .. }
+            | Self::IsChild { .. }
+            | Self::IsRun(_)
+            | Self::OnlyHere { .. } => Exit::Request,
+        }
+    }
+}
+
+/// Returns what people call the machine of an owner.
+fn machine(owner: &Owner) -> String {
+    match printable(&owner.name) {
+        name if name.is_empty() => format!("machine {}", owner.machine),
+        name => format!("machine `{name}`"),
+    }
+}

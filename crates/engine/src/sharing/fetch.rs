@@ -1,0 +1,228 @@
+//! Brings a thread from the remote, or its new steps.
+
+use serde::Serialize;
+use uwf_moderator::head_status;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
+use uwf_remote::{Found, Listed, Query, Remote};
+use uwf_storage::{ReplacedStep, State};
+use uwf_thread::{Head, steps};
+
+use super::error::SharingError;
+use super::{check_remote, has_on_its_way, new_record, nodes};
+use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
+use crate::thread::{self, Thread};
+use crate::{EngineError, Runner, Site};
+
+/// How many threads are asked for at once.
+const PAGE: usize = 1_000;
+
+/// A thread that was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Fetched {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its head at the remote.
+    pub head: CasRef,
+    /// What happened to it here.
+    pub outcome: Outcome,
+    /// How many nodes came.
+    pub nodes: usize,
+}
+
+/// Returns the threads that are shared here, by their ids.
+///
+/// # Errors
+/// When the folder of their records cannot be read.
+pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
+    Ok(site.root.shared_threads()?)
+}
+
+/// Returns the threads at the remote that a query is about, by their ids.
+///
+/// # Errors
+/// When the remote does not answer, or there is none.
+pub fn remote_threads(runner: &Runner, query: &Query) -> Result<Vec<Listed>, EngineError> {
+    let mut remote = (runner.remotes)(&runner.site)?;
+    let mut all: Vec<Listed> = Vec::new();
+    loop {
+        let after = all.last().map(|last| last.thread);
+        let page = remote
+            .list(query, after, PAGE)
+            .map_err(SharingError::from)?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
+}
+
+/// Brings a thread from the remote with all that it needs, or what is new of it. From now on it is shared here, too.
+///
+/// # Errors
+/// When the remote does not know the thread, or it has gone on here in another way.
+pub fn fetch(runner: &Runner, id: ThreadId) -> Result<Fetched, EngineError> {
+    let mut remote = (runner.remotes)(&runner.site)?;
+    runner.site.create()?;
+    fetch_from(&runner.site, remote.as_mut(), id)
+}
+
+/// Brings the last steps of a thread that has ended at the remote, and ends it here. The caller has the lock of the thread.
+pub(crate) fn bring_end(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
+    let mut remote = (runner.remotes)(&runner.site)?;
+    let site = &runner.site;
+    let here = thread::active_head(site, id)?;
+    let found = remote.find(id, here).map_err(SharingError::from)?;
+    let found = found.ok_or(SharingError::Unknown(id))?;
+    nodes::bring(
+        site,
+        remote.as_mut(),
+        found.listed.head,
+        &nodes::had_with(site, here)?,
+    )?;
+    let ended = travelling(site, &found, Some(here))?;
+    if !found.had {
+        let there = found.listed.head;
+        return Err(SharingError::Diverged {
+            thread: id,
+            here,
+            there,
+        }
+        .into());
+    }
+    let state = State::new(&site.root);
+    for replaced in &ended.replaced {
+        state.record_replaced(replaced)?;
+    }
+    if let Some(record) = ended.end() {
+        // If it is not where it was, another command of this machine has ended it.
+        let _ = state.advance_and_archive(here, &record)?;
+    }
+    Ok(())
+}
+
+fn fetch_from(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetched, EngineError> {
+    let hello = remote.hello().map_err(SharingError::from)?;
+    let here = State::new(&site.root).find(id)?.map(|found| found.head());
+    let file = site.root.shared(id);
+    let record = file.read()?;
+    if let Some(record) = &record {
+        check_remote(id, record, &hello.store)?;
+    }
+    let asked = here.unwrap_or_else(|| CasRef::from_u64(0));
+    let found = remote.find(id, asked).map_err(SharingError::from)?;
+    let found = found.ok_or(SharingError::Unknown(id))?;
+    let have = match here {
+        Some(head) => nodes::had_with(site, head)?,
+        None => Vec::new(),
+    };
+    let head = found.listed.head;
+    let came = nodes::bring(site, remote, head, &have)?;
+    // The collector must wait until the head refers to what came.
+    let _hold = site.store.hold()?;
+    if record.is_none() {
+        // It comes before the thread: a shared thread is never here as one that nobody else has.
+        file.write(&new_record(site, hello.store)?)?;
+    }
+    let outcome = adopt(site, &found, here)?;
+    Ok(Fetched {
+        thread: id,
+        head,
+        outcome,
+        nodes: came,
+    })
+}
+
+/// Gives the thread here the head of the remote, if it is behind.
+fn adopt(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
+    let (thread, head) = (found.listed.thread, found.listed.head);
+    let travelling = travelling(site, found, here)?;
+    let sound = judged(contradiction(site, &travelling))?;
+    if let Ok(Some(problem)) | Err(problem) = sound {
+        let problem = format!("thread {thread} is not sound there: {problem}");
+        return Err(SharingError::Remote(uwf_remote::RemoteError::Broken(problem)).into());
+    }
+    let replaced = State::new(&site.root).replaced()?;
+    let planned = plan(site, &travelling, &replaced)?;
+    let planned = planned.map_err(|divergence| SharingError::Diverged {
+        thread,
+        here: divergence.here,
+        there: head,
+    })?;
+    let (outcome, _) = apply(site, &travelling, planned)?;
+    Ok(outcome)
+}
+
+/// Returns a thread of the remote as one that travels.
+fn travelling(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Travelling, EngineError> {
+    let Listed {
+        thread,
+        workflow,
+        head,
+        status,
+        ..
+    } = found.listed;
+    let status = match status {
+        HeadStatus::Ended => ended_status(&Thread::load(&site.store, thread, head)?)?,
+        HeadStatus::Ready | HeadStatus::Suspended | HeadStatus::Blocked => Status::Active,
+    };
+    let replaced = match here {
+        Some(here) if found.had => replaced_by(site, thread, here, head)?,
+        Some(_) | None => None,
+    };
+    let is_ended = !matches!(status, Status::Active);
+    Ok(Travelling {
+        thread,
+        workflow,
+        head,
+        status,
+        naming: Naming::default(),
+        completed_at: is_ended.then(|| site.env.now_ms()),
+        replaced: replaced.into_iter().collect(),
+        record: found.record.clone(),
+    })
+}
+
+/// Returns how a thread has ended whose graph is asked, too: a person may have ended it before.
+fn ended_status(thread: &Thread) -> Result<Status, EngineError> {
+    let route = thread.route(None)?;
+    Ok(match head_status(&route) {
+        HeadStatus::Ended => Status::Completed,
+        HeadStatus::Ready | HeadStatus::Suspended | HeadStatus::Blocked => Status::Cancelled,
+    })
+}
+
+/// Returns what became of the head that a thread has here, if a step of another machine has taken its place: it is not on the way
+/// to the new head, and the thread had it.
+pub(crate) fn replaced_by(
+    site: &Site,
+    thread: ThreadId,
+    here: CasRef,
+    head: CasRef,
+) -> Result<Option<ReplacedStep>, EngineError> {
+    if has_on_its_way(site, head, here)? {
+        return Ok(None);
+    }
+    let before = match Head::read(&site.store, here)? {
+        Head::Start(_) => None,
+        Head::Step(step) => step.node.prev,
+    };
+    let mut by = head;
+    for step in steps(&site.store, head) {
+        let step = step?;
+        if step.node.prev == before {
+            by = step.hash;
+            break;
+        }
+    }
+    Ok(Some(ReplacedStep {
+        replaced: here,
+        by,
+        in_thread: thread,
+        replaced_at: site.env.now_ms(),
+        workflow: None,
+    }))
+}

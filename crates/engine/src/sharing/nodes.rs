@@ -1,0 +1,107 @@
+//! Nodes on their way to a remote, and from there.
+
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::{Closure, Given, Part, Put, Remote, RemoteError};
+
+use super::error::SharingError;
+use crate::bundle::Intake;
+use crate::{EngineError, Site};
+
+/// How many nodes, and about how many bytes, are sent or asked for at once.
+const BATCH: (usize, usize) = (500, 8 << 20);
+/// How many hashes are asked about at once.
+const ASKED: usize = 5_000;
+/// How often nodes are sent that the remote forgets meanwhile, because they were garbage there.
+const TIMES: u32 = 5;
+
+/// Sends nodes that the remote does not have. Each comes after the nodes that it needs. Returns how many were sent.
+pub(crate) fn send(
+    site: &Site,
+    remote: &mut dyn Remote,
+    nodes: &[CasRef],
+) -> Result<usize, EngineError> {
+    let mut sent = 0;
+    for _ in 0..TIMES {
+        let mut missing = Vec::new();
+        for asked in nodes.chunks(ASKED) {
+            missing.extend(remote.missing(asked).map_err(SharingError::from)?);
+        }
+        if missing.is_empty() {
+            return Ok(sent);
+        }
+        sent += send_missing(site, remote, &missing)?;
+    }
+    let problem = "it forgets nodes that were just sent".to_owned();
+    Err(SharingError::Remote(RemoteError::Broken(problem)).into())
+}
+
+fn send_missing(
+    site: &Site,
+    remote: &mut dyn Remote,
+    nodes: &[CasRef],
+) -> Result<usize, EngineError> {
+    let (mut batch, mut bytes, mut sent) = (Vec::new(), 0, 0);
+    for (at, hash) in nodes.iter().enumerate() {
+        let node = site.store.linked(*hash)?;
+        bytes += node.node.payload.len();
+        batch.push(node);
+        if batch.len() < BATCH.0 && bytes < BATCH.1 && at + 1 < nodes.len() {
+            continue;
+        }
+        match remote.put(&batch, None).map_err(SharingError::from)? {
+            Put::Done | Put::Already | Put::HeadIs(_) => sent += batch.len(),
+            // The caller asks again what is missing.
+            Put::Lacking(_) => return Ok(sent),
+            Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
+        }
+        batch.clear();
+        bytes = 0;
+    }
+    Ok(sent)
+}
+
+/// Stores nodes that came from the remote, each after it was compared with its hash. They are durable then.
+pub(crate) fn take(site: &Site, nodes: Vec<LinkedNode>) -> Result<(), EngineError> {
+    let mut intake = Intake::new(site);
+    for node in nodes {
+        intake.add(node.node)?;
+    }
+    intake.finish()
+}
+
+/// Brings all nodes that a head needs, but not what we have. Returns how many came.
+pub(crate) fn bring(
+    site: &Site,
+    remote: &mut dyn Remote,
+    head: CasRef,
+    have: &[CasRef],
+) -> Result<usize, EngineError> {
+    let mut got = 0;
+    let at_most = BATCH.0.try_into().expect("a batch has nodes");
+    loop {
+        let part = Part { skip: got, at_most };
+        let given = remote.closure(&[head], have, part);
+        match given.map_err(SharingError::from)? {
+            Given::Lacking(nodes) => {
+                let problem = format!("the node {} of a head is missing there", nodes[0]);
+                return Err(SharingError::Remote(RemoteError::Broken(problem)).into());
+            }
+            Given::Nodes(Closure { nodes, complete }) => {
+                got += nodes.len();
+                take(site, nodes)?;
+                if complete {
+                    return Ok(got);
+                }
+            }
+        }
+    }
+}
+
+/// Returns the nodes that we have with all that they need, if we have this head: the remote need not send them.
+pub(crate) fn had_with(site: &Site, head: CasRef) -> Result<Vec<CasRef>, EngineError> {
+    let mut had = vec![head];
+    had.extend(site.store.refs(head)?);
+    had.push(site.store.need(head)?.type_hash);
+    Ok(had)
+}

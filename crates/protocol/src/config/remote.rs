@@ -1,0 +1,33 @@
+//! Where threads are shared, as the config says it.
+
+use serde::{Deserialize, Serialize};
+
+/// The remote of a root.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RemoteConfig {
+    /// The address of the server, such as `postgres://uwf@db.example.org/uwf`, without a password.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The schema of the database; [`SCHEMA`](Self::SCHEMA) if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// How long a lease lasts without being renewed; [`LEASE`](Self::LEASE) if absent. A step renews it four times in that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<String>,
+}
+
+impl RemoteConfig {
+    /// The schema, if the config does not say.
+    pub const SCHEMA: &str = "uwf";
+    /// How long a lease lasts, if the config does not say.
+    pub const LEASE: &str = "2m";
+    /// The variable with the password, in `.env` or in the environment.
+    pub const PASSWORD: &str = "UWF_REMOTE_PASSWORD";
+
+    /// Tells whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
