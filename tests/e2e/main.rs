@@ -104,6 +104,8 @@ mod played;
 mod played_levels;
 mod played_refused;
 mod pokes;
+#[path = "../support/postgres.rs"]
+mod postgres;
 mod prices;
 mod processes;
 mod pty;
@@ -134,6 +136,7 @@ mod setup;
 mod setup_asks;
 mod setup_presets;
 mod shared_trees;
+mod sharing;
 mod shells;
 mod sign_of_life;
 mod slots;

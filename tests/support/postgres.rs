@@ -139,6 +139,24 @@ impl Server {
         self.wait();
     }
 
+    /// Ends the server and keeps it from being started again.
+    pub(crate) fn pause(&self) {
+        std::fs::write(self.folder.path().join("paused"), "")
+            .expect("its folder can be written to");
+        let pid = self.pid().expect("it runs");
+        let killed = Command::new("kill").args(["-QUIT", &pid]).status();
+        assert!(
+            killed.is_ok_and(|status| status.success()),
+            "it can be ended"
+        );
+    }
+
+    /// Starts the server again that was ended.
+    pub(crate) fn resume(&self) {
+        std::fs::remove_file(self.folder.path().join("paused")).expect("it was ended");
+        self.wait();
+    }
+
     /// Returns the number of its process, as it has recorded it.
     fn pid(&self) -> Option<String> {
         let record = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid"));
@@ -179,7 +197,7 @@ impl Drop for Server {
 /// Keeps a server running until its own input is closed, and then ends it with all sessions. The input is closed also if the
 /// process of the test is killed.
 const KEEPER: &str = r#"data=$1; shift
-(while :; do "$0" -D "$data" "$@" </dev/null; sleep 0.1; done) & loop=$!
+(while :; do [ -e "$data/../paused" ] || "$0" -D "$data" "$@" </dev/null; sleep 0.1; done) & loop=$!
 read -r _
 kill "$loop"; server=$(head -n 1 "$data/postmaster.pid")
 kill -QUIT "$server"; while kill -0 "$server" 2>/dev/null; do sleep 0.02; done"#;

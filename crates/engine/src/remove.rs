@@ -377,6 +377,7 @@ fn remove_left(
 fn remove_folder(site: &Site, thread: ThreadId, run: &RunDir) -> Result<(), EngineError> {
     forget_snapshots(site, thread, run);
     workspace::removal::remove(site, thread)?;
+    site.root.shared(thread).remove()?;
     Ok(run.remove()?)
 }
 

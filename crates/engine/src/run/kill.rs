@@ -19,6 +19,7 @@ use crate::project::config_for;
 use crate::run::agent_command;
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
+use crate::sharing::push::push;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
 
@@ -88,6 +89,11 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         Some(id),
         None,
     );
+    if let Err(error) = end_for_all(runner, id) {
+        (runner.notice)(&format!(
+            "thread `{id}` has ended here, and the other machines do not know it yet: {error}; `uwf push {id}` tells them"
+        ));
+    }
     Ok(Killed {
         thread: id,
         agent_ended,
@@ -96,6 +102,14 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
         children,
     })
+}
+
+/// Ends a shared thread at the remote, too.
+fn end_for_all(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
+    if runner.site.root.shared(id).read()?.is_some() {
+        push(runner, id, None)?;
+    }
+    Ok(())
 }
 
 /// Tells whether a cancelled thread still has an agent, or children that were not ended.

@@ -19,12 +19,12 @@ use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Acquired, Advanced, Lease, Leased, Push, Remote, RemoteError, Renewed, Want, Which,
 };
-use uwf_storage::{Located, Reason, RunDir, State};
+use uwf_storage::{Advance, Located, RunDir, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
 use crate::sharing::error::SharingError;
-use crate::sharing::fetch::replaced_by;
+use crate::sharing::fetch::{bring_end, replaced_by};
 use crate::sharing::{has_on_its_way, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
 
@@ -203,13 +203,11 @@ fn lease_time(site: &Site) -> Result<Duration, EngineError> {
 }
 
 /// Ends a thread here that has ended at the remote, with the steps that we do not have yet.
-fn ended_there(runner: &Runner, thread: ThreadId) -> EngineError {
-    match crate::sharing::fetch::bring_end(runner, thread) {
-        Ok(()) => EngineError::Ended {
-            thread,
-            reason: Reason::Completed,
-        },
+fn ended_there(runner: &Runner, id: ThreadId) -> EngineError {
+    match bring_end(runner, id).and_then(|()| thread::active_head(&runner.site, id)) {
+        // The error says how it has ended.
         Err(error) => error,
+        Ok(_) => thread::busy(id, None),
     }
 }
 
@@ -261,10 +259,8 @@ fn catch_up(
         }
     }
     match state.advance(thread, here, there)? {
-        uwf_storage::Advance::Moved => Ok(()),
-        uwf_storage::Advance::NotActive | uwf_storage::Advance::HeadIs(_) => {
-            Err(thread::busy(thread, None))
-        }
+        Advance::Moved => Ok(()),
+        Advance::NotActive | Advance::HeadIs(_) => Err(thread::busy(thread, None)),
     }
 }
 
