@@ -121,3 +121,32 @@ fn a_snapshot_that_hangs_costs_no_step() {
     let step = step.exits(0).json();
     assert_eq!(step["files"], Value::Null, "{step}");
 }
+
+#[test]
+fn a_view_in_which_git_hangs_ends_with_a_signal_and_git_with_it() {
+    let world = world("workspace: worktree", "clean");
+    go(&world);
+    let thread = world.start("again");
+    world.write("do", "true");
+    world.step(&thread).exits(0);
+    // It has the same size and another time, so git has to look into it.
+    let file = place(&world, &thread).join("sub/file");
+    let content = fs::read(&file).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    fs::write(&file, content).unwrap();
+    let hangs = world.project().join("hangs");
+    fs::remove_file(world.project().join("go")).unwrap();
+    for command in ["thread show", "thread rm --force"] {
+        let words: Vec<&str> = command.split(' ').chain([thread.as_str()]).collect();
+        let call = world.spawn(&words);
+        wait_until("git hangs", || hangs.exists());
+        signal("TERM", call.id());
+        let run: Run = call.wait_with_output().unwrap().into();
+        run.exits(143).says("cannot be told");
+        assert_eq!(alive(&world), Vec::<String>::new(), "{command}");
+        fs::remove_file(&hangs).unwrap();
+    }
+    go(&world);
+    let shown = world.show(&thread);
+    assert_eq!(shown["workspace"]["uncommitted"], 0, "{shown}");
+}

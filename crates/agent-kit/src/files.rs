@@ -12,7 +12,7 @@ use uwf_util::causes::with_causes;
 use uwf_util::text::counted;
 
 use crate::adapter::Task;
-use crate::limited_git::LimitedGit;
+use crate::limited_git::git_within;
 use crate::notes::note;
 
 /// Why the files were not recorded.
@@ -100,7 +100,7 @@ impl Files {
             index: &self.index,
             reference: &reference,
             most_bytes: self.most_bytes,
-            start: &LimitedGit::of(&notes.task.supervision),
+            start: &git_within(&notes.task.supervision),
         };
         let message = format!("{when} step {step} of thread {thread}, {role}");
         let taken = self.repository.snapshot(place, &message)?;

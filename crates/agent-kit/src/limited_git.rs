@@ -1,48 +1,30 @@
 //! `git` with a limit of time: a filter of the repository that hangs costs a step its snapshots, and not the step.
 
-use std::io;
-use std::process::Command;
-use std::time::Duration;
-
-use uwf_process::HeldSignals;
-use uwf_snapshot::{Ended, LIMIT, Start, run_supervised};
+use uwf_snapshot::{LIMIT, Limited};
 
 use crate::adapter::Supervision;
 
 /// Which part of the time of an agent one call may take. A call before the step and one after it leave the agent half of it.
 const PART: u32 = 4;
 
-/// Starts git for a snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LimitedGit {
-    limit: Duration,
-}
-
-impl LimitedGit {
-    /// Returns the git of an agent that is supervised like this.
-    pub(crate) fn of(supervision: &Supervision) -> Self {
-        let part = supervision.limit.map(|limit| limit / PART);
-        Self {
-            limit: part.map_or(LIMIT, |part| part.min(LIMIT)),
-        }
-    }
-}
-
-impl Start for LimitedGit {
-    fn run(&self, command: &mut Command) -> io::Result<Ended> {
-        let held = HeldSignals::new()?;
-        held.with(|signals| run_supervised(command, self.limit, signals))
+/// Returns the git of an agent that is supervised like this.
+pub(crate) fn git_within(supervision: &Supervision) -> Limited {
+    let part = supervision.limit.map(|limit| limit / PART);
+    Limited {
+        limit: part.map_or(LIMIT, |part| part.min(LIMIT)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_call_gets_a_part_of_the_time_of_the_agent_and_never_more_than_its_limit() {
         let of = |seconds: Option<u64>| {
-            LimitedGit::of(&Supervision {
+            git_within(&Supervision {
                 limit: seconds.map(Duration::from_secs),
                 ..Supervision::default()
             })

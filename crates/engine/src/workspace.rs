@@ -13,7 +13,7 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::Work;
 use uwf_protocol::workspace::WorkspaceMode;
-use uwf_snapshot::Worktree;
+use uwf_snapshot::{Limited, SnapshotError, Worktree};
 use uwf_storage::{State, WorktreeRecord};
 use uwf_thread::{Head, read_program, read_start};
 use uwf_util::causes::with_causes;
@@ -144,8 +144,17 @@ impl WorkspaceView {
             return Ok(None);
         };
         let worktree = worktree_of(&record);
-        let (unkept, problem) = match worktree.unkept(&[]) {
+        let (unkept, problem) = match worktree.unkept(&[], &Limited::VIEW) {
             Ok(unkept) => (Some(unkept), None),
+            Err(source @ SnapshotError::Stopped { .. }) => {
+                let place = record.place;
+                return Err(WorkspaceError::NotSeen {
+                    thread,
+                    place,
+                    source,
+                }
+                .into());
+            }
             Err(error) => (None, Some(with_causes(&error))),
         };
         Ok(Some(Self {

@@ -106,6 +106,16 @@ pub enum WorkspaceError {
         /// Why.
         source: SnapshotError,
     },
+    /// The look at a worktree was ended by a signal.
+    #[error("what is in the worktree `{}` of thread `{thread}` cannot be told", place.display())]
+    NotSeen {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the worktree.
+        place: PathBuf,
+        /// Why.
+        source: SnapshotError,
+    },
     /// The worktree cannot be removed.
     #[error("the worktree of thread `{0}` cannot be removed")]
     NotRemoved(ThreadId, #[source] SnapshotError),
@@ -140,7 +150,15 @@ impl WorkspaceError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Taken { .. } => Exit::Busy,
-            Self::Interrupted { signal, .. } => Exit::Signal(*signal),
+            Self::Interrupted { signal, .. }
+            | Self::NotChecked {
+                source: SnapshotError::Stopped { signal, .. },
+                ..
+            }
+            | Self::NotSeen {
+                source: SnapshotError::Stopped { signal, .. },
+                ..
+            } => Exit::Signal(*signal),
             Self::NoRepository { .. }
             | Self::NoCommit { .. }
             | Self::Inside { .. }
@@ -151,6 +169,7 @@ impl WorkspaceError {
             | Self::Unkept { .. }
             | Self::Locked { .. }
             | Self::NotChecked { .. }
+            | Self::NotSeen { .. }
             | Self::NotRemoved(..) => Exit::Request,
         }
     }

@@ -21,7 +21,7 @@ use std::time::Duration;
 use uwf_durable::FileError;
 
 pub use compare::{Change, Changed, Part};
-pub use start::{Ended, LIMIT, Start, Unsupervised, run_supervised};
+pub use start::{Ended, LIMIT, Limited, Start, Unsupervised, run_supervised};
 pub use take::{Place, Snapshot};
 pub use worktree::{Unkept, Worktree, tree_around};
 

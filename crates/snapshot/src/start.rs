@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use uwf_process::{ShortEnd, Signals, run_limited};
+use uwf_process::{HeldSignals, ShortEnd, Signals, run_limited};
 
 /// How long one supervised call of `git` may take.
 pub const LIMIT: Duration = Duration::from_mins(10);
@@ -40,6 +40,27 @@ pub struct Unsupervised;
 impl Start for Unsupervised {
     fn run(&self, command: &mut Command) -> io::Result<Ended> {
         command.status().map(Ended::Exited)
+    }
+}
+
+/// Starts `git` under supervision for a process that does not watch for signals otherwise.
+#[derive(Debug, Clone, Copy)]
+pub struct Limited {
+    /// How long one call may take.
+    pub limit: Duration,
+}
+
+impl Limited {
+    /// The `git` of a view: people wait for it, and can do without what it tells.
+    pub const VIEW: Self = Self {
+        limit: Duration::from_mins(1),
+    };
+}
+
+impl Start for Limited {
+    fn run(&self, command: &mut Command) -> io::Result<Ended> {
+        let held = HeldSignals::new()?;
+        held.with(|signals| run_supervised(command, self.limit, signals))
     }
 }
 

@@ -190,12 +190,12 @@ impl Worktree<'_> {
     ///
     /// # Errors
     /// When `git` refuses.
-    pub fn unkept(&self, leaving: &[&str]) -> Result<Unkept, SnapshotError> {
+    pub fn unkept(&self, leaving: &[&str], start: &dyn Start) -> Result<Unkept, SnapshotError> {
         let mut unkept = Unkept::default();
         let mut tips: Vec<String> = self.tip()?.into_iter().collect();
         if self.exists() {
             let inside = Git::at(self.place);
-            unkept.files = uncommitted(&inside)?;
+            unkept.files = uncommitted(&Git::at(self.place).by(start))?;
             // Somebody may have checked out another commit there.
             let head = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
             let head = refused_as_none(inside.line(&head))?;

@@ -56,6 +56,11 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             quoted(git_dir),
             quoted(place)
         ),
+        WorkspaceError::NotSeen { .. }
+        | WorkspaceError::NotChecked {
+            source: SnapshotError::Stopped { .. },
+            ..
+        } => "run the same command again".to_owned(),
         WorkspaceError::NotChecked { thread, .. } => {
             format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::step_files::reference_of;
+use uwf_snapshot::Limited;
 
 use super::worktree_of;
 use crate::workspace_error::{UnkeptWork, WorkspaceError};
@@ -69,7 +70,7 @@ pub(crate) fn refuse_to_lose(
     if changes == UnkeptChanges::Drop {
         return Ok(());
     }
-    let unkept = worktree.unkept(&leaving.of(&record.git_dir));
+    let unkept = worktree.unkept(&leaving.of(&record.git_dir), &Limited::VIEW);
     let unkept = unkept.map_err(not_checked)?;
     if unkept.is_nothing() {
         return Ok(());
