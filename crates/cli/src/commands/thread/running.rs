@@ -169,14 +169,15 @@ impl Run<'_> {
         }
     }
 
-    /// Waits for the attempt that follows by itself, if one does. Otherwise, returns the report.
+    /// Waits for the attempt that follows by itself, if one does. Otherwise, returns the report. A call that does not want to wait
+    /// asks for the attempt at once, and so is told that it comes too early.
     fn wait_if_planned(
         &self,
         report: Result<StepReport, EngineError>,
         options: &StepOptions,
     ) -> Result<(), Box<Result<StepReport, EngineError>>> {
         let error = match report {
-            Err(error) if options.no_slot == NoSlot::Wait => error,
+            Err(error) if options.no_slot == NoSlot::Wait || error.exit() == Exit::Agent => error,
             report => return Err(Box::new(report)),
         };
         let Some(next) = error.planned_try().cloned() else {
@@ -186,6 +187,9 @@ impl Run<'_> {
             warn(&format!("{error}"));
             // A stdout that is closed is found when the run prints next.
             let _ = self.or_failure(Err(error), options);
+        }
+        if options.no_slot == NoSlot::GiveUp {
+            return Ok(());
         }
         match next_try::wait(self.context, &next, None) {
             Ok(_) => Ok(()),
