@@ -120,20 +120,33 @@ fn steps_that_were_copied_onto_another_workflow_count_once() {
 }
 
 #[test]
-fn replaced_steps_and_old_attempts_count_without_a_role() {
+fn a_step_that_was_replaced_counts_with_its_role_its_agent_and_its_time() {
     let (world, thread) = world();
+    let before = cost(&world, &[&thread, "--by", "role"]);
     world
         .uwf(&["thread", "poke", &thread, "-p", "again"])
         .exits(0);
-    let report = cost(&world, &[&thread]);
+    let report = cost(&world, &[&thread, "--by", "role"]);
     assert_eq!(report["total"]["runs"], json!(4));
     assert_eq!(report["total"], world.show(&thread)["usage"]);
-    assert!(sums(&report).contains(&(json!(null), 1, json!(null))));
+    let rows = |report: &Value| {
+        let mut rows = sums(report);
+        rows.retain(|(key, ..)| key.is_string());
+        rows.iter().map(|(_, runs, _)| *runs).sum::<u64>()
+    };
+    assert_eq!((rows(&before), rows(&report)), (3, 4));
+    for by in ["role", "agent", "day"] {
+        let report = cost(&world, &[&thread, "--by", by]);
+        let keys = sums(&report);
+        let nobodys = keys.iter().filter(|(key, ..)| key.is_null()).count();
+        // The last sum is that of all.
+        assert_eq!(nobodys, 1, "{by}: {report}");
+    }
     let since = world
         .uwf(&["thread", "cost", &thread, "--since", "1d"])
         .exits(0);
-    assert_eq!(since.json()["total"]["runs"], json!(3));
-    since.says("warning: the sum leaves out 1 earlier run without a time on record");
+    assert_eq!(since.json()["total"]["runs"], json!(4));
+    assert_eq!(since.stderr, "");
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
         false => OfRemoved::default(),
     };
     let mut sums = Sums::new(options, removed);
+    sums.tell_replaced(&State::new(&site.root).history()?.replaced);
     let (threads, damaged) = threads(site, options)?;
     sums.warnings.extend(damaged);
     for (id, head) in threads {

@@ -1,7 +1,7 @@
 //! The sums of [`cost`](crate::cost): which runs count, once each, and in which row.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -11,7 +11,8 @@ use uwf_protocol::limits::Used;
 use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
-use uwf_thread::{Head, Stored, read_program, read_start, steps};
+use uwf_storage::ReplacedStep;
+use uwf_thread::{Head, Stored, read_program, read_start, read_step, steps};
 use uwf_util::text::counted;
 use uwf_util::time;
 
@@ -94,7 +95,7 @@ pub(crate) struct Account {
     /// The steps that no older thread has, newest first.
     steps: Vec<Work>,
     runs: Vec<Run>,
-    /// What runs used up that are not on record one by one: old failed attempts, steps that were replaced, and reviews.
+    /// What runs used up that are not on record one by one: old failed attempts, replaced steps that are gone, and reviews.
     others: Used,
 }
 
@@ -142,6 +143,8 @@ struct Run {
 /// The sums so far.
 pub(crate) struct Sums<'o> {
     options: &'o CostOptions,
+    /// The steps that others replaced, by their threads.
+    replaced: HashMap<ThreadId, Vec<CasRef>>,
     /// What was counted.
     seen: HashSet<Work>,
     sums: IndexMap<Option<String>, (Used, Option<String>)>,
@@ -162,6 +165,7 @@ impl<'o> Sums<'o> {
     pub(crate) fn new(options: &'o CostOptions, of_removed: OfRemoved) -> Self {
         Self {
             options,
+            replaced: HashMap::new(),
             seen: HashSet::new(),
             sums: IndexMap::new(),
             of_removed,
@@ -174,6 +178,16 @@ impl<'o> Sums<'o> {
         }
     }
 
+    /// Gets to know the steps that others replaced. Then each of them is a run of its own.
+    pub(crate) fn tell_replaced(&mut self, steps: &[ReplacedStep]) {
+        for step in steps.iter().filter(|step| !step.is_migration()) {
+            let known = self.replaced.entry(step.in_thread).or_default();
+            if !known.contains(&step.replaced) {
+                known.push(step.replaced);
+            }
+        }
+    }
+
     /// Reads the runs of a thread that were not counted yet.
     pub(crate) fn read(
         &self,
@@ -183,16 +197,13 @@ impl<'o> Sums<'o> {
     ) -> Result<Account, EngineError> {
         let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
         let record = site.root.run(id).ledger.export();
-        let mut others = record.dropped;
-        others.add_all(&record.reviews.used);
-        others.add_all(&record.summaries.used);
         let mut account = Account {
             id,
             task: first_line(&start.prompt),
             workflow: read_program(&site.store, start.workflow)?.name().to_owned(),
             steps: Vec::new(),
             runs: record.attempts.iter().map(Run::of_attempt).collect(),
-            others,
+            others: record.dropped,
         };
         for step in steps(&site.store, head) {
             let step = step?;
@@ -209,7 +220,31 @@ impl<'o> Sums<'o> {
                 ..Run::of_step(site, step)?
             });
         }
+        self.take_replaced(site, &mut account);
+        account.others.add_all(&record.reviews.used);
+        account.others.add_all(&record.summaries.used);
         Ok(account)
+    }
+
+    /// Makes runs of the steps that were replaced, as far as they can be read. What they used up is in a sum without roles and times,
+    /// and leaves it.
+    fn take_replaced(&self, site: &Site, account: &mut Account) {
+        for step in self.replaced.get(&account.id).into_iter().flatten() {
+            let Ok(step) = read_step(&site.store, *step) else {
+                continue;
+            };
+            // The call that was to replace it may have been killed before it did.
+            let work = Work::of(&step.node);
+            if account.steps.contains(&work) || self.seen.contains(&work) {
+                continue;
+            }
+            if let Ok(run) = Run::of_step(site, step)
+                && account.others.has(&run.used)
+            {
+                account.others = account.others.beyond(&run.used);
+                account.runs.push(run);
+            }
+        }
     }
 
     /// Takes the steps of a chain for counted, as far as they can be read.

@@ -151,6 +151,18 @@ impl Used {
         }
     }
 
+    /// Tells whether another sum can be a part of this one.
+    #[must_use]
+    pub fn has(&self, part: &Self) -> bool {
+        self.runs >= part.runs
+            && self.cost_usd + LEAST_USD >= part.cost_usd
+            && self.cost_unknown >= part.cost_unknown
+            && self.tokens >= part.tokens
+            && self.tokens_unknown >= part.tokens_unknown
+            && self.duration_ms >= part.duration_ms
+            && self.duration_unknown >= part.duration_unknown
+    }
+
     /// Returns what of each amount is beyond another sum.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {
