@@ -213,3 +213,15 @@ fn the_list_says_why_a_thread_whose_agent_was_refused_is_idle() {
     let says = "3 tool calls were refused: Edit, Bash";
     assert!(text.exits(0).stdout.contains(says));
 }
+
+#[test]
+fn top_says_which_calls_were_refused_to_the_agent_of_a_thread_that_asks() {
+    let asks = CLAUDE.replace("ANSWER", r"---\n$status: $SUSPEND\nreason: Which?\n---\n");
+    let (world, thread) = world("uwf-claude-code", "claude", &asks);
+    step(&world, &thread, "json");
+    let top = world.uwf(&["thread", "top"]).exits(0).json();
+    assert_eq!(top[0]["refusedCalls"][0]["tool"], json!("Edit"), "{top}");
+    let text = ["thread", "top", "--format", "text"];
+    let text = world.uwf(&text).exits(0).stdout;
+    assert!(text.contains("3 tool calls were refused"), "{text}");
+}

@@ -368,7 +368,6 @@ impl<'a> Reader<'a> {
         let item = ThreadItem::of_active(id, head, (state, pause), activity, &route);
         let waiting = item.waiting_answer;
         let detail = steps.last().map(|last| last.node.detail);
-        let detail = detail.filter(|_| item.status == ThreadStatus::Idle);
         // A thread whose detail is lost can go on.
         let detail = detail.and_then(|detail| DetailSummary::read(store, detail).ok());
         Ok(ThreadItem {

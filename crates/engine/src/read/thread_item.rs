@@ -78,7 +78,7 @@ pub struct ThreadItem {
     /// Who paused it, when and why, if it is paused. A step that is being done goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<Paused>,
-    /// The tool calls that the agent of the last step was not allowed to make, if the thread is idle.
+    /// The tool calls that the agent of the last step was not allowed to make, if the thread is active.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
     /// The limit that keeps it from going on, if one is reached.

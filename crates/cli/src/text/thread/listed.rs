@@ -120,8 +120,15 @@ pub(crate) fn age(now_ms: i64, at_ms: i64) -> String {
     time::format_age(u64::try_from(now_ms.saturating_sub(at_ms)).unwrap_or(0))
 }
 
-/// Returns the one thing that a person wants to know about a thread of this status.
+/// Returns what a person wants to know about a thread of this status. Calls that its agent was not allowed to make come first: they
+/// may be the reason for the rest.
 pub(crate) fn note(item: &ThreadItem) -> Option<String> {
+    let notes = [RefusedCalls::note(&item.refused_calls), status_note(item)];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+fn status_note(item: &ThreadItem) -> Option<String> {
     if item.finished_step.is_some() {
         return Some("a finished step waits to be committed".to_owned());
     }
@@ -129,9 +136,7 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
         return Some(format!("an answer of {} has no step yet", answer.role));
     }
     match item.status {
-        ThreadStatus::Idle => {
-            RefusedCalls::note(&item.refused_calls).or_else(|| summary_line(item))
-        }
+        ThreadStatus::Idle => summary_line(item).filter(|_| item.refused_calls.is_empty()),
         ThreadStatus::Running if item.running.as_ref().is_some_and(|now| now.waiting) => {
             Some("waits until its agent may start".to_owned())
         }
