@@ -111,13 +111,37 @@ fn a_step_counts_everything_since_its_first_attempt() {
     let (world, thread) = world();
     world.write("do", "echo first > first; exit 1");
     world.step(&thread).exits(3);
+    // What the failed attempt changed is seen at once.
+    let seen = diff(&world, &[&thread]);
+    assert_eq!(files(&seen), ["first added 1 0"]);
+    assert_eq!(
+        (&seen["unfinished"], &seen["steps"]),
+        (&json!(true), &json!([]))
+    );
+    let text = ["thread", "diff", "--format", "text", &thread];
+    let text = world.uwf(&text).exits(0).stdout;
+    for told in ["a step that is not done yet", "+first"] {
+        assert!(text.contains(told), "{text}");
+    }
     step(&world, &thread, "echo second > second");
     let expected = ["first added 1 0", "second added 1 0"];
     assert_eq!(files(&diff(&world, &[&format!("{thread}@1")])), expected);
+    assert_eq!(diff(&world, &[&thread])["unfinished"], json!(null));
     world.write("mine", "");
     step(&world, &thread, "true");
     let none: [&str; 0] = [];
     assert_eq!(files(&diff(&world, &[&format!("{thread}@2")])), none);
+    // A failed poke of the second step, then a thread that is ended with it.
+    world.write("do", "echo third > third; exit 1");
+    world.uwf(&["thread", "poke", &thread]).exits(3);
+    let all = || files(&diff(&world, &[&thread]));
+    assert!(all().contains(&"third added 1 0".to_owned()), "{:?}", all());
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    assert!(
+        !all().contains(&"third added 1 0".to_owned()),
+        "{:?}",
+        all()
+    );
 }
 
 #[test]
@@ -227,7 +251,13 @@ fn a_step_is_done_though_its_files_cannot_be_recorded() {
     world.configure("snapshots.maxFileMib", "1");
     world.write("large", &large);
     step(&world, &thread, "echo new > new");
-    assert_eq!(files(&diff(&world, &[&thread])), ["new added 1 0"]);
+    let compared = diff(&world, &[&thread]);
+    assert_eq!(files(&compared), ["new added 1 0"]);
+    assert_eq!(compared["leftOut"], json!(["large"]));
+    let restored = ["thread", "restore", "--before", &thread];
+    let restored = world.uwf(&restored).exits(0).json();
+    assert_eq!(restored["leftOut"], json!(["large"]));
+    world.uwf(&["thread", "restore", &thread]).exits(0);
     // A program that is called git and fails.
     let bin = world.project().join("bin");
     fs::create_dir(&bin).unwrap();

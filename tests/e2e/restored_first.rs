@@ -83,19 +83,56 @@ fn a_fork_begins_with_the_files_of_its_step() {
 }
 
 #[test]
-fn a_fork_whose_files_cannot_be_put_back_is_made_and_says_so() {
+fn a_fork_whose_files_cannot_be_put_back_is_not_made() {
     let (world, thread) = world();
     step(&world, &thread, "echo first > work");
     world.write("mine", "unsaved");
-    let forked = world
+    let refused = world
         .uwf(&["thread", "fork", &thread, "--restore"])
-        .exits(1);
-    let fork = forked.json()["thread"].as_str().unwrap().to_owned();
-    for told in [&fork, "was made", "`mine`"] {
-        assert!(forked.stderr.contains(told), "{told}: {}", forked.stderr);
-    }
-    world.uwf(&["thread", "show", &fork]).exits(0);
+        .exits(1)
+        .says("`mine`");
+    assert_eq!(refused.stdout, "");
+    assert_eq!(threads(&world), 1);
     assert_eq!(read(&world, "mine"), "unsaved");
+    fs::remove_file(world.project().join("mine")).unwrap();
+    world
+        .uwf(&["thread", "fork", &thread, "--restore"])
+        .exits(0);
+    // Nothing is left of the look.
+    let indexes = fs::read_dir(world.root().join("locks/indexes")).unwrap();
+    assert_eq!(indexes.count(), 0);
+}
+
+#[test]
+fn a_fork_at_the_start_begins_with_the_files_that_the_first_step_found() {
+    let (world, thread) = world();
+    let fork = || world.uwf(&["thread", "fork", &format!("{thread}@0"), "--restore"]);
+    let refused = fork().exits(1);
+    assert!(
+        refused.stderr.contains("before the first step"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(threads(&world), 1);
+    // An attempt that failed is enough.
+    world.write("do", "echo failed > work; exit 1");
+    world.step(&thread).exits(3);
+    fork().exits(1).says("`work`");
+    world
+        .uwf(&["thread", "restore", "--force", &thread])
+        .exits(0);
+    assert_eq!(read(&world, "work"), "");
+    step(&world, &thread, "echo first > work");
+    step(&world, &thread, "echo second > work");
+    fork().exits(0).says("from before the first step");
+    assert_eq!(read(&world, "work"), "");
+}
+
+fn threads(world: &World) -> usize {
+    let listed = world.uwf(&["thread", "list", "--all"]).exits(0).json();
+    listed
+        .as_array()
+        .map_or_else(|| listed["threads"].as_array().unwrap().len(), Vec::len)
 }
 
 #[test]
@@ -139,11 +176,32 @@ fn nothing_is_put_back_while_another_thread_works_there() {
     wait_until("the other agent works", || begun.exists());
     for command in [
         vec!["thread", "restore", &thread],
-        vec!["thread", "poke", &thread, "--restore"],
+        vec!["thread", "poke", &thread, "--restore", "--no-wait"],
+        vec![
+            "thread",
+            "poke",
+            &thread,
+            "--restore",
+            "--no-wait",
+            "--shared-ok",
+        ],
+        vec!["thread", "fork", &thread, "--restore"],
     ] {
         let refused = world.uwf(&command).exits(5);
         assert!(refused.stderr.contains(&other), "{}", refused.stderr);
     }
+    assert_eq!(threads(&world), 2);
+    assert_eq!(read(&world, "work"), "first\n");
+    // Without `--no-wait` it waits, as a step does.
+    let poked = world.spawn(&["thread", "poke", &thread, "--restore"]);
+    wait_until("the poke waits", || {
+        let shown = world.uwf(&["thread", "show", &thread]).exits(0).stdout;
+        shown.contains("waiting")
+    });
+    world.write("do", "echo again > work");
     fs::remove_file(world.project().join("wait")).unwrap();
     assert!(engine.wait_with_output().unwrap().status.success());
+    let poked: Run = poked.wait_with_output().unwrap().into();
+    poked.exits(0);
+    assert_eq!(read(&world, "work"), "again\n");
 }

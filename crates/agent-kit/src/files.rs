@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::config::Snapshots;
-use uwf_protocol::step_files::{StepFiles, reference_of};
-use uwf_snapshot::{Part, Place, Repository, SnapshotError};
+use uwf_protocol::step_files::{StepFiles, names_left_out, reference_of};
+use uwf_snapshot::{Part, Place, Repository, Snapshot, SnapshotError};
 use uwf_storage::{BeforeStep, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 use uwf_util::text::counted;
@@ -68,7 +68,7 @@ impl Files {
             files.before.clone_from(&before.commit);
             return Ok(Some(files));
         }
-        files.before = files.take("before", notes)?;
+        files.before = files.take("before", notes)?.commit;
         let mut record = run.snapshots.read();
         record.before = Some(BeforeStep {
             head: task.head,
@@ -87,11 +87,12 @@ impl Files {
         Some(StepFiles {
             repository: self.repository.root().to_string_lossy().into_owned(),
             before: self.before.clone(),
-            after,
+            after: after.commit,
+            left_out: names_left_out(&after.left_out),
         })
     }
 
-    fn take(&self, when: &str, notes: &Notes<'_>) -> Result<String, SnapshotError> {
+    fn take(&self, when: &str, notes: &Notes<'_>) -> Result<Snapshot, SnapshotError> {
         let Task {
             thread, role, step, ..
         } = notes.task;
@@ -115,7 +116,7 @@ impl Files {
                 "the snapshot of the files leaves out `{first}`{others}: larger than `snapshots.maxFileMib`"
             ));
         }
-        Ok(taken.commit)
+        Ok(taken)
     }
 }
 

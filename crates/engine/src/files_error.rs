@@ -16,6 +16,9 @@ pub enum FilesError {
     /// The step has recorded no files.
     #[error("step `{0}` has recorded no files")]
     OfStep(CasRef),
+    /// Nobody has recorded the files from before the first step of a thread.
+    #[error("no files are on record from before the first step after the start `{0}`")]
+    OfStart(CasRef),
     /// No step of the thread has recorded files.
     #[error("no step of thread `{0}` has recorded files")]
     OfThread(ThreadId),
@@ -58,6 +61,16 @@ pub enum FilesError {
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),
+    /// Not all files were put back, or it is not known whether they were.
+    #[error("the files in `{}` may be put back only in part; commit {replaced} has them as they were", repository.display())]
+    PartlyRestored {
+        /// The folder of the working tree.
+        repository: PathBuf,
+        /// The commit with the files as they were.
+        replaced: String,
+        /// What went wrong.
+        source: SnapshotError,
+    },
     /// Something about the artefacts of a step.
     #[error(transparent)]
     Artifact(ArtifactError),
@@ -71,7 +84,11 @@ impl FilesError {
     #[must_use]
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NotRestored(SnapshotError::Stopped { signal, .. }) => Exit::Signal(*signal),
+            Self::NotRestored(SnapshotError::Stopped { signal, .. })
+            | Self::PartlyRestored {
+                source: SnapshotError::Stopped { signal, .. },
+                ..
+            } => Exit::Signal(*signal),
             Self::AtWork { .. } => Exit::Busy,
             _ => Exit::Request,
         }

@@ -41,6 +41,8 @@ pub struct Forked {
     pub state: ThreadState,
     /// What is different about it, if it goes on under another workflow.
     pub moved: Option<MovedOn>,
+    /// Whether it begins with steps.
+    pub has_steps: bool,
 }
 
 /// What changes for a chain that goes on under another workflow.
@@ -73,6 +75,18 @@ pub fn fork(
     workflow: Option<&str>,
     naming: Naming,
 ) -> Result<Forked, EngineError> {
+    fork_if(site, from, workflow, naming, |_, _| Ok(()))
+}
+
+/// Creates a thread as [`fork`] does, unless a last look refuses it. That gets the thread as it is about to be made, and the one
+/// that it comes from, if that is known.
+pub(crate) fn fork_if(
+    site: &Site,
+    from: ForkPoint,
+    workflow: Option<&str>,
+    naming: Naming,
+    look: impl FnOnce(&Thread, Option<ThreadId>) -> Result<(), EngineError>,
+) -> Result<Forked, EngineError> {
     let _hold = site.store.hold()?;
     site.store.get(from.step)?;
     let id = site.new_thread_id()?;
@@ -104,6 +118,7 @@ pub fn fork(
     let config = limits::of_config(site);
     let reached = limits::reached_on_route(&site.store, &limited, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
+    look(&thread, origin.thread)?;
     State::new(&site.root).insert_named(id, thread.head, &naming)?;
     site.note_use(id);
     // A run folder proves that its thread exists, so the record comes after the thread. The thread works without it.
@@ -118,6 +133,7 @@ pub fn fork(
         from: origin,
         state,
         moved,
+        has_steps: thread.last().is_some(),
     })
 }
 

@@ -113,6 +113,7 @@ pub use read::cost::cost;
 pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::family_tail::{FamilyEvent, FamilyTail, TailChild};
+pub use read::files_at::Files;
 pub use read::glance::{Glance, glance};
 pub use read::graph::players::GraphPlayer;
 pub use read::graph::way::thread_graph;
@@ -174,6 +175,7 @@ pub use run::claim::Sharing;
 pub use run::cycle::{Early, Intervention, Pace, Session, StepOptions, step};
 pub use run::drop_sessions::drop_sessions;
 pub use run::dry_run::{AgentPlan, StepPlan, plan};
+pub use run::fork_files::{ForkFiles, fork_with_files};
 pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::observer::{Doing, Observer, Progress};
@@ -186,7 +188,7 @@ pub use run::pipelines::{
     Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
-pub use run::restore::{Files, RestoreOptions, Restored, restore, restore_for_fork};
+pub use run::restore::{RestoreOptions, Restored, restore};
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;
 pub use run::slots::NoSlot;

@@ -1,5 +1,7 @@
 //! The files that a step changed.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ThreadId;
@@ -14,6 +16,21 @@ pub struct StepFiles {
     pub before: String,
     /// The commit with the files as they were when the answer was accepted.
     pub after: String,
+    /// Untracked files that the later commit does not have, because they are too large: the first ones, in the order of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+/// How many files that were left out are named.
+const NAMED: usize = 20;
+
+/// Returns the names of files that a snapshot leaves out, as they are recorded and shown.
+#[must_use]
+pub fn names_left_out(files: &[PathBuf]) -> Vec<String> {
+    let named = files.iter().take(NAMED);
+    named
+        .map(|file| file.to_string_lossy().into_owned())
+        .collect()
 }
 
 impl StepFiles {
@@ -47,6 +64,7 @@ mod tests {
             repository: "/work".to_owned(),
             before: before.to_owned(),
             after: "0123456789abcdef0123456789abcdef01234567".to_owned(),
+            left_out: Vec::new(),
         };
         let full = files("").after;
         assert!(files(&full).is_sound());

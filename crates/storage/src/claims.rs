@@ -16,7 +16,7 @@ use uwf_protocol::ids::ThreadId;
 use crate::{Root, StorageError};
 
 /// A working tree, as the threads under a root see it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Tree {
     root: Root,
     /// What the names of its files begin with.

@@ -204,6 +204,11 @@ impl Root {
         self.path.join("locks").join("trees")
     }
 
+    /// Returns the directory of indexes of git that are used for one look.
+    pub(crate) fn indexes_dir(&self) -> PathBuf {
+        self.path.join("locks").join("indexes")
+    }
+
     /// Returns the directory of the worktrees of threads, and of their records.
     #[must_use]
     pub fn worktrees_dir(&self) -> PathBuf {

@@ -1,8 +1,8 @@
 //! Commands that go on elsewhere: `uwf thread fork`, in another thread, and `uwf thread migrate`, under another workflow.
 
-use uwf_engine::{EngineError, ForkPoint, MovedOn, Visit};
+use uwf_engine::{EngineError, ForkFiles, ForkPoint, MovedOn, Visit};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
 
 use crate::args::{ForkArgs, MigrateArgs};
@@ -14,35 +14,53 @@ use crate::text::ForkedView;
 
 pub(crate) fn fork(context: &Context, args: ForkArgs) -> Result<Exit, Failure> {
     let point = point(context, &args)?;
-    let workflow = args.workflow.as_deref();
-    let forked = uwf_engine::fork(context.site(), point, workflow, args.naming.into())?;
+    let (workflow, naming) = (args.workflow.as_deref(), args.naming.into());
+    let (forked, files) = match args.restore {
+        true => {
+            let made = uwf_engine::fork_with_files(&context.runner, point, workflow, naming)?;
+            (made.0, Some(made.1))
+        }
+        false => {
+            let made = uwf_engine::fork(context.site(), point, workflow, naming)?;
+            (made, None)
+        }
+    };
     if let Some(moved) = &forked.moved {
         tell(moved);
     }
-    let (thread, step) = (forked.thread, point.step);
+    let thread = forked.thread;
     print(&ForkedView::from(forked), context.format)?;
-    if args.restore {
-        restore(context, thread, step)?;
-    }
+    files.map_or(Ok(()), |files| tell_files(thread, files))?;
     Ok(Exit::Done)
 }
 
-/// Puts the files back with which a fork begins.
-fn restore(context: &Context, fork: ThreadId, step: CasRef) -> Result<(), Failure> {
-    let restored = uwf_engine::restore_for_fork(&context.runner, fork, step);
-    let restored = restored.map_err(|error| {
+/// Tells which files a fork begins with.
+fn tell_files(fork: ThreadId, files: Result<ForkFiles, EngineError>) -> Result<(), Failure> {
+    let files = files.map_err(|error| {
         note(&format!(
-            "thread {fork} was made; the files of the step were not put back"
+            "thread {fork} was made; its files were not put back"
         ));
         Failure::from(error)
     })?;
-    note(&match restored {
-        None => "the worktree of the fork begins with the files of the step".to_owned(),
-        Some(restored) => format!(
-            "`{}` has the files of the step; commit {} has them as they were before",
-            restored.repository.display(),
-            restored.replaced
-        ),
+    note(&match files {
+        ForkFiles::InWorktree => {
+            "the worktree of the fork begins with the files of the step".to_owned()
+        }
+        ForkFiles::NewWorktree => {
+            "the worktree of the fork begins at the commit that is checked out when its first step is done"
+                .to_owned()
+        }
+        ForkFiles::Restored(restored) => {
+            let whose = match restored.at_start {
+                true => "from before the first step",
+                false => "of the step",
+            };
+            format!(
+                "`{}` has the files {whose}; commit {} has them as they were before",
+                restored.repository.display(),
+                restored.replaced
+            )
+        }
     });
     Ok(())
 }

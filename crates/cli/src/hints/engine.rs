@@ -230,7 +230,7 @@ fn of_artifact(error: &ArtifactError) -> Option<String> {
 /// Returns the hint of an error about the files that steps changed.
 fn of_files(error: &FilesError) -> Option<String> {
     Some(match error {
-        FilesError::OfStep(_) | FilesError::OfThread(_) => {
+        FilesError::OfStep(_) | FilesError::OfStart(_) | FilesError::OfThread(_) => {
             "files are recorded when an agent works in a git repository, unless the config says `snapshots.enabled: false`; `uwf log show` tells why it failed".to_owned()
         }
         FilesError::Unsaved { step, before, .. } => {
@@ -249,7 +249,8 @@ fn of_files(error: &FilesError) -> Option<String> {
         FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
         FilesError::Artifact(error) => return of_artifact(error),
         FilesError::NotCompared(source)
-        | FilesError::NotRestored(source) => match source {
+        | FilesError::NotRestored(source)
+        | FilesError::PartlyRestored { source, .. } => match source {
             SnapshotError::NoGit(_) => super::workspace::INSTALL_GIT.to_owned(),
             SnapshotError::Gone(_) => {
                 "the snapshots are in that repository: put it back where it was".to_owned()

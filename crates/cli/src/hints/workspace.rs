@@ -65,7 +65,7 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
         }
         WorkspaceError::Taken { .. } => {
-            "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once"
+            "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once, unless files are put back first"
                 .to_owned()
         }
         WorkspaceError::NotMade(_, SnapshotError::NoGit(_)) => INSTALL_GIT.to_owned(),

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::step_files::StepFiles;
-use uwf_snapshot::{Change, Changed, Repository};
+use uwf_protocol::step_files::{StepFiles, names_left_out};
+use uwf_snapshot::{Change, Changed, Limited, Place, Repository};
+use uwf_storage::{BeforeStep, PassingIndex};
 use uwf_thread::read_step;
 
 use crate::files_error::FilesError;
@@ -22,6 +23,9 @@ pub struct ChangedFiles {
     /// The folder of the working tree, and the commits before the first of these steps and after the last.
     #[serde(flatten)]
     pub snapshots: StepFiles,
+    /// Whether `after` is a tree with the files as they are now, because a step is not done yet that has begun in the repository.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unfinished: bool,
     /// The files that differ.
     pub files: Vec<ChangedFile>,
     /// The differences in the form of a patch.
@@ -79,44 +83,110 @@ pub fn files_of_step(site: &Site, step: CasRef) -> Result<Vec<ChangedFiles>, Eng
         hash: step,
         role: node.role,
     };
-    Ok(vec![compare(recorded, vec![of_step])?])
+    Ok(vec![compare(Found {
+        files: recorded,
+        steps: vec![of_step],
+        unfinished: false,
+    })?])
 }
 
-/// Returns what all steps of a thread changed, for each repository that they worked in.
+/// Returns what all steps of a thread changed, for each repository that they worked in. If an attempt at the next step has begun,
+/// also what has changed since then: a step counts everything since its first attempt, and so does what may become one.
 ///
 /// # Errors
-/// When the thread is unknown or cannot be read, when no step of it has recorded files, or when `git` cannot compare them.
+/// When the thread is unknown or cannot be read, when no step or attempt of it has recorded files, or when `git` cannot compare them.
 pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<Vec<ChangedFiles>, EngineError> {
-    let mut found: Vec<(StepFiles, Vec<StepOfFiles>)> = Vec::new();
-    for step in History::read(site, thread)?.steps {
+    let history = History::read(site, thread)?;
+    let mut found: Vec<Found> = Vec::new();
+    for step in &history.steps {
         let Some(files) = recorded(site, step.node.detail)? else {
             continue;
         };
         let of_step = StepOfFiles {
             hash: step.hash,
-            role: step.node.role,
+            role: step.node.role.clone(),
         };
-        let known = found
-            .iter_mut()
-            .find(|(known, _)| known.repository == files.repository);
-        match known {
-            Some((known, steps)) => {
-                known.after = files.after;
-                steps.push(of_step);
+        let known = found.iter_mut();
+        let mut known = known.filter(|known| known.files.repository == files.repository);
+        match known.next() {
+            Some(known) => {
+                known.files.after = files.after;
+                known.files.left_out = files.left_out;
+                known.steps.push(of_step);
             }
-            None => found.push((files, vec![of_step])),
+            None => found.push(Found {
+                files,
+                steps: vec![of_step],
+                unfinished: false,
+            }),
+        }
+    }
+    if history.ended.is_none()
+        && let Some(begun) = begun(site, thread, history.head)?
+    {
+        let known = found.iter_mut();
+        let mut known = known.filter(|known| known.files.repository == begun.files.repository);
+        match known.next() {
+            Some(known) => {
+                known.unfinished = true;
+                known.files.after = begun.files.after;
+                known.files.left_out = begun.files.left_out;
+            }
+            None => found.push(begun),
         }
     }
     if found.is_empty() {
         return Err(FilesError::OfThread(thread).into());
     }
-    let compared = found
-        .into_iter()
-        .map(|(files, steps)| compare(files, steps));
-    compared.collect()
+    found.into_iter().map(compare).collect()
 }
 
-fn compare(snapshots: StepFiles, steps: Vec<StepOfFiles>) -> Result<ChangedFiles, EngineError> {
+/// What was found in one repository.
+struct Found {
+    files: StepFiles,
+    steps: Vec<StepOfFiles>,
+    unfinished: bool,
+}
+
+/// Returns the files of a step that is not done yet: as its first attempt found them, and as they are now. `None` if no attempt at
+/// it has begun in a repository.
+fn begun(site: &Site, thread: ThreadId, head: CasRef) -> Result<Option<Found>, EngineError> {
+    let before = site.root.run(thread).snapshots.read().before;
+    let is_next = |before: &BeforeStep| match before.replaces {
+        Some(replaced) => replaced == head,
+        None => before.head == head,
+    };
+    let Some(before) = before.filter(is_next) else {
+        return Ok(None);
+    };
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let index = PassingIndex::new(&site.root, &site.env)?;
+    let place = Place {
+        index: index.path(),
+        reference: "",
+        most_bytes: config.snapshots.most_bytes(),
+        start: &Limited::VIEW,
+    };
+    let now = Repository::open(&before.repository).and_then(|repository| repository.tree(place));
+    let (now, left_out) = now.map_err(FilesError::NotCompared)?;
+    Ok(Some(Found {
+        files: StepFiles {
+            repository: before.repository.to_string_lossy().into_owned(),
+            before: before.commit,
+            after: now,
+            left_out: names_left_out(&left_out),
+        },
+        steps: Vec::new(),
+        unfinished: true,
+    }))
+}
+
+fn compare(found: Found) -> Result<ChangedFiles, EngineError> {
+    let Found {
+        files: snapshots,
+        steps,
+        unfinished,
+    } = found;
     let repository = Repository::open(Path::new(&snapshots.repository));
     let repository = repository.map_err(FilesError::NotCompared)?;
     let (before, after) = (&snapshots.before, &snapshots.after);
@@ -125,6 +195,7 @@ fn compare(snapshots: StepFiles, steps: Vec<StepOfFiles>) -> Result<ChangedFiles
     let patch = repository.patch(before, after);
     Ok(ChangedFiles {
         steps,
+        unfinished,
         files: changed.into_iter().map(ChangedFile::from).collect(),
         patch: patch.map_err(FilesError::NotCompared)?,
         snapshots,

@@ -15,6 +15,7 @@ pub(crate) mod difference;
 mod document;
 mod expand;
 pub(crate) mod family_tail;
+pub(crate) mod files_at;
 pub(crate) mod glance;
 pub(crate) mod graph;
 mod history;

@@ -25,12 +25,17 @@ pub enum Sharing {
     Allowed,
 }
 
-/// Claims the working tree of an agent.
+/// Tells whether an agent may not work where another thread does.
+pub(crate) fn is_alone(mode: Option<WorkspaceMode>, options: &StepOptions) -> bool {
+    mode == Some(WorkspaceMode::Shared) && options.sharing == Sharing::AsConfigured
+}
+
+/// Claims the working tree of an agent; waits for it if the agent may not work where another thread does.
 pub(crate) fn take(
     runner: &Runner,
     run: &RunDir,
     agent_run: &AgentRun<'_>,
-    mode: Option<WorkspaceMode>,
+    alone: bool,
     options: &StepOptions,
 ) -> Result<Claim, EngineError> {
     let (choice, sharing) = (options.no_slot, options.sharing);
@@ -41,7 +46,7 @@ pub(crate) fn take(
         thread: agent_run.thread.id,
         family: family_of(&runner.site, agent_run.thread)?,
     };
-    if mode != Some(WorkspaceMode::Shared) || sharing == Sharing::Allowed {
+    if !alone {
         let (claim, others) = tree.claim(who)?;
         if sharing == Sharing::AsConfigured && !others.is_empty() {
             let (working, tree) = (working(&others), folder.display());

@@ -8,7 +8,7 @@ use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
 use uwf_util::mask::Masks;
@@ -34,6 +34,7 @@ use crate::run::hooks;
 use crate::run::left_secrets;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::pipelines;
+use crate::run::restore::restore_first;
 use crate::run::slots::{self, NoSlot};
 use crate::run::supervisor::{self, Asked};
 use crate::run::workspace::{self, Workspace};
@@ -187,6 +188,7 @@ pub(crate) fn step_untold(
                     admitted,
                     options,
                     verb,
+                    restore: None,
                 };
                 do_step(runner, run, thread, job)
             }
@@ -222,6 +224,8 @@ pub(crate) struct Job<'a> {
     pub(crate) admitted: Admitted,
     pub(crate) options: &'a StepOptions,
     pub(crate) verb: Verb,
+    /// The step whose files are put back first, as it found them.
+    pub(crate) restore: Option<CasRef>,
 }
 
 /// Does a step and commits it.
@@ -240,6 +244,7 @@ pub(crate) fn do_step(
                 admitted,
                 options,
                 verb,
+                restore: _,
             } = job;
             let step = ChildrenStep {
                 assignment,
@@ -264,6 +269,7 @@ fn do_agent_step(
         admitted,
         options,
         verb,
+        restore,
     } = job;
     let role = &assignment.role;
     runner
@@ -290,9 +296,13 @@ fn do_agent_step(
         grace: agent_command::grace(&config)?,
         masks: &masks,
     };
-    let claim = claim::take(runner, run, &agent_run, mode, options)?;
+    let alone = claim::is_alone(mode, options) || restore.is_some();
+    let claim = claim::take(runner, run, &agent_run, alone, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
+    if let Some(replaced) = restore {
+        restore_first(runner, run, &agent_run, replaced)?;
+    }
     let attempted = get_ready(runner, run, &agent_run, options, verb)?;
     let result = run_agent(runner, run, &agent_run, &attempted)?;
     // If something of the attempt lives, it keeps the claim.

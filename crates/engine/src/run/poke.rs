@@ -18,7 +18,6 @@ use crate::run::children::poke_children;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
-use crate::run::restore::{Files, RestoreOptions, restore_owned};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 
@@ -69,13 +68,6 @@ pub(crate) fn poke_untold(
             &assignment,
             (&verb, &options.step),
         )?;
-        if options.restore {
-            let before = RestoreOptions {
-                files: Files::Before,
-                force: false,
-            };
-            restore_owned(runner, run, (id, replaced), before)?;
-        }
         let message = format!("role={} replaces={head}", assignment.role);
         runner.site.log(&before, tags::POKED, &message);
         let job = Job {
@@ -83,6 +75,7 @@ pub(crate) fn poke_untold(
             admitted,
             options: &options.step,
             verb,
+            restore: options.restore.then_some(replaced),
         };
         do_step(runner, run, before, job)
     })

@@ -4,28 +4,19 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::step_files::{REFERENCES, reference_of};
-use uwf_protocol::workspace::WorkspaceMode;
-use uwf_snapshot::{Place, Repository, SnapshotError};
-use uwf_storage::{Claimant, Claimed, RunDir, Tree, WorktreeRecord};
-use uwf_thread::read_step;
+use uwf_protocol::step_files::{REFERENCES, names_left_out, reference_of};
+use uwf_snapshot::{Changed, Place, Repository, SnapshotError, tree_around};
+use uwf_storage::{Claimant, Claimed, RunDir, Tree};
 
 use crate::files_error::FilesError;
-use crate::read::changed_files::{ChangedFile, recorded};
+use crate::read::changed_files::ChangedFile;
+use crate::read::files_at::{Files, FilesAt, files_at};
+use crate::run::agent_run::AgentRun;
 use crate::run::owned::with_thread;
 use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
-use crate::workspace::{family_of, mode_of};
-use crate::{EngineError, Runner, Site, tags};
-
-/// Which files of a step are put back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Files {
-    /// As the step found them.
-    Before,
-    /// As the step left them.
-    After,
-}
+use crate::workspace::family_of;
+use crate::{EngineError, Runner, tags};
 
 /// How files are restored.
 #[derive(Debug, Clone, Copy)]
@@ -46,16 +37,22 @@ pub struct Restored {
     pub commit: String,
     /// The commit with the files as they were until now.
     pub replaced: String,
+    /// Whether the files are those from before the first step.
+    #[serde(skip)]
+    pub at_start: bool,
     /// What happened to the files.
     pub files: Vec<ChangedFile>,
+    /// Untracked files that stay as they are, because they are too large for a snapshot: the first ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
-/// Puts the files of a step back into the repository that it worked in. Ignored files, the user's index and branch stay as they
-/// are. The files as they were are kept as a snapshot of the thread.
+/// Puts the files of a step back into the repository that it worked in; for the start of a thread, those from before its first
+/// step. Ignored files, the user's index and branch stay as they are. The files as they were are kept as a snapshot of the thread.
 ///
 /// # Errors
-/// When somebody works on the thread, when the step has recorded no files, when there are changes that would be lost and
-/// they were not given up, or when `git` refuses.
+/// When somebody works on the thread or in the working tree, when no such files are on record, when there are changes that would
+/// be lost and they were not given up, or when `git` refuses.
 pub fn restore(
     runner: &Runner,
     id: ThreadId,
@@ -63,114 +60,130 @@ pub fn restore(
     options: RestoreOptions,
 ) -> Result<Restored, EngineError> {
     with_thread(runner, id, |run| {
-        restore_owned(runner, run, (id, step), options)
+        let at = files_at(&runner.site, Some(id), step, options.files)?;
+        let wanted = Wanted::new((id, step), at, options);
+        restore_alone(runner, run, wanted)
     })
 }
 
-/// Puts the files of the step at which a fork began back into the repository, for the fork. `None` if the fork has a worktree of its
-/// own: that begins with these files.
-///
-/// # Errors
-/// See [`restore`], and when the files are those of the worktree of another thread.
-pub fn restore_for_fork(
-    runner: &Runner,
-    fork: ThreadId,
-    step: CasRef,
-) -> Result<Option<Restored>, EngineError> {
-    let site = &runner.site;
-    let thread = Thread::load(&site.store, fork, step)?;
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
-    if mode_of(site, &thread, &config)? == Some(WorkspaceMode::Worktree) {
-        return Ok(None);
-    }
-    let node = read_step(&site.store, step)?.node;
-    let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
-    if let Some(record) = worktree_above(site, fork, Path::new(&files.repository))? {
-        return Err(FilesError::OfWorktree {
-            step,
-            place: record.place,
-        }
-        .into());
-    }
-    let options = RestoreOptions {
-        files: Files::After,
-        force: false,
-    };
-    restore(runner, fork, step, options).map(Some)
-}
-
-/// Returns the worktree of a thread above a fork, if it is this one.
-fn worktree_above(
-    site: &Site,
-    fork: ThreadId,
-    repository: &Path,
-) -> Result<Option<WorktreeRecord>, EngineError> {
-    let mut below = fork;
-    while let Some(above) = site.root.run(below).origin.read().and_then(|it| it.thread) {
-        let record = site.root.worktree(above).read()?;
-        if let Some(record) = record.filter(|record| record.place == repository) {
-            return Ok(Some(record));
-        }
-        below = above;
-    }
-    Ok(None)
-}
-
-/// Puts the files of a step back, for a caller that owns the thread. No thread of another family may work in the tree meanwhile.
-pub(crate) fn restore_owned(
+/// Puts the files back that a step found, before it is done again. The caller has the tree in which the agent works for itself.
+pub(crate) fn restore_first(
     runner: &Runner,
     run: &RunDir,
-    (id, step): (ThreadId, CasRef),
-    options: RestoreOptions,
+    agent_run: &AgentRun<'_>,
+    replaced: CasRef,
+) -> Result<(), EngineError> {
+    let (site, id) = (&runner.site, agent_run.thread.id);
+    let options = RestoreOptions {
+        files: Files::Before,
+        force: false,
+    };
+    let at = files_at(site, Some(id), replaced, options.files)?;
+    let ours = Tree::at(&site.root, tree_around(agent_run.cwd))?;
+    let is_ours = Tree::at(&site.root, &at.root)? == ours;
+    let wanted = Wanted::new((id, replaced), at, options);
+    match is_ours {
+        true => put_back(runner, run, wanted),
+        false => restore_alone(runner, run, wanted),
+    }?;
+    Ok(())
+}
+
+/// Puts files back. No thread of another family may work in the tree meanwhile.
+pub(crate) fn restore_alone(
+    runner: &Runner,
+    run: &RunDir,
+    wanted: Wanted,
 ) -> Result<Restored, EngineError> {
+    let thread = Thread::load(&runner.site.store, wanted.thread, wanted.step)?;
+    alone_in(runner, &thread, &wanted.at.root, || {
+        put_back(runner, run, wanted.clone())
+    })
+}
+
+/// Does something in a working tree in which no thread of another family works.
+pub(crate) fn alone_in<T>(
+    runner: &Runner,
+    thread: &Thread,
+    root: &Path,
+    operate: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let site = &runner.site;
-    let node = read_step(&site.store, step)?.node;
-    let files = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
-    let wanted = Wanted {
-        thread: id,
-        step,
-        root: PathBuf::from(files.repository),
-        commit: match options.files {
-            Files::Before => files.before,
-            Files::After => files.after,
-        },
-        options,
-    };
     let who = Claimant {
-        thread: id,
-        family: family_of(site, &Thread::load(&site.store, id, step)?)?,
+        thread: thread.id,
+        family: family_of(site, thread)?,
     };
-    let claim = match Tree::at(&site.root, &wanted.root)?.claim_alone(who)? {
+    let claim = match Tree::at(&site.root, root)?.claim_alone(who)? {
         Claimed::Alone(claim) => claim,
         Claimed::Taken(by) => {
-            let repository = wanted.root;
+            let repository = root.to_owned();
             return Err(FilesError::AtWork { repository, by }.into());
         }
     };
-    let restored = put_back(runner, run, wanted)?;
+    let done = operate()?;
     claim.release()?;
-    let message = format!("step={step} replaced={}", restored.replaced);
-    site.log_line(tags::RESTORED, &message, Some(id), None);
-    Ok(restored)
+    Ok(done)
 }
 
 /// The files that are wanted in a working tree.
-struct Wanted {
+#[derive(Clone)]
+pub(crate) struct Wanted {
     thread: ThreadId,
+    /// The step, or the start of the thread.
     step: CasRef,
-    /// The folder of the working tree.
-    root: PathBuf,
-    commit: String,
+    at: FilesAt,
     options: RestoreOptions,
 }
 
+impl Wanted {
+    pub(crate) fn new(
+        (thread, step): (ThreadId, CasRef),
+        at: FilesAt,
+        options: RestoreOptions,
+    ) -> Self {
+        Self {
+            thread,
+            step,
+            at,
+            options,
+        }
+    }
+
+    /// Fails if the files cannot be put back now. Returns what happens to the files when they are, and those that are left alone
+    /// because they are too large.
+    pub(crate) fn check(
+        &self,
+        repository: &Repository,
+        place: Place<'_>,
+    ) -> Result<(Vec<Changed>, Vec<PathBuf>), EngineError> {
+        let not_restored = FilesError::NotRestored;
+        let (tree, left_out) = repository.tree(place).map_err(not_restored)?;
+        if !self.options.force {
+            refuse_unsaved(repository, place, self, &tree)?;
+        }
+        let changes = repository.changed(&tree, &self.at.commit);
+        let changes = changes.map_err(not_restored)?;
+        let in_the_way = repository.in_the_way(place, &changes);
+        let in_the_way = in_the_way.map_err(not_restored)?;
+        if in_the_way.is_empty() {
+            return Ok((changes, left_out));
+        }
+        let files = in_the_way.iter().map(|path| path.display().to_string());
+        Err(FilesError::InTheWay {
+            repository: self.at.root.clone(),
+            files: files.collect(),
+        }
+        .into())
+    }
+}
+
 fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, EngineError> {
-    let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
-    let reference = reference_of(wanted.thread);
-    let index = run.snapshots.index_of(&wanted.root)?;
+    let site = &runner.site;
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let thread = wanted.thread;
     let place = Place {
-        index: &index,
-        reference: &reference,
+        index: &run.snapshots.index_of(&wanted.at.root)?,
+        reference: &reference_of(thread),
         most_bytes: config.snapshots.most_bytes(),
         start: &SupervisedGit {
             signals: &runner.signals,
@@ -178,39 +191,34 @@ fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, E
         },
     };
     let not_restored = FilesError::NotRestored;
-    let repository = Repository::open(&wanted.root).map_err(not_restored)?;
-    let (tree, _) = repository.tree(place).map_err(not_restored)?;
-    if !wanted.options.force {
-        refuse_unsaved(&repository, place, &wanted, &tree)?;
-    }
-    let thread = wanted.thread;
+    let repository = Repository::open(&wanted.at.root).map_err(not_restored)?;
+    let (changes, left_out) = wanted.check(&repository, place)?;
     let now = repository
         .snapshot(place, &format!("before a restore in thread {thread}"))
         .map_err(not_restored)?
         .commit;
-    let commit = wanted.commit;
-    let files = repository.changed(&now, &commit).map_err(not_restored)?;
-    let in_the_way = repository.in_the_way(place, &files).map_err(not_restored)?;
-    if !in_the_way.is_empty() {
-        let names = in_the_way.iter().map(|path| path.display().to_string());
-        let files = names.collect();
-        return Err(FilesError::InTheWay {
-            repository: wanted.root,
-            files,
+    let commit = wanted.at.commit;
+    let put = repository
+        .restore(place, &now, &commit)
+        .and_then(|()| repository.snapshot(place, &format!("after a restore in thread {thread}")));
+    if let Err(source) = put {
+        let repository = wanted.at.root;
+        return Err(FilesError::PartlyRestored {
+            repository,
+            replaced: now,
+            source,
         }
         .into());
     }
-    repository
-        .restore(place, &now, &commit)
-        .map_err(not_restored)?;
-    repository
-        .snapshot(place, &format!("after a restore in thread {thread}"))
-        .map_err(not_restored)?;
+    let message = format!("step={} replaced={now}", wanted.step);
+    site.log_line(tags::RESTORED, &message, Some(thread), None);
     Ok(Restored {
-        repository: wanted.root,
+        repository: wanted.at.root,
         commit,
         replaced: now,
-        files: files.into_iter().map(ChangedFile::from).collect(),
+        at_start: wanted.at.at_start,
+        files: changes.into_iter().map(ChangedFile::from).collect(),
+        left_out: names_left_out(&left_out),
     })
 }
 
@@ -221,13 +229,13 @@ fn refuse_unsaved(
     wanted: &Wanted,
     tree: &str,
 ) -> Result<(), EngineError> {
-    let files = unsaved(repository, place, (tree, &wanted.commit));
+    let files = unsaved(repository, place, (tree, &wanted.at.commit));
     let files = files.map_err(FilesError::NotRestored)?;
     if files.is_empty() {
         return Ok(());
     }
     Err(FilesError::Unsaved {
-        repository: wanted.root.clone(),
+        repository: wanted.at.root.clone(),
         step: wanted.step,
         before: wanted.options.files == Files::Before,
         files,

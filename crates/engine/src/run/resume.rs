@@ -109,6 +109,7 @@ fn resume_active(
         admitted,
         options: &options.step,
         verb,
+        restore: None,
     };
     do_step(runner, run, thread, job)
 }
@@ -257,6 +258,7 @@ fn reactivate(
         admitted,
         options: &options.step,
         verb,
+        restore: None,
     };
     let done = do_step(runner, run, thread, job);
     if done.is_err() {

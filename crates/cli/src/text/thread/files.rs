@@ -27,15 +27,21 @@ impl Show for ChangedFilesView {
 
 impl ChangedFilesView {
     fn shown(&self, changed: &ChangedFiles) -> String {
-        let steps = match changed.steps.as_slice() {
-            [step] => format!("step {} of `{}`", step.hash, step.role),
-            steps => counted(steps.len() as u64, "step"),
+        let steps = match (changed.steps.as_slice(), changed.unfinished) {
+            ([], true) => "a step that is not done yet".to_owned(),
+            ([step], false) => format!("step {} of `{}`", step.hash, step.role),
+            (steps, false) => counted(steps.len() as u64, "step"),
+            (steps, true) => {
+                let steps = counted(steps.len() as u64, "step");
+                format!("{steps} and one that is not done yet")
+            }
         };
         let mut lines = vec![
             format!("{steps} in {}", changed.snapshots.repository),
             summary(&changed.files),
         ];
         lines.extend(listed(&changed.files));
+        lines.extend(left_out(&changed.snapshots.left_out));
         if !self.stat && !changed.files.is_empty() {
             let patch = String::from_utf8_lossy(&changed.patch);
             lines.push(String::new());
@@ -64,21 +70,35 @@ impl Show for RestoredView {
             files,
             ..
         } = &self.restored;
-        let when = if self.before { "before" } else { "after" };
-        let (step, repository) = (self.step, repository.display());
+        let when = match (self.restored.at_start, self.before) {
+            (true, _) => "before the first step".to_owned(),
+            (false, true) => format!("before step {}", self.step),
+            (false, false) => format!("after step {}", self.step),
+        };
+        let repository = repository.display();
         if files.is_empty() {
-            return format!("{repository} has the files as they were {when} step {step} already");
+            return format!("{repository} has the files as they were {when} already");
         }
         let mut lines = vec![
-            format!("{repository} has the files again as they were {when} step {step}"),
+            format!("{repository} has the files again as they were {when}"),
             summary(files),
         ];
         lines.extend(listed(files));
+        lines.extend(left_out(&self.restored.left_out));
         lines.push(format!(
             "git commit {replaced} has the files that were there until now"
         ));
         lines.join("\n")
     }
+}
+
+/// Returns a line for each file that no snapshot has.
+fn left_out(files: &[String]) -> Vec<String> {
+    let line = |file: &String| {
+        let file = printable(file);
+        format!("  - {file}  not looked at: larger than `snapshots.maxFileMib`")
+    };
+    files.iter().map(line).collect()
 }
 
 fn listed(files: &[ChangedFile]) -> Vec<String> {

@@ -1,0 +1,82 @@
+//! The files of a repository before or after a step, or before the first one, by the snapshots on record.
+
+use std::path::PathBuf;
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_thread::{Head, read_step};
+
+use crate::files_error::FilesError;
+use crate::read::changed_files::recorded;
+use crate::read::history::History;
+use crate::{EngineError, Site};
+
+/// Which files of a step are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// As the step found them.
+    Before,
+    /// As the step left them.
+    After,
+}
+
+/// The files of a repository at some time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FilesAt {
+    /// The folder of the working tree.
+    pub(crate) root: PathBuf,
+    /// The commit that has them.
+    pub(crate) commit: String,
+    /// Whether they are those from before the first step.
+    pub(crate) at_start: bool,
+}
+
+/// Returns the files of a step, or those from before the first step of a thread in the place of a step.
+///
+/// # Errors
+/// When the node cannot be read or is something else, or no such files are on record.
+pub(crate) fn files_at(
+    site: &Site,
+    thread: Option<ThreadId>,
+    node: CasRef,
+    files: Files,
+) -> Result<FilesAt, EngineError> {
+    if let Head::Start(_) = Head::read(&site.store, node)? {
+        let found = thread.map(|thread| before_first(site, thread, node));
+        let found = found.transpose()?.flatten();
+        return Ok(found.ok_or(FilesError::OfStart(node))?);
+    }
+    let step = read_step(&site.store, node)?.node;
+    let recorded = recorded(site, step.detail)?.ok_or(FilesError::OfStep(node))?;
+    Ok(FilesAt {
+        root: PathBuf::from(recorded.repository),
+        commit: match files {
+            Files::Before => recorded.before,
+            Files::After => recorded.after,
+        },
+        at_start: false,
+    })
+}
+
+/// Returns the files that the first step of a thread found. If it has none yet, those that its first attempt found.
+fn before_first(
+    site: &Site,
+    thread: ThreadId,
+    start: CasRef,
+) -> Result<Option<FilesAt>, EngineError> {
+    let history = History::read(site, thread)?;
+    let found = match history.steps.first() {
+        Some(first) => recorded(site, first.node.detail)?
+            .map(|files| (PathBuf::from(files.repository), files.before)),
+        None => {
+            let attempted = site.root.run(thread).snapshots.read().before;
+            attempted
+                .filter(|before| before.head == start)
+                .map(|before| (before.repository, before.commit))
+        }
+    };
+    Ok(found.map(|(root, commit)| FilesAt {
+        root,
+        commit,
+        at_start: true,
+    }))
+}

@@ -1,0 +1,125 @@
+//! Forking a thread with its files: those with which the fork begins are put back. Whether that can be done is looked at first, so
+//! that a fork without its files is not made.
+
+use std::path::{Path, PathBuf};
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
+use uwf_protocol::step_files::reference_of;
+use uwf_protocol::workspace::WorkspaceMode;
+use uwf_snapshot::{Place, Repository};
+use uwf_storage::{PassingIndex, WorktreeRecord};
+
+use crate::files_error::FilesError;
+use crate::fork::{ForkPoint, Forked, fork_if};
+use crate::read::files_at::{Files, files_at};
+use crate::run::owned::with_thread;
+use crate::run::restore::{RestoreOptions, Restored, Wanted, alone_in, restore_alone};
+use crate::run::supervised_git::SupervisedGit;
+use crate::thread::Thread;
+use crate::workspace::mode_of;
+use crate::{EngineError, Runner, Site};
+
+/// What became of the files with which a fork begins.
+#[derive(Debug)]
+pub enum ForkFiles {
+    /// The fork gets a worktree of its own, which begins with them.
+    InWorktree,
+    /// The fork gets a worktree of its own. It has no step yet, so the worktree begins at the commit that is checked out.
+    NewWorktree,
+    /// They were put back.
+    Restored(Restored),
+}
+
+/// Creates a thread as [`fork`](crate::fork) does, and puts the files back with which it begins: those that its step left, or those
+/// from before the first step. The second result is an error if they could be put back when the fork was not made yet, and cannot
+/// any more.
+///
+/// # Errors
+/// See [`fork`](crate::fork), and when the files cannot be put back. Then there is no new thread.
+pub fn fork_with_files(
+    runner: &Runner,
+    from: ForkPoint,
+    workflow: Option<&str>,
+    naming: Naming,
+) -> Result<(Forked, Result<ForkFiles, EngineError>), EngineError> {
+    let mut wanted = None;
+    let forked = fork_if(&runner.site, from, workflow, naming, |thread, original| {
+        wanted = wanted_of(runner, thread, (original, from.step))?;
+        match &wanted {
+            Some((root, wanted)) => look(runner, thread, root, wanted),
+            None => Ok(()),
+        }
+    })?;
+    let files = match wanted {
+        Some((_, wanted)) => with_thread(runner, forked.thread, |run| {
+            restore_alone(runner, run, wanted)
+        })
+        .map(ForkFiles::Restored),
+        None if forked.has_steps => Ok(ForkFiles::InWorktree),
+        None => Ok(ForkFiles::NewWorktree),
+    };
+    Ok((forked, files))
+}
+
+/// Returns the files that a fork wants, with the folder of their working tree; `None` if it gets a worktree of its own.
+fn wanted_of(
+    runner: &Runner,
+    fork: &Thread,
+    (original, step): (Option<ThreadId>, CasRef),
+) -> Result<Option<(PathBuf, Wanted)>, EngineError> {
+    let site = &runner.site;
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    if mode_of(site, fork, &config)? == Some(WorkspaceMode::Worktree) {
+        return Ok(None);
+    }
+    let options = RestoreOptions {
+        files: Files::After,
+        force: false,
+    };
+    let at = files_at(site, original, step, options.files)?;
+    if let Some(record) = worktree_above(site, original, &at.root)? {
+        let place = record.place;
+        return Err(FilesError::OfWorktree { step, place }.into());
+    }
+    let root = at.root.clone();
+    Ok(Some((root, Wanted::new((fork.id, step), at, options))))
+}
+
+/// Fails if the files could not be put back now. Nothing is recorded, and no file is changed.
+fn look(runner: &Runner, fork: &Thread, root: &Path, wanted: &Wanted) -> Result<(), EngineError> {
+    let site = &runner.site;
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let index = PassingIndex::new(&site.root, &site.env)?;
+    let place = Place {
+        index: index.path(),
+        reference: &reference_of(fork.id),
+        most_bytes: config.snapshots.most_bytes(),
+        start: &SupervisedGit {
+            signals: &runner.signals,
+            attempt: None,
+        },
+    };
+    alone_in(runner, fork, root, || {
+        let repository = Repository::open(root).map_err(FilesError::NotRestored)?;
+        wanted.check(&repository, place)
+    })?;
+    Ok(())
+}
+
+/// Returns the worktree of a thread or of one that it was forked from, if it is this one.
+fn worktree_above(
+    site: &Site,
+    thread: Option<ThreadId>,
+    repository: &Path,
+) -> Result<Option<WorktreeRecord>, EngineError> {
+    let mut next = thread;
+    while let Some(thread) = next {
+        let record = site.root.worktree(thread).read()?;
+        if let Some(record) = record.filter(|record| record.place == repository) {
+            return Ok(Some(record));
+        }
+        next = site.root.run(thread).origin.read().and_then(|it| it.thread);
+    }
+    Ok(None)
+}
