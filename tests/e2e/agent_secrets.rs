@@ -462,3 +462,34 @@ fn a_fallback_does_not_tell_the_secret_of_the_agent_before_it() {
     let read = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
     assert!(read.contains("a *** b"), "{read}");
 }
+
+#[test]
+fn in_a_worktree_and_in_its_checks_the_secrets_of_the_projects_agents_are_masked() {
+    let world = World::new();
+    let value = "hunter2hunter2";
+    let told = world.dir().join("told");
+    std::fs::write(&told, value).unwrap();
+    let tells = format!("cat {}", told.display());
+    let checks = "workspace: worktree\nroles:\n  writer:\n    checks: { run: [\"sh check.sh\"] }\n";
+    world.put(&ONE_STEP.replace("roles:\n  writer:\n", checks));
+    crate::worktrees::repository(&world);
+    let answers = format!("printf -- '---\\nnote: \"a %s b\"\\n---\\n' \"$({tells})\"");
+    let answers = world.script("answers.sh", &answers);
+    world.agent("uwf-command", &["--", answers.to_str().unwrap()]);
+    world.write("check.sh", &tells);
+    let own = format!(
+        "agents: {{ own: {{ command: ./x, secrets: [DATABASE], env: {{ DATABASE: {value} }} }} }}\n"
+    );
+    world.write(".uwf/config.yaml", &own);
+    crate::worktrees::git(&world, &["add", "--all"]);
+    crate::worktrees::git(&world, &["commit", "--quiet", "--message=checked"]);
+    world.uwf(&["trust", "--yes"]).exits(0);
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let read = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
+    assert!(read.contains("a *** b"), "{read}");
+    let step = world
+        .uwf(&["step", "show", &format!("{thread}@1")])
+        .exits(0);
+    assert_eq!(step.json()["checks"][0]["output"], json!("***"));
+}

@@ -3,7 +3,10 @@
 //! The chain is read only as far back as the prompt shows it. The counts come from the engine's chain summary; without
 //! a summary that leads to the head, the whole chain is counted.
 
+use std::path::PathBuf;
+
 use uwf_cas_fs::Store;
+use uwf_config::step_masks;
 use uwf_protocol::agent::{AgentCall, env};
 use uwf_protocol::checks;
 use uwf_protocol::ids::CasRef;
@@ -13,6 +16,7 @@ use uwf_protocol::policy::{ContextPolicy, SessionPolicy};
 use uwf_protocol::workflow::Role;
 use uwf_storage::{Env, Root, RunDir, State};
 use uwf_thread::{Head, read_program, read_start, read_step, summarize, text};
+use uwf_util::mask::Masks;
 
 use crate::KitError;
 use crate::extract::RoleSchema;
@@ -212,6 +216,22 @@ pub fn decided(
         asked,
         answer: answer.to_owned(),
     }))
+}
+
+/// Returns the masks for the words of the agent that is called: the secrets of all agents of the thread's project. A thread that
+/// cannot be read belongs to the project of our own directory.
+#[must_use]
+pub fn masks(call: &AgentCall, environment: &Env) -> Masks {
+    let start = || {
+        let root = Root::resolve(None, environment)?;
+        let store = Store::open(root.cas_dir(environment));
+        let head = head(call, environment, &root)?;
+        let start = read_start(&store, Head::read(&store, head)?.start())?;
+        Ok::<_, KitError>(start.node.cwd)
+    };
+    let own = start().ok().flatten().map(PathBuf::from);
+    let own = own.filter(|own| own.is_dir());
+    step_masks(environment, own.as_deref().unwrap_or(environment.cwd()))
 }
 
 fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitError> {

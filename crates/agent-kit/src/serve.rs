@@ -7,7 +7,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use uwf_cas_fs::Store;
-use uwf_config::step_masks;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
 use uwf_protocol::config::Config;
@@ -38,7 +37,7 @@ pub use failure::Failure;
 
 /// Serves one call: does the step, prints its hash or the error, and returns the exit code.
 pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
-    let masks = step_masks(env);
+    let masks = context::masks(call, env);
     match perform(adapter, call, env, &masks) {
         Ok(finished) => {
             // The caller may be gone. The next call finds the step by its pending record.
@@ -292,7 +291,7 @@ impl Service<'_> {
             checks,
             pinned: &context.start.check_files,
             own: self.own_directories(context),
-            masks: uwf_config::secrets_in_output(&self.root, self.env),
+            masks: uwf_config::secrets_in_output(&self.root, self.env).and(&self.masks),
             has_edge: context.has_checks_edge,
             started_at_ms: begun.started_at_ms,
             attempt: self.run.ledger.next_attempt(),

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use uwf_protocol::agent::env;
 use uwf_protocol::config::{AgentConfig, Config};
@@ -134,14 +135,15 @@ pub(crate) fn declared(
 }
 
 /// Returns the masks for the words of the agent that we are: for its secrets, whose names and values are in our environment, and for
-/// those of all agents of the config. What one of them told, the next one may repeat, such as a fallback in the same step. A config
-/// that cannot be read has no agents.
+/// those of all agents of the config of its project. What one of them told, the next one may repeat, such as a fallback in the same
+/// step. A config that cannot be read has no agents. `project` is the directory of the thread: that in which the agent works may lie
+/// elsewhere, such as in a worktree.
 #[must_use]
-pub fn step_masks(ours: &Env) -> Masks {
+pub fn step_masks(ours: &Env, project: &Path) -> Masks {
     let own = own_secrets(ours).map(<[u8]>::to_vec);
     let others = Root::resolve(None, ours).ok().map(|root| {
         let user = file::load(&root).ok().flatten().unwrap_or_default();
-        let here = load_for(&root, ours.cwd()).map(|(config, _)| config);
+        let here = load_for(&root, project).map(|(config, _)| config);
         let configs = [Some(user), here.ok()];
         let configs = configs.into_iter().flatten();
         let declared = configs.filter_map(|config| declared(&config, &root, ours).ok());
@@ -220,7 +222,7 @@ mod tests {
             ("X", "value-of-x"),
             ("Y", "value-of-y"),
         ];
-        let masks = step_masks(&Env::from_parts(&ours, "/", 0, 0));
+        let masks = step_masks(&Env::from_parts(&ours, "/", 0, 0), Path::new("/"));
         assert_eq!(masks.text("value-of-x value-of-y"), "*** value-of-y");
     }
 

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use uwf_agent_kit::Supervision;
 use uwf_agent_kit::context::{self, Context, Past, Showing};
 use uwf_cas_fs::Store;
-use uwf_config::step_masks;
 use uwf_protocol::agent::{AgentCall, parse_answer};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Detail, ExtractionMethod, StepNode};
@@ -140,7 +139,7 @@ impl RecordedCall {
                 call: call.clone(),
                 store,
                 run,
-                masks: step_masks(env),
+                masks: context::masks(call, env),
             })
         };
         read().map_err(|error| error.to_string())
