@@ -107,3 +107,21 @@ fn the_checks_of_a_child_elsewhere_are_those_of_the_start() {
     world.step(&thread).exits(0);
     world.step(&thread).exits(3).says(CHANGED);
 }
+
+#[test]
+fn a_check_that_only_a_folder_has_that_is_made_later_is_recorded_when_a_role_first_works_there() {
+    let world = in_folder("sh check.sh");
+    fs::remove_file(world.project().join("check.sh")).unwrap();
+    fs::remove_dir_all(world.project().join("sub")).unwrap();
+    let thread = world.start("checked");
+    world.write("sub/check.sh", "exit 0 # below\n");
+    world.write("sub/do-0", "echo 'exit 0 # weaker' > check.sh");
+    let changed = "belongs to the check and was changed since a role first worked in its folder";
+    world.step(&thread).exits(3).says(changed);
+    // The next attempt does not take the weaker check for the first one.
+    world.write("sub/do-0", "true");
+    let again = ["thread", "step", &thread, "--new-session"];
+    world.uwf(&again).exits(3).says(changed);
+    world.write("sub/check.sh", "exit 0 # below\n");
+    world.uwf(&again).exits(0);
+}

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use uwf_process::Stop;
 use uwf_protocol::answer::is_suspension;
-use uwf_protocol::check_files::CheckPlace;
+use uwf_protocol::check_files::{CheckPlace, find};
 use uwf_protocol::checks::{self, Check, CheckResult, Checks, PinnedFile};
 use uwf_protocol::nodes::Extraction;
 use uwf_protocol::run::{Answered, RunningCheck};
@@ -61,6 +61,8 @@ pub(crate) struct Checking<'a> {
     pub(crate) checks: &'a Checks,
     /// The files of the checks as they were when the thread started.
     pub(crate) pinned: &'a [PinnedFile],
+    /// Those in folders that were made later, as they were when a role first worked there.
+    pub(crate) late: &'a [PinnedFile],
     /// The directory of the thread: its own, and the one in its worktree.
     pub(crate) own: Vec<PathBuf>,
     /// What must not be seen in their output.
@@ -224,20 +226,27 @@ impl Checking<'_> {
         }))
     }
 
-    /// Returns which file of a check is not as it was when the thread started. Then the check says nothing.
+    /// Returns which file of a check is not as it was recorded. Then the check says nothing.
     fn changed_file(&self, check: &Check, task: &Task) -> Option<String> {
         let place = CheckPlace {
             own: &self.own,
             cwd: &task.cwd,
         };
         for path in check.paths() {
-            let Some(pinned) = place.pinned(path, self.pinned) else {
+            let of_start = place
+                .pinned(path, self.pinned)
+                .map(|it| (it, "the thread started"));
+            let of_first = || {
+                let late = find(self.late, &task.cwd.join(path));
+                late.map(|it| (it, "a role first worked in its folder"))
+            };
+            let Some((pinned, when)) = of_start.or_else(of_first) else {
                 continue;
             };
             let what = match uwf_durable::sha256(&task.cwd.join(path)) {
                 Ok(Some(sha256)) if sha256 == pinned.sha256 => continue,
-                Ok(Some(_)) => "was changed since the thread started".to_owned(),
-                Ok(None) => "was there when the thread started, and is gone".to_owned(),
+                Ok(Some(_)) => format!("was changed since {when}"),
+                Ok(None) => format!("was there when {when}, and is gone"),
                 Err(error) => format!("cannot be read: {error}"),
             };
             return Some(format!(

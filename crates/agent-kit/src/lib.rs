@@ -24,6 +24,7 @@ mod artifacts;
 mod checks;
 mod error;
 mod files;
+mod late_check_files;
 mod masked;
 mod notes;
 mod past;

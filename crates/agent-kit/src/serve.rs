@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
+use uwf_protocol::check_files::CheckPlace;
 use uwf_protocol::config::Config;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_protocol::policy::SessionPolicy;
@@ -25,6 +26,7 @@ use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extract::Extracted;
 use crate::extractor::Extractor;
 use crate::files::Files;
+use crate::late_check_files;
 use crate::notes::note;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt;
@@ -145,6 +147,7 @@ impl Service<'_> {
         let agent = adapter.label();
         let mut task = self.task(&context, adapter)?;
         let opening = session::opening(run, adapter, &mut task);
+        self.record_late_check_files(&context, &task)?;
         // An agent of no repository, or one whose files cannot be recorded, works all the same.
         let files = Files::before(&self.config.snapshots, run, &task);
         let started_at_ms = self.env.now_ms();
@@ -290,6 +293,7 @@ impl Service<'_> {
             scratch: &self.run.scratch,
             checks,
             pinned: &context.start.check_files,
+            late: &late_check_files::recorded(&self.run),
             own: self.own_directories(context),
             masks: uwf_config::secrets_in_output(&self.root, self.env).and(&self.masks),
             has_edge: context.has_checks_edge,
@@ -297,6 +301,20 @@ impl Service<'_> {
             attempt: self.run.ledger.next_attempt(),
         };
         checking.until_passed(conversation, &mut asking, done)
+    }
+
+    /// Records the files of the checks, if the agent works in a folder that was made after the thread had started.
+    fn record_late_check_files(&self, context: &Context, task: &Task) -> Result<(), KitError> {
+        let Some(checks) = &context.role.checks else {
+            return Ok(());
+        };
+        let own = self.own_directories(context);
+        let place = CheckPlace {
+            own: &own,
+            cwd: &task.cwd,
+        };
+        let pinned = &context.start.check_files;
+        Ok(late_check_files::record(&self.run, checks, &place, pinned)?)
     }
 
     /// Returns the directory of the thread, and the one in its worktree that stands for it, without links.

@@ -44,9 +44,9 @@ pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use registry_history::{NameChange, RegistryHistory};
 pub use root::{Root, is_of_root};
 pub use run_dir::{
-    Acquired, BeforeStep, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused,
-    Recaps, RunDir, RunWatch, Scratch, Sessions, SnapshotNotes, SnapshotRecord, Snapshots,
-    ThreadLock,
+    Acquired, BeforeStep, ForkOrigin, LateCheckFile, LateCheckFiles, Lease, Ledger, Origin,
+    Orphaned, Outbox, Pause, Paused, Recaps, RunDir, RunWatch, Scratch, Sessions, SnapshotNotes,
+    SnapshotRecord, Snapshots, ThreadLock,
 };
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};

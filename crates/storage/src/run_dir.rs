@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::StorageError;
 
 mod checksum;
+mod late_check_files;
 mod lease;
 mod ledger;
 mod origin;
@@ -21,6 +22,7 @@ mod scratch;
 mod sessions;
 mod snapshots;
 
+pub use late_check_files::{LateCheckFile, LateCheckFiles};
 pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
 pub use ledger::Ledger;
 pub use origin::{ForkOrigin, Origin};
@@ -56,6 +58,8 @@ pub struct RunDir {
     pub pause: Pause,
     /// Where the thread came from, if it is a fork.
     pub origin: Origin,
+    /// The files of checks in folders that are made after the thread has started.
+    pub late_check_files: LateCheckFiles,
     /// Snapshots of the files that the thread works on.
     pub snapshots: Snapshots,
 }
@@ -74,6 +78,7 @@ impl RunDir {
             ledger: Ledger::of(records.clone()),
             pause: Pause::of(records.clone()),
             origin: Origin::of(records.clone()),
+            late_check_files: LateCheckFiles::of(records.clone()),
             snapshots: Snapshots::of(records.clone()),
             records,
         }

@@ -1,0 +1,66 @@
+//! The files of checks in a folder that was made after the thread had started: they are recorded before a role works there for the
+//! first time, so that a change of them is noticed.
+
+use std::path::Path;
+
+use uwf_protocol::check_files::{CheckPlace, plain};
+use uwf_protocol::checks::{Checks, PinnedFile};
+use uwf_storage::{LateCheckFile, RunDir, StorageError};
+
+/// Records the files of checks as they are now, if neither the start of the thread nor an earlier call recorded them. A path
+/// without a file is recorded, too: the agent may make that file.
+///
+/// # Errors
+/// When the record cannot be written.
+pub(crate) fn record(
+    run: &RunDir,
+    checks: &Checks,
+    place: &CheckPlace<'_>,
+    pinned: &[PinnedFile],
+) -> Result<(), StorageError> {
+    let is_own = place.own.iter().any(|own| plain(own) == plain(place.cwd));
+    // Without a directory of the thread, nothing is known of any file.
+    if is_own || place.own.is_empty() {
+        return Ok(());
+    }
+    let known = run.late_check_files.read();
+    let mut files = known.clone();
+    for path in checks.run.iter().flat_map(|check| check.paths()) {
+        let whole = plain(&place.cwd.join(path));
+        let Some(name) = whole.to_str() else {
+            continue;
+        };
+        if place.pinned(path, pinned).is_some() || files.iter().any(|file| file.path == name) {
+            continue;
+        }
+        files.push(LateCheckFile {
+            path: name.to_owned(),
+            sha256: sha256(&whole, place),
+        });
+    }
+    match files.len() == known.len() {
+        true => Ok(()),
+        false => run.late_check_files.write(&files),
+    }
+}
+
+/// Returns the files on record, as those that are recorded at the start.
+pub(crate) fn recorded(run: &RunDir) -> Vec<PinnedFile> {
+    let files = run.late_check_files.read().into_iter();
+    let pinned = files.filter_map(|file| {
+        Some(PinnedFile {
+            path: file.path,
+            sha256: file.sha256?,
+        })
+    });
+    pinned.collect()
+}
+
+/// Returns the checksum of a file in the folder of the check, or in that of the thread.
+fn sha256(file: &Path, place: &CheckPlace<'_>) -> Option<String> {
+    let mut folders = place.own.iter().map(|own| own.as_path()).chain([place.cwd]);
+    if !folders.any(|folder| file.starts_with(plain(folder))) {
+        return None;
+    }
+    uwf_durable::sha256(file).ok().flatten()
+}
