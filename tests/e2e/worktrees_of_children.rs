@@ -65,6 +65,24 @@ fn branches_have_worktrees_that_begin_with_the_files_of_their_parent() {
         );
     }
     assert_eq!(branches(&world).len(), 4);
+    // What the step of the branches changed is what each of them did, on its branch.
+    let changed = world.uwf(&["thread", "diff", &thread]).exits(0).json();
+    let changed = changed["repositories"].as_array().unwrap();
+    assert_eq!(changed.len(), 3, "{changed:?}");
+    for one in &changed[1..] {
+        let branch = one["branch"].as_str().unwrap();
+        assert!(branch.starts_with("uwf/"), "{branch}");
+        assert_eq!(one["files"][0]["path"], "by-writer", "{one}");
+    }
+    assert_eq!(changed[0].get("branch"), None);
+    let of_step = ["thread", "diff", &format!("{thread}@2"), "--format", "text"];
+    let of_step = world.uwf(&of_step).exits(0).stdout;
+    assert_eq!(of_step.matches(", on branch `uwf/").count(), 2, "{of_step}");
+    // Nothing of it is put back into the worktree of the parent.
+    world
+        .uwf(&["thread", "restore", &format!("{thread}@2")])
+        .exits(1)
+        .says("has recorded no files");
     // They are removed one by one; the work of the branches is only there.
     world
         .uwf(&["thread", "rm", &thread])
@@ -89,6 +107,23 @@ fn a_workflow_that_plays_a_role_alone_works_in_the_worktree_of_its_parent() {
     let own = place(&world, &thread);
     assert_eq!(told[1].1, own.to_str().unwrap());
     assert!(own.join("by-writer").exists());
+    // The tree is that of the parent, and so are the changes.
+    let step = format!("{thread}@2");
+    for (whose, paths) in [
+        (&step, vec!["by-writer"]),
+        (&thread, vec!["by-planner", "by-writer"]),
+    ] {
+        let changed = world.uwf(&["thread", "diff", whose]).exits(0).json();
+        let changed = changed["repositories"].as_array().unwrap();
+        assert_eq!(changed.len(), 1, "{changed:?}");
+        let files = changed[0]["files"].as_array().unwrap().iter();
+        let found: Vec<&str> = files.map(|file| file["path"].as_str().unwrap()).collect();
+        assert_eq!(found, paths, "{whose}");
+    }
+    world
+        .uwf(&["thread", "restore", "--before", &step])
+        .exits(0);
+    assert!(own.join("by-planner").exists() && !own.join("by-writer").exists());
     assert_eq!(branches(&world).len(), 2);
     // Unless it says otherwise.
     world.put(&inner.replace('@', "workspace: worktree"));

@@ -5,12 +5,13 @@ use std::path::Path;
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::step_files::{StepFiles, names_left_out};
-use uwf_snapshot::{Change, Changed, Limited, Place, Repository};
+use uwf_snapshot::{Change, Changed, Limited, Place, Repository, SnapshotError};
 use uwf_storage::{BeforeStep, PassingIndex};
 use uwf_thread::read_step;
 
 use crate::files_error::FilesError;
 use crate::read::detail_summary::files_of;
+use crate::read::found_files::{Found, FoundFiles};
 use crate::read::history::History;
 use crate::{EngineError, Site};
 
@@ -26,6 +27,9 @@ pub struct ChangedFiles {
     /// Whether `after` is a tree with the files as they are now, because a step is not done yet that has begun in the repository.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
+    /// The branch on which the steps worked, if they are of a child thread that has a worktree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// The files that differ.
     pub files: Vec<ChangedFile>,
     /// The differences in the form of a patch.
@@ -72,22 +76,17 @@ impl From<Changed> for ChangedFile {
     }
 }
 
-/// Returns what a step changed.
+/// Returns what a step changed, for each repository: more than one if child threads did it that have worktrees.
 ///
 /// # Errors
 /// When the node is no step or cannot be read, when its files were not recorded, or when `git` cannot compare them.
 pub fn files_of_step(site: &Site, step: CasRef) -> Result<Vec<ChangedFiles>, EngineError> {
-    let node = read_step(&site.store, step)?.node;
-    let recorded = recorded(site, node.detail)?.ok_or(FilesError::OfStep(step))?;
-    let of_step = StepOfFiles {
-        hash: step,
-        role: node.role,
-    };
-    Ok(vec![compare(Found {
-        files: recorded,
-        steps: vec![of_step],
-        unfinished: false,
-    })?])
+    let mut found = FoundFiles::default();
+    found.add(site, &read_step(&site.store, step)?)?;
+    if found.all.is_empty() {
+        return Err(FilesError::OfStep(step).into());
+    }
+    found.all.into_iter().map(compare).collect()
 }
 
 /// Returns what all steps of a thread changed, for each repository that they worked in. If an attempt at the next step has begun,
@@ -97,55 +96,19 @@ pub fn files_of_step(site: &Site, step: CasRef) -> Result<Vec<ChangedFiles>, Eng
 /// When the thread is unknown or cannot be read, when no step or attempt of it has recorded files, or when `git` cannot compare them.
 pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<Vec<ChangedFiles>, EngineError> {
     let history = History::read(site, thread)?;
-    let mut found: Vec<Found> = Vec::new();
+    let mut found = FoundFiles::default();
     for step in &history.steps {
-        let Some(files) = recorded(site, step.node.detail)? else {
-            continue;
-        };
-        let of_step = StepOfFiles {
-            hash: step.hash,
-            role: step.node.role.clone(),
-        };
-        let known = found.iter_mut();
-        let mut known = known.filter(|known| known.files.repository == files.repository);
-        match known.next() {
-            Some(known) => {
-                known.files.after = files.after;
-                known.files.left_out = files.left_out;
-                known.steps.push(of_step);
-            }
-            None => found.push(Found {
-                files,
-                steps: vec![of_step],
-                unfinished: false,
-            }),
-        }
+        found.add(site, step)?;
     }
     if history.ended.is_none()
         && let Some(begun) = begun(site, thread, history.head)?
     {
-        let known = found.iter_mut();
-        let mut known = known.filter(|known| known.files.repository == begun.files.repository);
-        match known.next() {
-            Some(known) => {
-                known.unfinished = true;
-                known.files.after = begun.files.after;
-                known.files.left_out = begun.files.left_out;
-            }
-            None => found.push(begun),
-        }
+        found.put(begun);
     }
-    if found.is_empty() {
+    if found.all.is_empty() {
         return Err(FilesError::OfThread(thread).into());
     }
-    found.into_iter().map(compare).collect()
-}
-
-/// What was found in one repository.
-struct Found {
-    files: StepFiles,
-    steps: Vec<StepOfFiles>,
-    unfinished: bool,
+    found.all.into_iter().map(compare).collect()
 }
 
 /// Returns the files of a step that is not done yet: as its first attempt found them, and as they are now. `None` if no attempt at
@@ -178,6 +141,7 @@ fn begun(site: &Site, thread: ThreadId, head: CasRef) -> Result<Option<Found>, E
         },
         steps: Vec::new(),
         unfinished: true,
+        branch: None,
     }))
 }
 
@@ -186,9 +150,22 @@ fn compare(found: Found) -> Result<ChangedFiles, EngineError> {
         files: snapshots,
         steps,
         unfinished,
+        branch,
     } = found;
-    let repository = Repository::open(Path::new(&snapshots.repository));
-    let repository = repository.map_err(FilesError::NotCompared)?;
+    let repository = match Repository::open(Path::new(&snapshots.repository)) {
+        // The child was removed with its worktree.
+        Err(SnapshotError::Gone(_)) if branch.is_some() => {
+            return Ok(ChangedFiles {
+                steps,
+                unfinished,
+                branch,
+                files: Vec::new(),
+                patch: Vec::new(),
+                snapshots,
+            });
+        }
+        opened => opened.map_err(FilesError::NotCompared)?,
+    };
     let (before, after) = (&snapshots.before, &snapshots.after);
     let changed = repository.changed(before, after);
     let changed = changed.map_err(FilesError::NotCompared)?;
@@ -196,6 +173,7 @@ fn compare(found: Found) -> Result<ChangedFiles, EngineError> {
     Ok(ChangedFiles {
         steps,
         unfinished,
+        branch,
         files: changed.into_iter().map(ChangedFile::from).collect(),
         patch: patch.map_err(FilesError::NotCompared)?,
         snapshots,

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_thread::{Head, read_step};
+use uwf_protocol::nodes::StepNode;
+use uwf_protocol::step_files::StepFiles;
+use uwf_thread::{Head, Stored, read_step};
 
 use crate::files_error::FilesError;
-use crate::read::changed_files::recorded;
+use crate::read::found_files::FoundFiles;
 use crate::read::history::History;
 use crate::{EngineError, Site};
 
@@ -45,8 +47,8 @@ pub(crate) fn files_at(
         let found = found.transpose()?.flatten();
         return Ok(found.ok_or(FilesError::OfStart(node))?);
     }
-    let step = read_step(&site.store, node)?.node;
-    let recorded = recorded(site, step.detail)?.ok_or(FilesError::OfStep(node))?;
+    let step = read_step(&site.store, node)?;
+    let recorded = in_own_tree(site, &step)?.ok_or(FilesError::OfStep(node))?;
     Ok(FilesAt {
         root: PathBuf::from(recorded.repository),
         commit: match files {
@@ -54,6 +56,18 @@ pub(crate) fn files_at(
             Files::After => recorded.after,
         },
         at_start: false,
+    })
+}
+
+/// Returns the files of a step, or those that its children left in the working tree that they share with it: what is in their own
+/// worktrees is nobody else's.
+fn in_own_tree(site: &Site, step: &Stored<StepNode>) -> Result<Option<StepFiles>, EngineError> {
+    let mut found = FoundFiles::default();
+    found.add(site, step)?;
+    let mut shared = found.all.into_iter().filter(|found| found.branch.is_none());
+    Ok(match (shared.next(), shared.next()) {
+        (Some(found), None) => Some(found.files),
+        _ => None,
     })
 }
 
@@ -65,8 +79,9 @@ fn before_first(
 ) -> Result<Option<FilesAt>, EngineError> {
     let history = History::read(site, thread)?;
     let found = match history.steps.first() {
-        Some(first) => recorded(site, first.node.detail)?
-            .map(|files| (PathBuf::from(files.repository), files.before)),
+        Some(first) => {
+            in_own_tree(site, first)?.map(|files| (PathBuf::from(files.repository), files.before))
+        }
         None => {
             let attempted = site.root.run(thread).snapshots.read().before;
             attempted

@@ -16,6 +16,7 @@ mod document;
 mod expand;
 pub(crate) mod family_tail;
 pub(crate) mod files_at;
+pub(crate) mod found_files;
 pub(crate) mod glance;
 pub(crate) mod graph;
 mod history;

@@ -36,10 +36,12 @@ impl ChangedFilesView {
                 format!("{steps} and one that is not done yet")
             }
         };
-        let mut lines = vec![
-            format!("{steps} in {}", changed.snapshots.repository),
-            summary(&changed.files),
-        ];
+        let place = &changed.snapshots.repository;
+        let place = match &changed.branch {
+            Some(branch) => format!("{place}, on branch `{branch}`"),
+            None => place.clone(),
+        };
+        let mut lines = vec![format!("{steps} in {place}"), summary(&changed.files)];
         lines.extend(listed(&changed.files));
         lines.extend(left_out(&changed.snapshots.left_out));
         if !self.stat && !changed.files.is_empty() {
