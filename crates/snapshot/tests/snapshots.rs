@@ -10,9 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use uwf_snapshot::{
-    Change, Limited, Place, Repository, Snapshot, SnapshotError, Unsupervised, Worktree,
-};
+use uwf_snapshot::{Change, Place, Repository, Snapshot, Unsupervised, Worktree};
 
 const REFERENCE: &str = "refs/uwf/threads/test";
 
@@ -402,20 +400,4 @@ fn a_file_that_a_sparse_checkout_leaves_out_is_not_gone() {
     let taken = world.snapshot();
     let kept = world.git(&["show", &format!("{}:kept", taken.commit)]);
     assert_eq!(kept, "two");
-}
-
-#[test]
-fn a_look_in_which_a_filter_hangs_ends_with_its_time() {
-    let world = World::new();
-    world.git(&["config", "filter.slow.clean", "sleep 1000"]);
-    world.write(".gitattributes", "kept filter=slow\n");
-    // Of the same size and another time, so git has to look into it.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    world.write("kept", "two\n");
-    let limit = std::time::Duration::from_millis(300);
-    let looked = world.repository.uncommitted(&Limited { limit });
-    assert!(
-        matches!(looked, Err(SnapshotError::TooSlow { .. })),
-        "{looked:?}"
-    );
 }
