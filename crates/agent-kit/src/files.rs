@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use uwf_protocol::config::Snapshots;
 use uwf_protocol::step_files::{StepFiles, names_left_out, reference_of};
 use uwf_snapshot::{Part, Place, Repository, Snapshot, SnapshotError};
-use uwf_storage::{BeforeStep, RunDir, StorageError};
+use uwf_storage::{BeforeStep, RunDir, RunRoot, StorageError};
 use uwf_util::causes::with_causes;
 use uwf_util::text::counted;
 
@@ -59,24 +59,18 @@ impl Files {
             repository,
         };
         let root = files.repository.root();
-        let is_of_step = |before: &&BeforeStep| {
-            (before.head, before.replaces) == (task.head, task.replaces)
-                && before.repository == root
-        };
-        let known = run.snapshots.read().before;
-        if let Some(before) = known.as_ref().filter(is_of_step) {
-            files.before.clone_from(&before.commit);
+        let of_step = (task.head, task.replaces);
+        if let Some(known) = run.snapshots.before(of_step, root) {
+            files.before = known;
             return Ok(Some(files));
         }
         files.before = files.take("before", notes)?.commit;
-        let mut record = run.snapshots.read();
-        record.before = Some(BeforeStep {
+        run.snapshots.set_before(BeforeStep {
             head: task.head,
             replaces: task.replaces,
             repository: files.repository.root().to_owned(),
             commit: files.before.clone(),
-        });
-        run.snapshots.write(&record)?;
+        })?;
         Ok(Some(files))
     }
 
@@ -101,6 +95,7 @@ impl Files {
             index: &self.index,
             reference: &reference,
             most_bytes: self.most_bytes,
+            hides: RunRoot::is_at,
             start: &git_within(&notes.task.supervision),
         };
         let message = format!("{when} step {step} of thread {thread}, {role}");
@@ -144,7 +139,8 @@ pub fn changes(
             index: &run.snapshots.index_of(repository.root())?,
             reference: &reference,
             most_bytes: config.most_bytes(),
-            start: &LimitedGit::of(&task.supervision),
+            hides: RunRoot::is_at,
+            start: &git_within(&task.supervision),
         };
         let (now, _) = repository.tree(place)?;
         let part = Part {

@@ -99,6 +99,9 @@ pub struct VisitNode {
     /// What the step used up; no program tells it so far.
     #[serde(default)]
     pub usage: Option<Value>,
+    /// The snapshots of the files before and after the step, if they were taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Value>,
     /// The child thread that did the step, if one did.
     #[serde(flatten)]
     pub played: Option<PlayedNode>,
@@ -117,6 +120,7 @@ impl VisitNode {
             writes: Vec::new(),
             reads: Vec::new(),
             usage: None,
+            files: None,
             played: None,
         }
     }

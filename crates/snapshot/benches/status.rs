@@ -26,6 +26,7 @@ fn main() {
         index: &index,
         reference: "refs/uwf/threads/bench",
         most_bytes: 1 << 20,
+        hides: |_| false,
         start: &Unsupervised,
     };
     // The first snapshot copies the user's index.

@@ -1,5 +1,6 @@
 //! Taking a snapshot.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct Place<'a> {
     pub reference: &'a str,
     /// Untracked files with more bytes than this are left out.
     pub most_bytes: u64,
+    /// Tells whether a folder is one whose untracked files are left out.
+    pub hides: fn(&Path) -> bool,
     /// How the calls of `git` are started that may run filters of the repository.
     pub start: &'a dyn Start,
 }
@@ -105,7 +108,7 @@ impl Repository {
     ) -> Result<(String, Vec<PathBuf>), SnapshotError> {
         self.ready(place.index)?;
         show_all(git, &self.root)?;
-        let left_out = self.add_changed(git, place.most_bytes)?;
+        let left_out = self.add_changed(git, place)?;
         Ok((git.line(&["write-tree"])?, left_out))
     }
 
@@ -133,19 +136,24 @@ impl Repository {
     }
 
     /// Adds what has changed to the index. Returns the untracked files that are too large.
-    fn add_changed(&self, git: &Git<'_>, most_bytes: u64) -> Result<Vec<PathBuf>, SnapshotError> {
+    fn add_changed(&self, git: &Git<'_>, place: Place<'_>) -> Result<Vec<PathBuf>, SnapshotError> {
         git.bytes(&["add", "--update"], b"")?;
         let others = ["ls-files", "--others", "--exclude-standard", "-z"];
         let others = git.bytes(&others, b"")?;
         let (mut added, mut left_out) = (Vec::new(), Vec::new());
+        let mut hidden = HashMap::new();
         for name in others.split(|byte| *byte == 0) {
             // A name with a slash at its end is another repository.
             if name.is_empty() || name.ends_with(b"/") {
                 continue;
             }
             let path = Path::new(OsStr::from_bytes(name));
-            let found = self.root.join(path).symlink_metadata();
-            if found.is_ok_and(|found| found.len() > most_bytes) {
+            let whole = self.root.join(path);
+            if self.is_hidden(whole.parent(), place.hides, &mut hidden) {
+                continue;
+            }
+            let found = whole.symlink_metadata();
+            if found.is_ok_and(|found| found.len() > place.most_bytes) {
                 left_out.push(path.to_owned());
             } else {
                 added.extend(name);
@@ -158,6 +166,24 @@ impl Repository {
             git.bytes(&add, &added)?;
         }
         Ok(left_out)
+    }
+
+    /// Tells whether a folder, or one above it in the working tree, is hidden. What is known already is not asked again.
+    fn is_hidden(
+        &self,
+        folder: Option<&Path>,
+        hides: fn(&Path) -> bool,
+        known: &mut HashMap<PathBuf, bool>,
+    ) -> bool {
+        let Some(folder) = folder.filter(|folder| **folder != *self.root) else {
+            return false;
+        };
+        if let Some(is_hidden) = known.get(folder) {
+            return *is_hidden;
+        }
+        let is_hidden = self.is_hidden(folder.parent(), hides, known) || hides(folder);
+        known.insert(folder.to_owned(), is_hidden);
+        is_hidden
     }
 }
 

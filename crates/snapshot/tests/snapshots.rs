@@ -69,6 +69,7 @@ fn place(index: &Path) -> Place<'_> {
         index,
         reference: REFERENCE,
         most_bytes: 1000,
+        hides: |_| false,
         start: &Unsupervised,
     }
 }

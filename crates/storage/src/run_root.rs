@@ -57,6 +57,12 @@ impl RunRoot {
         Ok(uwf_durable::names(folder)?)
     }
 
+    /// Tells whether a folder is that of a run: it has the way to a thread.
+    #[must_use]
+    pub fn is_at(folder: &Path) -> bool {
+        folder.join(THREAD).is_file() && Self::at(folder.to_owned()).thread().is_some()
+    }
+
     /// Returns the folder. Callers show it to people.
     #[must_use]
     pub fn path(&self) -> &Path {

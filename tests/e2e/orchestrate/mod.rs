@@ -17,6 +17,7 @@ mod edges_queues;
 mod edges_secrets;
 mod edges_state;
 mod edges_steps;
+mod files;
 mod flags;
 mod held;
 mod hostile;

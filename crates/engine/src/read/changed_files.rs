@@ -6,7 +6,7 @@ use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::step_files::{StepFiles, names_left_out};
 use uwf_snapshot::{Change, Changed, Limited, Place, Repository, SnapshotError};
-use uwf_storage::{BeforeStep, PassingIndex};
+use uwf_storage::{BeforeStep, PassingIndex, RunRoot};
 use uwf_thread::read_step;
 
 use crate::files_error::FilesError;
@@ -128,6 +128,7 @@ fn begun(site: &Site, thread: ThreadId, head: CasRef) -> Result<Option<Found>, E
         index: index.path(),
         reference: "",
         most_bytes: config.snapshots.most_bytes(),
+        hides: RunRoot::is_at,
         start: &Limited::VIEW,
     };
     let now = Repository::open(&before.repository).and_then(|repository| repository.tree(place));

@@ -8,7 +8,7 @@ use uwf_protocol::naming::Naming;
 use uwf_protocol::step_files::reference_of;
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Repository};
-use uwf_storage::{PassingIndex, WorktreeRecord};
+use uwf_storage::{PassingIndex, RunRoot, WorktreeRecord};
 
 use crate::files_error::FilesError;
 use crate::fork::{ForkPoint, Forked, fork_if};
@@ -95,6 +95,7 @@ fn look(runner: &Runner, fork: &Thread, root: &Path, wanted: &Wanted) -> Result<
         index: index.path(),
         reference: &reference_of(fork.id),
         most_bytes: config.snapshots.most_bytes(),
+        hides: RunRoot::is_at,
         start: &SupervisedGit {
             signals: &runner.signals,
             attempt: None,

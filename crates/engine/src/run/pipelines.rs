@@ -7,6 +7,7 @@ pub(crate) mod clean;
 pub(crate) mod commit;
 mod control;
 pub(crate) mod ended;
+mod files;
 mod finish;
 mod glimpse;
 mod journal;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::step_files::{REFERENCES, names_left_out, reference_of};
 use uwf_snapshot::{Changed, Place, Repository, SnapshotError, tree_around};
-use uwf_storage::{Claimant, Claimed, RunDir, Tree};
+use uwf_storage::{Claimant, Claimed, RunDir, RunRoot, Tree};
 
 use crate::files_error::FilesError;
 use crate::read::changed_files::ChangedFile;
@@ -185,6 +185,7 @@ fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, E
         index: &run.snapshots.index_of(&wanted.at.root)?,
         reference: &reference_of(thread),
         most_bytes: config.snapshots.most_bytes(),
+        hides: RunRoot::is_at,
         start: &SupervisedGit {
             signals: &runner.signals,
             attempt: None,

@@ -12,7 +12,7 @@ use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Repository, SnapshotError, Worktree, tree_around};
-use uwf_storage::{RunDir, State, WorktreeFile, WorktreeRecord, real};
+use uwf_storage::{RunDir, RunRoot, State, WorktreeFile, WorktreeRecord, real};
 use uwf_thread::{Head, steps};
 use uwf_util::text::counted;
 
@@ -350,6 +350,7 @@ impl Making<'_> {
             index: &index,
             reference: "",
             most_bytes: self.config.snapshots.most_bytes(),
+            hides: RunRoot::is_at,
             start: self.start,
         };
         let commit = repository.commit_of_state(place, &message);

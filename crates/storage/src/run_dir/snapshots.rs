@@ -72,6 +72,30 @@ impl Snapshots {
             .replace(SNAPSHOTS, record, Durability::Volatile)
     }
 
+    /// Returns the snapshot of a repository before the step that follows a head, or replaces another one, if that is on record.
+    #[must_use]
+    pub fn before(
+        &self,
+        (head, replaces): (CasRef, Option<CasRef>),
+        repository: &Path,
+    ) -> Option<String> {
+        let known = self.read().before.filter(|before| {
+            (before.head, before.replaces) == (head, replaces) && before.repository == repository
+        });
+        known.map(|before| before.commit)
+    }
+
+    /// Records the snapshot before a step.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn set_before(&self, before: BeforeStep) -> Result<(), StorageError> {
+        self.write(&SnapshotRecord {
+            before: Some(before),
+            ..self.read()
+        })
+    }
+
     /// Returns the index of a repository. The repository becomes a part of the record, if it is not yet.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ impl Visiting<'_, '_, '_> {
         task: &RunTask,
         mut progress: Progress,
     ) -> Result<VisitEnd, EngineError> {
+        let mut files = None;
         loop {
             // What a program is paid for must not be lost because the disk fills up meanwhile.
             self.worker.runner.site.root.set_room_aside()?;
@@ -42,6 +43,9 @@ impl Visiting<'_, '_, '_> {
                 Err(stop) => return Ok(VisitEnd::Interrupted(stop)),
             };
             let record = self.starts(&progress)?;
+            if files.is_none() {
+                files = self.files_before(&record);
+            }
             let started_at_ms = self.now_ms();
             let attempt = self.attempt(task, &record)?;
             let result = match attempt.end {
@@ -52,6 +56,7 @@ impl Visiting<'_, '_, '_> {
             self.keep(&attempt.report, &mut progress)?;
             drop(slot);
             let Some(delay) = retry_after(&result, number, task.retries) else {
+                progress.detail.files = self.files_after(&record, files);
                 return Ok(progress.settled(*result));
             };
             // A kill from now on does not bring the failed attempt back.

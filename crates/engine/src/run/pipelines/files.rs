@@ -1,0 +1,125 @@
+//! Snapshots of the files that the program of a provider works on, before and after its step. The programs of other steps have none:
+//! a run may do thousands of them, and each is as quick as a snapshot.
+//!
+//! All of it is best effort: no step fails because its files could not be recorded. Then the log of the process says why.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use uwf_pipeline::course::Agent;
+use uwf_protocol::run::LeaseRecord;
+use uwf_protocol::step_files::{StepFiles, names_left_out, reference_of};
+use uwf_snapshot::{Place, Repository, Snapshot};
+use uwf_storage::BeforeStep;
+
+use super::visit::Visiting;
+use crate::run::supervised_git::SupervisedGit;
+use crate::tags;
+
+/// The files that a step changes.
+pub(super) struct VisitFiles {
+    repository: Repository,
+    index: PathBuf,
+    most_bytes: u64,
+    before: String,
+}
+
+/// Why files are not recorded.
+type NotRecorded = Box<dyn std::error::Error>;
+
+impl Visiting<'_, '_, '_> {
+    /// Takes the snapshot before a step, unless a call that was killed has done that. `None` if the step gets none, or it could not
+    /// be done.
+    pub(super) fn files_before(&self, record: &LeaseRecord) -> Option<VisitFiles> {
+        if !matches!(self.assignment.agent, Agent::Provider(_)) {
+            return None;
+        }
+        self.noted(self.try_before(record)).flatten()
+    }
+
+    /// Takes the snapshot after the step, and returns what its detail says of both.
+    pub(super) fn files_after(
+        &self,
+        record: &LeaseRecord,
+        files: Option<VisitFiles>,
+    ) -> Option<Value> {
+        let files = files?;
+        let after = self.noted(self.take("after", &files, record))?;
+        let recorded = StepFiles {
+            repository: files.repository.root().to_string_lossy().into_owned(),
+            before: files.before,
+            after: after.commit,
+            left_out: names_left_out(&after.left_out),
+        };
+        serde_json::to_value(recorded).ok()
+    }
+
+    fn try_before(&self, record: &LeaseRecord) -> Result<Option<VisitFiles>, NotRecorded> {
+        let worker = self.worker;
+        let config = uwf_config::load(&worker.runner.site.root)?.unwrap_or_default();
+        if !config.snapshots.is_on() {
+            return Ok(None);
+        }
+        let Some(repository) = Repository::of(self.around.workspace.path())? else {
+            return Ok(None);
+        };
+        let root = repository.root().to_owned();
+        root.to_str()
+            .ok_or("the name of its folder is not valid UTF-8")?;
+        let snapshots = &worker.run.snapshots;
+        let mut files = VisitFiles {
+            // This also notes the repository: a call that removes the thread finds the reference by it.
+            index: snapshots.index_of(&root)?,
+            most_bytes: config.snapshots.most_bytes(),
+            before: String::new(),
+            repository,
+        };
+        let head = self.chain.newest();
+        files.before = match snapshots.before((head, None), &root) {
+            Some(known) => known,
+            None => {
+                let commit = self.take("before", &files, record)?.commit;
+                snapshots.set_before(BeforeStep {
+                    head,
+                    replaces: None,
+                    repository: root,
+                    commit: commit.clone(),
+                })?;
+                commit
+            }
+        };
+        Ok(Some(files))
+    }
+
+    fn take(
+        &self,
+        when: &str,
+        files: &VisitFiles,
+        record: &LeaseRecord,
+    ) -> Result<Snapshot, NotRecorded> {
+        let thread = self.worker.thread;
+        let place = Place {
+            index: &files.index,
+            reference: &reference_of(thread),
+            most_bytes: files.most_bytes,
+            hides: uwf_storage::RunRoot::is_at,
+            start: &SupervisedGit {
+                signals: &self.worker.runner.signals,
+                attempt: record.attempt.as_deref(),
+            },
+        };
+        let message = format!("{when} {} of thread {thread}", self.assignment.key);
+        Ok(files.repository.snapshot(place, &message)?)
+    }
+
+    /// Returns what was found. If it could not be done, logs why.
+    fn noted<T>(&self, result: Result<T, NotRecorded>) -> Option<T> {
+        result
+            .inspect_err(|error| {
+                let site = &self.worker.runner.site;
+                let note = self.around.masks.text(&format!("not recorded: {error}"));
+                site.log_line(tags::SNAPSHOT_NOTE, &note, Some(self.worker.thread), None);
+            })
+            .ok()
+    }
+}

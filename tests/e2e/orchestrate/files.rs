@@ -1,0 +1,73 @@
+//! What the steps of a run change in a git repository: those that call a provider are recorded.
+
+use serde_json::Value;
+
+use super::threads::run;
+use crate::worktrees::git;
+use crate::world::World;
+
+const PIPELINE: &str = r#"
+name: writes
+providers:
+  fake:
+    command: [sh, -c, "cat > by-provider; test -e again || { touch again; exit 1; }"]
+    input_mode: stdin
+steps:
+  - name: Command
+    command: [sh, -c, "echo x > by-command"]
+  - name: Provider
+    provider: fake
+    input_file: prompt
+    retries: 1
+"#;
+
+fn paths(changed: &Value) -> Vec<&str> {
+    let files = changed["repositories"][0]["files"].as_array().unwrap();
+    files
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn what_the_program_of_a_provider_changed_is_shown_and_put_back_without_the_folder_of_the_run() {
+    let world = World::new();
+    git(&world, &["init", "--quiet", "--initial-branch=main"]);
+    world.write("prompt", "Write.\n");
+    git(&world, &["add", "prompt"]);
+    git(
+        &world,
+        &[
+            "-c",
+            "user.name=T",
+            "-c",
+            "user.email=t@t",
+            "commit",
+            "-qm",
+            "first",
+        ],
+    );
+    run(&world, PIPELINE, "one").exits(0);
+    let threads = world.uwf(&["thread", "list", "--all"]).exits(0).json();
+    let thread = threads[0]["thread"].as_str().unwrap();
+    let diff = |whose: &str| world.uwf(&["thread", "diff", whose]);
+    diff(&format!("{thread}@1"))
+        .exits(1)
+        .says("has recorded no files");
+    let provider = format!("{thread}@2");
+    for whose in [&provider, thread] {
+        let changed = diff(whose).exits(0).json();
+        // Both attempts, and nothing of the run's own folder.
+        assert_eq!(paths(&changed), ["again", "by-provider"], "{changed}");
+    }
+    let restore = ["thread", "restore", "--before", &provider];
+    world.uwf(&restore).exits(0);
+    let there = |name: &str| world.project().join(name).exists();
+    assert!(there("by-command") && !there("by-provider"));
+    assert!(there(".orchestrate/runs/one/state.json"));
+    // Without snapshots, the run is the same.
+    world.configure("snapshots.enabled", "false");
+    run(&world, PIPELINE, "two").exits(0);
+    let references = git(&world, &["for-each-ref", "refs/uwf"]);
+    assert_eq!(references.lines().count(), 1, "{references}");
+}
