@@ -1,7 +1,7 @@
 //! The files of checks in a folder that was made after the thread had started: they are recorded before a role works there for the
 //! first time, so that a change of them is noticed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use uwf_protocol::check_files::{CheckPlace, plain};
 use uwf_protocol::checks::{Checks, PinnedFile};
@@ -58,7 +58,7 @@ pub(crate) fn recorded(run: &RunDir) -> Vec<PinnedFile> {
 
 /// Returns the checksum of a file in the folder of the check, or in that of the thread.
 fn sha256(file: &Path, place: &CheckPlace<'_>) -> Option<String> {
-    let mut folders = place.own.iter().map(|own| own.as_path()).chain([place.cwd]);
+    let mut folders = place.own.iter().map(PathBuf::as_path).chain([place.cwd]);
     if !folders.any(|folder| file.starts_with(plain(folder))) {
         return None;
     }

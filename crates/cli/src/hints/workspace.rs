@@ -12,6 +12,9 @@ pub(super) const LOOK_FOR_HANGS: &str = "run `git status` in the repository to s
 /// What to do without `git`.
 pub(super) const INSTALL_GIT: &str = "install git, or put it on PATH";
 
+/// What to do after an error that a person can end.
+const WHEN_FIXED: &str = "when that is fixed, run the same command again";
+
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
     Some(match error {
@@ -68,17 +71,20 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once, unless files are put back first"
                 .to_owned()
         }
-        WorkspaceError::NotMade(_, SnapshotError::NoGit(_)) => INSTALL_GIT.to_owned(),
         WorkspaceError::Interrupted { .. } => {
             "run the same command again to continue: it makes the worktree anew".to_owned()
         }
-        WorkspaceError::NotMade(_, SnapshotError::TooSlow { .. }) => {
-            LOOK_FOR_HANGS.to_owned()
-        }
-        WorkspaceError::NotMade(..) | WorkspaceError::NotRemoved(..) => {
-            "when that is fixed, run the same command again".to_owned()
-        }
+        WorkspaceError::NotMade(_, source) => not_made_hint(source).to_owned(),
+        WorkspaceError::NotRemoved(..) => WHEN_FIXED.to_owned(),
     })
+}
+
+fn not_made_hint(source: &SnapshotError) -> &'static str {
+    match source {
+        SnapshotError::NoGit(_) => INSTALL_GIT,
+        SnapshotError::TooSlow { .. } => LOOK_FOR_HANGS,
+        _ => WHEN_FIXED,
+    }
 }
 
 /// Returns what keeps the work of a worktree, and what gives it up.

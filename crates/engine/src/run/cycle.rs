@@ -300,8 +300,12 @@ fn do_agent_step(
     let claim = claim::take(runner, run, &agent_run, alone, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
-    if let Some(replaced) = restore {
-        restore_first(runner, run, &agent_run, replaced)?;
+    if let Some(replaced) = restore
+        && let Err(error) = restore_first(runner, run, &agent_run, replaced)
+    {
+        // A wait for the tree or for a slot is over, and no attempt follows it.
+        run.lease.clear_record()?;
+        return Err(error);
     }
     let attempted = get_ready(runner, run, &agent_run, options, verb)?;
     let result = run_agent(runner, run, &agent_run, &attempted)?;

@@ -53,7 +53,7 @@ pub fn fork_with_files(
     })?;
     let files = match wanted {
         Some((_, wanted)) => with_thread(runner, forked.thread, |run| {
-            restore_alone(runner, run, wanted)
+            restore_alone(runner, run, &wanted)
         })
         .map(ForkFiles::Restored),
         None if forked.has_steps => Ok(ForkFiles::InWorktree),

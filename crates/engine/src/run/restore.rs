@@ -61,8 +61,7 @@ pub fn restore(
 ) -> Result<Restored, EngineError> {
     with_thread(runner, id, |run| {
         let at = files_at(&runner.site, Some(id), step, options.files)?;
-        let wanted = Wanted::new((id, step), at, options);
-        restore_alone(runner, run, wanted)
+        restore_alone(runner, run, &Wanted::new((id, step), at, options))
     })
 }
 
@@ -83,8 +82,8 @@ pub(crate) fn restore_first(
     let is_ours = Tree::at(&site.root, &at.root)? == ours;
     let wanted = Wanted::new((id, replaced), at, options);
     match is_ours {
-        true => put_back(runner, run, wanted),
-        false => restore_alone(runner, run, wanted),
+        true => put_back(runner, run, &wanted),
+        false => restore_alone(runner, run, &wanted),
     }?;
     Ok(())
 }
@@ -93,11 +92,11 @@ pub(crate) fn restore_first(
 pub(crate) fn restore_alone(
     runner: &Runner,
     run: &RunDir,
-    wanted: Wanted,
+    wanted: &Wanted,
 ) -> Result<Restored, EngineError> {
     let thread = Thread::load(&runner.site.store, wanted.thread, wanted.step)?;
     alone_in(runner, &thread, &wanted.at.root, || {
-        put_back(runner, run, wanted.clone())
+        put_back(runner, run, wanted)
     })
 }
 
@@ -126,7 +125,6 @@ pub(crate) fn alone_in<T>(
 }
 
 /// The files that are wanted in a working tree.
-#[derive(Clone)]
 pub(crate) struct Wanted {
     thread: ThreadId,
     /// The step, or the start of the thread.
@@ -177,7 +175,7 @@ impl Wanted {
     }
 }
 
-fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, EngineError> {
+fn put_back(runner: &Runner, run: &RunDir, wanted: &Wanted) -> Result<Restored, EngineError> {
     let site = &runner.site;
     let config = uwf_config::load(&site.root)?.unwrap_or_default();
     let thread = wanted.thread;
@@ -198,12 +196,12 @@ fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, E
         .snapshot(place, &format!("before a restore in thread {thread}"))
         .map_err(not_restored)?
         .commit;
-    let commit = wanted.at.commit;
+    let commit = wanted.at.commit.clone();
     let put = repository
         .restore(place, &now, &commit)
         .and_then(|()| repository.snapshot(place, &format!("after a restore in thread {thread}")));
     if let Err(source) = put {
-        let repository = wanted.at.root;
+        let repository = wanted.at.root.clone();
         return Err(FilesError::PartlyRestored {
             repository,
             replaced: now,
@@ -214,7 +212,7 @@ fn put_back(runner: &Runner, run: &RunDir, wanted: Wanted) -> Result<Restored, E
     let message = format!("step={} replaced={now}", wanted.step);
     site.log_line(tags::RESTORED, &message, Some(thread), None);
     Ok(Restored {
-        repository: wanted.at.root,
+        repository: wanted.at.root.clone(),
         commit,
         replaced: now,
         at_start: wanted.at.at_start,
