@@ -78,6 +78,10 @@ fn branches_have_worktrees_that_begin_with_the_files_of_their_parent() {
     let of_step = ["thread", "diff", &format!("{thread}@2"), "--format", "text"];
     let of_step = world.uwf(&of_step).exits(0).stdout;
     assert_eq!(of_step.matches(", on branch `uwf/").count(), 2, "{of_step}");
+    let of_thread = ["thread", "diff", &thread, "--format", "text"];
+    let of_thread = world.uwf(&of_thread).exits(0).stdout;
+    let lines = of_thread.matches("\non branch `uwf/").count();
+    assert_eq!(lines, 2, "{of_thread}");
     // Nothing of it is put back into the worktree of the parent.
     world
         .uwf(&["thread", "restore", &format!("{thread}@2")])

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use indexmap::IndexMap;
 use uwf_protocol::child::ChildrenDetail;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StepNode;
@@ -120,35 +121,28 @@ struct OfChild {
 }
 
 /// Returns what the steps of children did in each repository, which may have worked there at the same time: from before the one that
-/// began first to after the one that ended last.
-fn side_by_side(mut steps: Vec<OfChild>) -> Vec<Found> {
-    // The steps of one child come newest first.
-    steps.reverse();
-    steps.sort_by_key(|step| step.completed_ms);
-    let mut all: Vec<(Found, i64)> = Vec::new();
+/// began first to after the one that ended last. The repositories are in the order of the children.
+fn side_by_side(steps: Vec<OfChild>) -> Vec<Found> {
+    let mut by_repository: IndexMap<String, Vec<OfChild>> = IndexMap::new();
     for step in steps {
-        let mut known = all.iter_mut();
-        let known = known.find(|(known, _)| known.files.repository == step.files.repository);
-        match known {
-            Some((known, first_ms)) => {
-                if step.started_ms < *first_ms {
-                    *first_ms = step.started_ms;
-                    known.files.before = step.files.before;
-                }
-                known.files.after = step.files.after;
-                known.files.left_out = step.files.left_out;
-                known.steps.push(step.step);
-            }
-            None => all.push((
-                Found {
-                    files: step.files,
-                    steps: vec![step.step],
-                    unfinished: false,
-                    branch: step.branch,
-                },
-                step.started_ms,
-            )),
-        }
+        let repository = step.files.repository.clone();
+        by_repository.entry(repository).or_default().push(step);
     }
-    all.into_iter().map(|(found, _)| found).collect()
+    let joined = by_repository.into_values().filter_map(|mut steps| {
+        // Those of one child came newest first. Of steps that ended at the same time, this keeps the order.
+        steps.reverse();
+        steps.sort_by_key(|step| step.completed_ms);
+        let first = steps.iter().min_by_key(|step| step.started_ms)?;
+        let last = steps.last()?;
+        Some(Found {
+            files: StepFiles {
+                before: first.files.before.clone(),
+                ..last.files.clone()
+            },
+            branch: last.branch.clone(),
+            steps: steps.into_iter().map(|step| step.step).collect(),
+            unfinished: false,
+        })
+    });
+    joined.collect()
 }

@@ -16,13 +16,15 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
     let site = context.site();
     let thread = |name: &str| uwf_engine::find_thread(site, name);
     let Some(b) = &args.b else {
-        let repositories = match thread(&args.a) {
-            Ok(thread) => uwf_engine::files_of_thread(site, thread)?,
-            Err(_) => uwf_engine::files_of_step(site, context.hash(&args.a)?)?,
+        let thread = thread(&args.a).ok();
+        let repositories = match thread {
+            Some(thread) => uwf_engine::files_of_thread(site, thread)?,
+            None => uwf_engine::files_of_step(site, context.hash(&args.a)?)?,
         };
         let view = ChangedFilesView {
             repositories,
             stat: args.stat,
+            is_of_thread: thread.is_some(),
         };
         print_long(&view, context.format, &context.pager)?;
         return Ok(Exit::Done);

@@ -16,12 +16,19 @@ pub(crate) struct ChangedFilesView {
     /// Whether only the files are listed.
     #[serde(skip)]
     pub(crate) stat: bool,
+    /// Whether they are about a whole thread: then the branches of its children have a line each.
+    #[serde(skip)]
+    pub(crate) is_of_thread: bool,
 }
 
 impl Show for ChangedFilesView {
     fn text(&self, _page: Page) -> String {
-        let shown = self.repositories.iter().map(|one| self.shown(one));
-        shown.collect::<Vec<_>>().join("\n\n")
+        let is_short = |one: &&ChangedFiles| self.is_of_thread && one.branch.is_some();
+        let (short, whole): (Vec<_>, Vec<_>) = self.repositories.iter().partition(is_short);
+        let whole = whole.into_iter().map(|one| self.shown(one));
+        let short: Vec<String> = short.into_iter().map(of_branch).collect();
+        let short = Some(short.join("\n")).filter(|lines| !lines.is_empty());
+        whole.chain(short).collect::<Vec<_>>().join("\n\n")
     }
 }
 
@@ -51,6 +58,13 @@ impl ChangedFilesView {
         }
         lines.join("\n")
     }
+}
+
+/// Returns the line about what the steps of children did on a branch.
+fn of_branch(changed: &ChangedFiles) -> String {
+    let branch = changed.branch.as_deref().unwrap_or_default();
+    let steps = counted(changed.steps.len() as u64, "step");
+    format!("on branch `{branch}`, {steps}: {}", summary(&changed.files))
 }
 
 /// Files that were put back.
