@@ -119,3 +119,24 @@ fn a_worktree_that_is_locked_with_git_is_not_removed() {
     world.uwf(&remove).exits(0);
     assert!(!place.exists());
 }
+
+#[test]
+fn a_branch_that_a_person_has_renamed_is_called_by_its_new_name_and_stays() {
+    let world = world();
+    let thread = named(&world, "old");
+    step(
+        &world,
+        &thread,
+        "echo new > new; git add new; git commit -qm new",
+    );
+    let place = place(&world, &thread);
+    git_at(&place, &["branch", "-m", "uwf/old", "feature"]);
+    assert_eq!(world.show(&thread)["workspace"]["branch"], "feature");
+    step(&world, &thread, "test \"$UWF_BRANCH\" = feature");
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    assert!(
+        branches(&world).contains(&"feature".to_owned()),
+        "{:?}",
+        branches(&world)
+    );
+}

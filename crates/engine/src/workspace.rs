@@ -98,6 +98,16 @@ pub(crate) fn worktree_of(record: &WorktreeRecord) -> Worktree<'_> {
     }
 }
 
+/// Returns the branch of a worktree by the name that it has now: a person may have renamed it.
+pub(crate) fn branch_of(record: &WorktreeRecord) -> String {
+    let worktree = worktree_of(record);
+    let renamed = match worktree.tip() {
+        Ok(None) => worktree.checked_out().ok().flatten(),
+        Ok(Some(_)) | Err(_) => None,
+    };
+    renamed.unwrap_or_else(|| record.branch.clone())
+}
+
 /// Returns the folder in which the worktree of a thread will be.
 pub(crate) fn place_of(site: &Site, thread: ThreadId, config: &Config) -> PathBuf {
     let folder = match config.workspace.folder.as_deref() {
@@ -163,8 +173,8 @@ impl WorkspaceView {
             uncommitted: unkept.as_ref().map(|unkept| unkept.files),
             unmerged: unkept.as_ref().map(|unkept| unkept.commits),
             problem,
+            branch: branch_of(&record),
             folder: record.place,
-            branch: record.branch,
             base: record.base,
             repository: record.source,
         }))

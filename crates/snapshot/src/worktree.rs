@@ -152,6 +152,18 @@ impl Worktree<'_> {
         )
     }
 
+    /// Returns the branch that is checked out in the worktree; `None` if there is none, or no worktree.
+    ///
+    /// # Errors
+    /// When `git` cannot be started.
+    pub fn checked_out(&self) -> Result<Option<String>, SnapshotError> {
+        if !self.exists() {
+            return Ok(None);
+        }
+        let args = ["symbolic-ref", "--quiet", "--short", "HEAD"];
+        refused_as_none(Git::at(self.place).line(&args))
+    }
+
     /// Makes the branch at its base, and the worktree. What an earlier call left of it is made anew. Hooks are not run.
     ///
     /// # Errors

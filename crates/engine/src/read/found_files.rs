@@ -12,6 +12,7 @@ use uwf_thread::{Stored, steps};
 
 use crate::read::changed_files::StepOfFiles;
 use crate::read::detail_summary::files_of;
+use crate::workspace::branch_of;
 use crate::{EngineError, Site};
 
 /// What was found in one repository.
@@ -97,7 +98,7 @@ impl FoundFiles {
                         hash: step.hash,
                         role: step.node.role.clone(),
                     },
-                    branch: record.map(|record| record.branch),
+                    branch: record.map(|record| branch_of(&record)),
                     started_ms: step.node.started_at_ms.unwrap_or(step.timestamp_ms),
                     completed_ms: step.node.completed_at_ms.unwrap_or(step.timestamp_ms),
                 });

@@ -15,6 +15,7 @@ use uwf_storage::WorktreeRecord;
 use uwf_util::size;
 
 use crate::thread::Thread;
+use crate::workspace::branch_of;
 use crate::{EngineError, Site};
 
 /// The variables that tell an agent how it is supervised, what it may do, and in which worktree it works.
@@ -43,16 +44,16 @@ impl SupervisionVariables<'_> {
         let keep_running = if self.keep_running { "1" } else { "" };
         let limit = self.limit.map(|limit| limit.as_millis().to_string());
         let limit = limit.unwrap_or_default();
-        let worktree = self.worktree;
-        let worktree = worktree.map_or(["", ""], |one| [&one.branch, &one.base]);
+        let branch = self.worktree.map(branch_of).unwrap_or_default();
+        let base = self.worktree.map_or("", |one| &one.base);
         let variables = [
             (env::ENGINE, engine_mark(self.engine)),
             (env::ATTEMPT, self.attempt.to_owned()),
             (env::GRACE_MS, self.grace.as_millis().to_string()),
             (env::LIMIT_MS, limit),
             (env::KEEP_RUNNING, keep_running.to_owned()),
-            (env::BRANCH, worktree[0].to_owned()),
-            (env::BRANCH_BASE, worktree[1].to_owned()),
+            (env::BRANCH, branch),
+            (env::BRANCH_BASE, base.to_owned()),
             (env::PERMISSIONS, permissions.to_owned()),
             (env::ANSWER, inline(self.answer.unwrap_or_default())),
         ];
