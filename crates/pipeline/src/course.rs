@@ -4,6 +4,7 @@
 //! finished items of loops but for counts, so adding a step costs the same wherever it comes. The folding is in `settle.rs`,
 //! the decision in `route.rs`.
 
+mod accept;
 mod event;
 mod frame;
 mod items;
@@ -22,12 +23,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use accept::{AcceptError, Restart, Spot, kept_items, kept_results, passed_over, restart};
 pub use event::{Archived, Event, Resume, Visit};
 pub use items::MAX_ITEMS;
 pub use key::{ParseKeyError, StepKey};
 pub use only::{OnlyError, WhenMode, only};
 pub use outcome::{GUARD_EXIT_CODE, Outcome, Stop};
-pub use resume::{AcceptError, KeptItems, kept_items, passed_over, restart};
 pub use route::{Assignment, Route, Todo};
 pub use settle::Misfit;
 pub use task::{Agent, Dependencies, MoveTask, RunTask, Task, WaitTask};

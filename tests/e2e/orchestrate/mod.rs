@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod acceptance_files;
+mod changed_loops;
 mod claims;
 mod clean;
 mod context;

@@ -2,7 +2,7 @@
 
 use uwf_durable::is_of_full_disk;
 use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
-use uwf_pipeline::course::{KeptItems, OnlyError};
+use uwf_pipeline::course::{AcceptError, OnlyError, Spot};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Reason, RunRoot};
@@ -120,7 +120,7 @@ pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<S
     let hint = match refusal {
         ResumeError::Changed { kept_items, .. } => {
             let accept = format!("{resume} --accept-changed-workflow");
-            let anew = kept_items.first().map_or_else(String::new, |KeptItems { key, step }| {
+            let anew = kept_items.first().map_or_else(String::new, |Spot { key, step }| {
                 let step = shell_words::quote(step);
                 format!("; loop `{key}` keeps its items then, and `{accept} --from {step}` begins it anew")
             });
@@ -128,9 +128,7 @@ pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<S
                 "`{accept}` goes on under the file as it is now, and `--force-restart` starts a new run with it{anew}"
             )
         }
-        ResumeError::Unacceptable(_) => format!(
-            "put the steps back, or start a new run with the file: `{resume} --force-restart`"
-        ),
+        ResumeError::Unacceptable(why) => unacceptable(why, &resume),
         ResumeError::UnknownStep { near, .. } => match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`--from` takes a step of the pipeline, and none of a loop".to_owned(),
@@ -158,6 +156,24 @@ pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<S
         }
     };
     (Exit::Usage, Some(hint))
+}
+
+/// Says what helps if a run cannot go on under its file as it is now.
+fn unacceptable(why: &AcceptError, resume: &str) -> String {
+    let (what, elsewhere) = match why {
+        AcceptError::MissingSteps(_) => ("the steps", ""),
+        AcceptError::MissingInLoop(_) => ("the steps", "leaves the loop"),
+        AcceptError::MissingLoop(_) | AcceptError::NoLoop(_) => ("the loop", "leaves the loop"),
+        AcceptError::MissingPlace(_) => ("the step", "leaves all loops"),
+    };
+    let back =
+        format!("put {what} back, or start a new run with the file: `{resume} --force-restart`");
+    match elsewhere {
+        "" => back,
+        leaves => format!(
+            "{back}; `{resume} --accept-changed-workflow --from STEP` {leaves} and goes on at that step of the file"
+        ),
+    }
 }
 
 /// Returns the failure of a cleaning while other runs work in the workspace.

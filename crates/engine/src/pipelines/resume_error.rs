@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use uwf_pipeline::course::{AcceptError, KeptItems};
+use uwf_pipeline::course::{AcceptError, Spot};
+use uwf_protocol::ids::ThreadId;
 
 /// Why a run cannot go on as a person asked.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +14,7 @@ pub enum ResumeError {
         /// What differs.
         differences: Vec<String>,
         /// The loops under way whose items have changed. They keep theirs, unless the run goes back to them.
-        kept_items: Vec<KeptItems>,
+        kept_items: Vec<Spot>,
     },
     /// The run cannot go on under the file as it is now.
     #[error(transparent)]

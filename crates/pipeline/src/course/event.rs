@@ -31,7 +31,7 @@ pub struct Visit {
 /// How a run was resumed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resume {
-    /// The step of the pipeline where it goes on, if that is not where it stopped.
+    /// The key of the step where it goes on, if that is not where it stopped: a step of the pipeline, or one of an open item.
     pub from: Option<String>,
     /// What a failure does from now on, if that changes.
     pub on_error: Option<OnError>,

@@ -1,5 +1,6 @@
 //! One list of steps that is being run: that of the pipeline, or the body of a loop for one item.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -34,6 +35,8 @@ pub(super) struct Body {
     pub(super) index: usize,
     /// How many items have failed.
     pub(super) failed: u64,
+    /// The names of the steps that were completed for any item.
+    pub(super) done: BTreeSet<String>,
     /// The numbers of visits before the loop was entered.
     base: Tally,
     /// The highest numbers of visits of its items.
@@ -50,6 +53,7 @@ impl Frame {
                 items,
                 index: 0,
                 failed: 0,
+                done: BTreeSet::new(),
                 seen: base.clone(),
                 base,
             }),

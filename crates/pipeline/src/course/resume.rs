@@ -1,133 +1,14 @@
 //! What a resume changes: where the run goes on, and under which pipeline.
 
-use std::fmt;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::event::{Archived, Resume};
+use super::key::StepKey;
 use super::settle::Misfit;
 use super::{Course, Entry, State};
-use crate::result::StepStatus;
-use crate::{Items, Pipeline, Program, Step, Work};
-
-/// Says why a run cannot go on under another pipeline.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcceptError {
-    /// The completed steps that the other pipeline does not have.
-    pub missing_steps: Vec<String>,
-}
-
-impl fmt::Display for AcceptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let steps = self.missing_steps.join("`, `");
-        write!(
-            f,
-            "the workflow no longer has `{steps}`, which the run has completed"
-        )
-    }
-}
-
-impl std::error::Error for AcceptError {}
-
-/// Returns the first completed step that another pipeline does differently: the run must go on there. `None`: it goes on where
-/// it stopped.
-///
-/// # Errors
-/// When the other pipeline lacks a completed step.
-pub fn restart(course: &Course, accepted: &Pipeline) -> Result<Option<String>, AcceptError> {
-    let results = &course.frames[0].results;
-    let is_completed = |step: &&Step| {
-        let recorded = results.get(&step.name);
-        recorded.is_some_and(|recorded| recorded.result.status == StepStatus::Completed)
-    };
-    let completed: Vec<&Step> = course.pipeline.steps.iter().filter(is_completed).collect();
-    let find = |name: &str| accepted.steps.iter().find(|step| step.name == name);
-    let missing = completed.iter().filter(|step| find(&step.name).is_none());
-    let missing_steps: Vec<String> = missing.map(|step| step.name.clone()).collect();
-    if !missing_steps.is_empty() {
-        return Err(AcceptError { missing_steps });
-    }
-    let is_changed = |step: &&Step| {
-        let old = completed.iter().find(|old| old.name == step.name);
-        old.is_some_and(|old| digest(&course.pipeline, old) != digest(accepted, step))
-    };
-    let changed = accepted.steps.iter().find(is_changed);
-    Ok(changed.map(|step| step.name.clone()))
-}
-
-/// Returns the steps that only another pipeline has and that come before the place where the run goes on: they are not done.
-/// `from` is that place, if it is not where the run stopped.
-#[must_use]
-pub fn passed_over<'p>(
-    course: &Course,
-    accepted: &'p Pipeline,
-    from: Option<&str>,
-) -> Vec<&'p str> {
-    let (old, at) = (&course.pipeline.steps, course.frames[0].at);
-    let here = from.unwrap_or(&old[at].name);
-    let until = accepted.steps.iter().position(|step| step.name == here);
-    let before = accepted.steps.iter().take(until.unwrap_or(at));
-    let is_new = |step: &&Step| !old.iter().any(|old| old.name == step.name);
-    before
-        .filter(is_new)
-        .map(|step| step.name.as_str())
-        .collect()
-}
-
-/// A loop that is under way, and that keeps its items although another pipeline has others for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptItems {
-    /// The key of the loop.
-    pub key: String,
-    /// The step of the pipeline that the loop is or is within.
-    pub step: String,
-}
-
-/// Returns the open loops for which another pipeline has other items. They keep theirs if the run goes on where it stopped.
-#[must_use]
-pub fn kept_items(course: &Course, accepted: &Pipeline) -> Vec<KeptItems> {
-    let (mut old, mut new) = (&course.pipeline.steps[..], &accepted.steps[..]);
-    let mut kept = Vec::new();
-    for (frame, open) in course.frames.iter().zip(course.open_loops()) {
-        let step = &old[frame.at];
-        let same = new.iter().find(|new| new.name == step.name);
-        let (Some(before), Some(now)) = (step.body(), same.and_then(Step::body)) else {
-            break;
-        };
-        if before.items != now.items {
-            kept.push(KeptItems {
-                key: open.key.to_string(),
-                step: course.pipeline.steps[course.frames[0].at].name.clone(),
-            });
-        }
-        (old, new) = (&before.steps, &now.steps);
-    }
-    kept
-}
-
-/// Returns what makes a step the step that it is: the words, the provider, the parameters, the capture, the environment, the
-/// items and steps of a loop, and the workflow with its task.
-fn digest(pipeline: &Pipeline, step: &Step) -> Value {
-    match &step.work {
-        Work::Run(run) => {
-            let provider = match &run.program {
-                Program::Provider { name, .. } => pipeline.providers.get(name),
-                Program::Command(_) | Program::CommandOverride { .. } => None,
-            };
-            let files = [&run.input_file, &run.output_file];
-            json!([run.program, provider, run.capture, run.env, files])
-        }
-        Work::WaitFor(wait) => json!(wait),
-        Work::Workflow(call) => json!(call),
-        Work::ForEach(each) => {
-            let items: &Items = &each.items;
-            let steps = each.steps.iter();
-            let steps: Vec<Value> = steps.map(|step| digest(pipeline, step)).collect();
-            json!([items, steps])
-        }
-    }
-}
+use crate::{Pipeline, Step};
 
 impl Course {
     /// Goes on where the run stopped, or elsewhere.
@@ -138,10 +19,10 @@ impl Course {
         }
         self.archived = None;
         let from = match &resume.from {
-            Some(name) => {
+            Some(key) => {
                 let pipeline = resume.accepted.as_ref().unwrap_or(&self.pipeline);
-                let found = pipeline.steps.iter().position(|step| step.name == *name);
-                Some(found.ok_or_else(|| self.misfit(&format!("_resume from {name}")))?)
+                let found = self.place(key, pipeline);
+                Some(found.ok_or_else(|| self.misfit(&format!("_resume from {key}")))?)
             }
             None => None,
         };
@@ -150,14 +31,34 @@ impl Course {
             self.accept(&pipeline);
         }
         match from {
-            Some(at) => {
-                self.close_loops(1);
+            Some((loops, at)) => {
+                self.close_loops(1 + loops);
                 self.frame().at = at;
                 self.state = State::AtStep(Entry::Usual);
             }
             None => self.redo(),
         }
         Ok(())
+    }
+
+    /// Returns how many loops stay open, and the number of the step in its list, if the run goes on at the step with this key:
+    /// a step of the pipeline, or one of an open item.
+    fn place(&self, key: &str, pipeline: &Pipeline) -> Option<(usize, usize)> {
+        let key: StepKey = key.parse().ok()?;
+        let open = self.open_items();
+        if !open.starts_with(key.items()) {
+            return None;
+        }
+        let steps = key
+            .items()
+            .iter()
+            .try_fold(&pipeline.steps[..], |steps, (name, _)| {
+                let each = steps.iter().find(|step| step.name == *name)?.body()?;
+                Some(&each.steps[..])
+            })?;
+        let name = key.step_name()?;
+        let at = steps.iter().position(|step| step.name == name)?;
+        Some((key.depth(), at))
     }
 
     /// Does the step again that stopped the run. What a guard stopped is judged again.

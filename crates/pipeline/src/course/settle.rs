@@ -165,6 +165,12 @@ impl Course {
         let name = self.step(&self.stack()).name.clone();
         let frame = self.frame();
         frame.count_visit();
+        if visit.result.status == StepStatus::Completed
+            && let Some(body) = &mut frame.body
+            && !body.done.contains(&name)
+        {
+            body.done.insert(name.clone());
+        }
         let recorded = Recorded {
             result: visit.result,
             duration_ms: visit.duration_ms,

@@ -1,14 +1,11 @@
 //! What comes next: order, jumps, failures, guards and conditions.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use uwf_pipeline::course::{
-    Archive, Archived, Event, OnError, Resume, Route, Steering, Task, Todo, restart,
+    Archive, Archived, Event, OnError, Resume, Route, Steering, Task, Todo,
 };
 use uwf_pipeline::{ErrorKind, Failure, Retries, StepResult};
 
-use crate::common::pipeline;
 use crate::drive::{Run, check, completed, exit, prints, stopped};
 
 /// Writes a step with a command and more keys.
@@ -363,36 +360,4 @@ fn a_chain_of_another_pipeline_is_told() {
         misfit.to_string(),
         "`_resume` is recorded where the end comes"
     );
-}
-
-#[test]
-fn a_run_goes_on_under_another_pipeline_by_the_names_of_steps() {
-    let mut run = Run::new(&flow(&[("A", ""), ("B", ""), ("C", "")]));
-    stopped(run.go(|key, _| exit(i64::from(key == "B"))));
-    let fixed = "steps:\n- {name: Z, command: [z]}\n- {name: A, command: [A]}\n- {name: B, command: [fixed]}\n- {name: C, command: [C]}\n";
-    let fixed = pipeline(fixed);
-    assert_eq!(restart(&run.course, &fixed), Ok(None));
-    run.resume(Resume {
-        accepted: Some(Arc::new(fixed)),
-        ..Resume::default()
-    });
-    completed(run.go(|key, words| {
-        assert_eq!(words[0], if key == "B" { "fixed" } else { key });
-        exit(0)
-    }));
-    assert_eq!(run.log(), ["A", "B=1", "B", "C"]);
-    run.check_every_prefix();
-}
-
-#[test]
-fn the_first_completed_step_that_changed_is_where_a_run_restarts() {
-    let mut run = Run::new(&flow(&[("A", ""), ("B", ""), ("C", "")]));
-    stopped(run.go(|key, _| exit(i64::from(key == "C"))));
-    let changed = pipeline(
-        "steps:\n- {name: A, command: [A]}\n- {name: B, command: [B], env: {X: y}}\n- {name: C, command: [C]}\n",
-    );
-    assert_eq!(restart(&run.course, &changed), Ok(Some("B".to_owned())));
-    let gone = pipeline("steps:\n- {name: A, command: [A]}\n- {name: C, command: [C]}\n");
-    let error = restart(&run.course, &gone).unwrap_err();
-    assert_eq!(error.missing_steps, ["B"]);
 }

@@ -388,57 +388,6 @@ fn only_the_loop_is_done_again_that_could_not_begin() {
 }
 
 #[test]
-fn an_open_loop_goes_on_under_another_pipeline() {
-    let mut run = Run::new(&two_in_body("[a, b]", ""));
-    stopped(run.go(|key, _| exit(i64::from(key == "L[1].F"))));
-    let changed = "steps:\n- {name: Z, command: [z]}\n- name: L\n  for_each: {items: [a, b], steps: [{name: D, command: [d]}, {name: E, command: [e]}, {name: F, command: [f]}]}\n";
-    run.resume(Resume {
-        accepted: Some(Arc::new(pipeline(changed))),
-        ..Resume::default()
-    });
-    completed(run.go(|_, _| exit(0)));
-    assert_eq!(run.log()[3..], ["L[1].F=1", "L[1].F", "L"]);
-    let mut run = Run::new(&two_in_body("[a, b]", ""));
-    stopped(run.go(|key, _| exit(i64::from(key == "L[1].F"))));
-    run.resume(Resume {
-        accepted: Some(Arc::new(pipeline("steps: [{name: L, command: [l]}]"))),
-        ..Resume::default()
-    });
-    completed(run.go(|_, _| exit(0)));
-    assert_eq!(run.log()[3..], ["L[1].F=1", "L"]);
-}
-
-#[test]
-fn numbers_of_visits_follow_the_names_of_steps_to_another_pipeline() {
-    let text = "steps:\n- name: L\n  for_each: {items: [a], steps: [{name: E, command: [e]}, {name: F, command: [f]}]}\n- {name: C, command: [c], on: {success: {goto: L}}}\n";
-    let mut run = Run::new(text);
-    stopped(run.go(|key, _| exit(i64::from(key == "C"))));
-    let swapped = "steps:\n- {name: C, command: [c], on: {success: {goto: L}}}\n- name: L\n  for_each: {items: [a], steps: [{name: G, command: [g]}, {name: F, command: [f]}]}\n";
-    run.resume(Resume {
-        accepted: Some(Arc::new(pipeline(swapped))),
-        ..Resume::default()
-    });
-    let mut numbers = Vec::new();
-    for _ in 0..3 {
-        let Route::To(assignment) = run.course.next() else {
-            panic!()
-        };
-        numbers.push((assignment.key.to_string(), assignment.visit));
-        let visit = Visit {
-            key: assignment.key,
-            result: exit(0),
-            duration_ms: 0,
-        };
-        run.push(Event::Visit(Box::new(visit)));
-    }
-    let expected = [("C", 2), ("L[0].G", 1), ("L[0].F", 2)];
-    assert_eq!(
-        numbers,
-        expected.map(|(key, number)| (key.to_owned(), number))
-    );
-}
-
-#[test]
 fn loops_have_at_most_100_000_items() {
     let text = "steps:\n- {name: S, command: [s], output_capture: json}\n- {name: L, for_each: {items_from: steps.S.json, steps: [{name: E, command: [e]}]}}\n";
     let mut run = Run::new(text);

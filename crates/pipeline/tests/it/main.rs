@@ -5,6 +5,7 @@
 mod capture;
 mod common;
 mod course;
+mod course_accept;
 mod course_loops;
 mod course_only;
 mod course_properties;

@@ -169,12 +169,13 @@ fn another_name_task_or_context_is_another_step() {
         ("{n: 1.0}", "{n: 2.0}"),
     ] {
         let changed = pipeline(&FLOW.replace(from, to));
-        assert_eq!(restart(&run.course, &changed), Ok(Some("Plan".to_owned())));
+        let restart = restart(&run.course, &changed, None).unwrap().unwrap();
+        assert_eq!(restart.key, "Plan");
         let found: Vec<String> = differences(&old, &changed)
             .iter()
             .map(ToString::to_string)
             .collect();
         assert_eq!(found, ["step `Plan` has changed: `workflow`"]);
     }
-    assert_eq!(restart(&run.course, &old), Ok(None));
+    assert_eq!(restart(&run.course, &old, None), Ok(None));
 }

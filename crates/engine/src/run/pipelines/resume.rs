@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use uwf_pipeline::course::KeptItems;
+use uwf_pipeline::course::Spot;
 use uwf_pipeline::nodes::LostAttempt;
 use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -174,23 +174,37 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
             "the run keeps the context that it was made with, although the file has changed `{keys}` of it"
         ));
     }
-    for KeptItems { key, step } in &decided.kept_items {
+    for Spot { key, step } in &decided.kept_items {
         notes.push(format!(
             "loop `{key}` keeps the items that it began with, although the file has changed them: `--from {step}` begins it anew"
         ));
     }
-    for step in &decided.passed_over {
+    for Spot { key, step } in &decided.kept_results {
         notes.push(format!(
-            "step `{step}` is new and comes before the place where the run goes on, so it is not done: `--from {step}` goes back to it"
+            "the finished items of loop `{key}` stay as they are, although the file does its steps differently now: `--from {step}` begins it anew"
         ));
     }
-    if let Some(step) = &decided.changed_step {
+    for Spot { key, step } in &decided.passed_over {
         notes.push(format!(
-            "step `{step}` is completed, and the file does it differently now"
+            "step `{key}` is new and comes before the place where the run goes on, so it is not done: `--from {step}` goes back to it"
+        ));
+    }
+    if let Some(changed) = &decided.changed {
+        notes.push(format!(
+            "step `{}` is completed, and the file does it differently now",
+            changed.key
         ));
     }
     if let Some(step) = &decided.from {
         notes.push(format!("the run goes on at step `{step}`"));
+    }
+    let again = decided.changed.as_ref().map(|changed| &changed.again);
+    let again = again.filter(|again| !again.is_empty() && decided.is_sent_back());
+    if let Some(again) = again {
+        notes.push(format!(
+            "what comes after it is done again: `{}`",
+            again.join("`, `")
+        ));
     }
     notes
 }

@@ -1,6 +1,8 @@
 //! How a person wants a run to go on, and what that means for where it stands.
 
-use uwf_pipeline::course::{KeptItems, OnError, kept_items, passed_over, restart};
+use uwf_pipeline::course::{
+    OnError, Restart, Spot, kept_items, kept_results, passed_over, restart,
+};
 use uwf_pipeline::{Course, Pipeline, changed_keys, differences};
 use uwf_util::suggest;
 
@@ -51,19 +53,29 @@ pub enum LostPicture {
 /// How a run goes on.
 #[derive(Debug, Default)]
 pub(super) struct Decided<'w> {
-    /// The step where it goes on, if that is not where it stopped.
+    /// The key of the step where it goes on, if that is not where it stopped.
     pub(super) from: Option<String>,
     pub(super) on_error: Option<OnError>,
     /// The file that it goes on under, if that changes.
     pub(super) accepted: Option<&'w FileNow>,
     /// The first completed step that the changed file does differently.
-    pub(super) changed_step: Option<String>,
+    pub(super) changed: Option<Restart>,
     /// The steps that only the changed file has, and that are not done because the run goes on behind them.
-    pub(super) passed_over: Vec<&'w str>,
+    pub(super) passed_over: Vec<Spot>,
     /// The loops under way whose items the changed file has changed. They keep theirs.
-    pub(super) kept_items: Vec<KeptItems>,
+    pub(super) kept_items: Vec<Spot>,
+    /// The loops under way that have finished items, and whose steps the changed file does differently.
+    pub(super) kept_results: Vec<Spot>,
     /// The keys of the context about which the changed file says something else. The run keeps what it has.
     pub(super) kept_context: Vec<String>,
+}
+
+impl Decided<'_> {
+    /// Tells whether the run goes on at a step because the file does it differently, and not because a person says so.
+    pub(super) fn is_sent_back(&self) -> bool {
+        let changed = self.changed.as_ref().map(|changed| &changed.key);
+        changed.is_some() && changed == self.from.as_ref()
+    }
 }
 
 impl ResumeWish {
@@ -89,30 +101,34 @@ impl ResumeWish {
         if file.is_some() && self.changes == Changes::Refused {
             return Err(ResumeError::Changed {
                 differences: differs.iter().map(ToString::to_string).collect(),
-                kept_items: file.map_or_else(Vec::new, |file| kept_items(course, &file.pipeline)),
+                kept_items: file
+                    .map_or_else(Vec::new, |file| kept_items(course, &file.pipeline, None)),
             });
         }
-        let changed_step = match file {
-            Some(file) => restart(course, &file.pipeline).map_err(ResumeError::Unacceptable)?,
+        let changed = match file {
+            Some(file) => restart(course, &file.pipeline, self.from.as_deref())
+                .map_err(ResumeError::Unacceptable)?,
             None => None,
         };
         let pipeline = file.map_or(&**course.pipeline(), |file| &file.pipeline);
         if let Some(step) = &self.from {
             need_step(pipeline, step)?;
         }
-        let from = self.from.clone().or_else(|| changed_step.clone());
+        let from = self.from.clone();
+        let from = from.or_else(|| changed.as_ref().map(|changed| changed.key.clone()));
+        let about = |tell: fn(&Course, &Pipeline, Option<&str>) -> Vec<Spot>| {
+            file.map_or_else(Vec::new, |file| {
+                tell(course, &file.pipeline, from.as_deref())
+            })
+        };
         Ok(Decided {
-            passed_over: file.map_or_else(Vec::new, |file| {
-                passed_over(course, &file.pipeline, from.as_deref())
-            }),
-            kept_items: match (file, &from) {
-                (Some(file), None) => kept_items(course, &file.pipeline),
-                _ => Vec::new(),
-            },
+            passed_over: about(passed_over),
+            kept_items: about(kept_items),
+            kept_results: about(kept_results),
             from,
             on_error: self.on_error,
             accepted: file,
-            changed_step,
+            changed,
             kept_context: file.map_or_else(Vec::new, |file| {
                 changed_keys(&course.pipeline().context, &file.pipeline.context)
             }),
