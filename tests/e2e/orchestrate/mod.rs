@@ -25,6 +25,7 @@ mod hostile;
 mod in_the_way;
 mod kills;
 mod looking;
+mod lost_pictures;
 mod memory;
 mod messages;
 mod played_pipelines;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use uwf_engine::{PipelineError, STANDARD_INPUT};
+use uwf_engine::{PipelineError, ResumeError, STANDARD_INPUT};
 use uwf_pipeline::{Code, ContextUse, Place, Problem};
 use uwf_util::shell_words;
 
@@ -98,7 +98,13 @@ pub(super) fn hint(error: &PipelineError) -> Option<String> {
             let more = if keys.len() > MOST_STEPS { ", …" } else { "" };
             format!("its steps are `{shown}`{more}")
         }
-        PipelineError::Resume(refusal) => return of_resume(refusal, &RunName::unknown()).1,
+        PipelineError::Resume(refusal) => {
+            let name = match refusal {
+                ResumeError::NoPicture { thread, .. } => RunName::of_thread("", thread.as_str()),
+                _ => RunName::unknown(),
+            };
+            return of_resume(refusal, &name).1;
+        }
         PipelineError::Task(_) | PipelineError::IdTaken { .. } | PipelineError::Refused(_) => {
             return None;
         }

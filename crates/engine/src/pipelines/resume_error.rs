@@ -42,6 +42,8 @@ pub enum ResumeError {
     /// The picture of the run is lost.
     #[error("`{path}` {problem}")]
     NoPicture {
+        /// The run.
+        thread: ThreadId,
         /// Where it should be.
         path: PathBuf,
         /// What is wrong with it.

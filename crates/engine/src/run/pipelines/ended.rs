@@ -7,8 +7,9 @@ use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Located, RunRoot, ThreadLock};
 
-use super::open::show;
+use super::open::{need_picture, show};
 use super::picture::{Picture, cancelled};
+use super::wish::LostPicture;
 use crate::pipelines::chain;
 use crate::pipelines::folder::run_root;
 use crate::pipelines::secrets::masks;
@@ -18,7 +19,7 @@ use crate::{EngineError, Runner};
 /// A run that has ended.
 pub(super) struct EndedRun<'a> {
     runner: &'a Runner,
-    thread: ThreadId,
+    pub(super) thread: ThreadId,
     head: CasRef,
     opened: chain::Opened,
     pub(super) run_id: String,
@@ -90,6 +91,13 @@ pub(crate) fn show_cancelled(runner: &Runner, id: ThreadId) -> Result<(), Engine
     };
     if chain::is_run(&runner.site.store, record.head)? {
         let run = EndedRun::open(runner, id, record.head)?;
+        let is_there = run.root.state_file().symlink_metadata().is_ok();
+        // Nothing goes on with the run, so nobody could repair it: only a picture that is missing is made again.
+        let lost = match is_there {
+            true => LostPicture::Refused,
+            false => LostPicture::MadeAgain,
+        };
+        need_picture((&run.root, id), lost)?;
         if let Some(lock) = run.lock()? {
             run.show(RunStatus::Failed, Some(cancelled()), &lock)?;
         }

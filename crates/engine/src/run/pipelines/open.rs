@@ -110,12 +110,19 @@ pub(super) fn show(
 /// # Errors
 /// When the picture is lost, or something else is in place of a file or a folder, and the person has asked for no repair.
 pub(super) fn need_folder(
-    root: &RunRoot,
+    (root, thread): (&RunRoot, ThreadId),
     wish: Option<&ResumeWish>,
     is_new: bool,
 ) -> Result<Vec<String>, EngineError> {
-    let lost = lost_picture(root, wish, is_new)?;
     let repair = wish.map_or(LostPicture::Refused, |wish| wish.picture);
+    let lost = match is_new {
+        // Before the first step, nothing is lost with the picture.
+        true => LostPicture::MadeAgain,
+        false => repair,
+    };
+    let lost = need_picture((root, thread), lost)?;
+    // A run that nobody resumes has none before its first step.
+    let lost = lost.filter(|_| wish.is_some());
     let mut notes = move_aside(root, repair)?;
     root.create()?;
     notes.extend(lost.map(|problem| made_again(root, problem)));
@@ -134,26 +141,12 @@ pub(super) fn move_aside(root: &RunRoot, repair: LostPicture) -> Result<Vec<Stri
     Ok(moved.collect())
 }
 
-/// Returns what is wrong with the picture of a run that a person resumes, if it is lost.
-fn lost_picture(
-    root: &RunRoot,
-    wish: Option<&ResumeWish>,
-    is_new: bool,
-) -> Result<Option<&'static str>, EngineError> {
-    match wish {
-        // Before the first step, nothing is lost with the picture.
-        Some(_) if is_new => need_picture(root, LostPicture::MadeAgain),
-        Some(wish) => need_picture(root, wish.picture),
-        None => Ok(None),
-    }
-}
-
 /// Returns what is wrong with the picture that earlier processes left, if it is lost.
 ///
 /// # Errors
 /// When it is lost and shall not be made again, or has a form of another version.
 pub(super) fn need_picture(
-    root: &RunRoot,
+    (root, thread): (&RunRoot, ThreadId),
     lost: LostPicture,
 ) -> Result<Option<&'static str>, EngineError> {
     // Without that record, the folder was not finished, or is that of a fork: no picture of it was ever seen.
@@ -172,6 +165,7 @@ pub(super) fn need_picture(
     };
     match lost {
         LostPicture::Refused => Err(ResumeError::NoPicture {
+            thread,
             path,
             problem,
             is_taken,

@@ -135,7 +135,7 @@ fn care_for_completed(
     wish: &ResumeWish,
 ) -> Result<Vec<String>, EngineError> {
     let root = run.root.clone();
-    let lost = need_picture(&root, wish.picture)?;
+    let lost = need_picture((&root, run.thread), wish.picture)?;
     let is_lost = lost.is_some() || !is_completed(&root, head);
     let is_due = is_lost || wish.picture == LostPicture::MadeAgain || !root.drafts()?.is_empty();
     let lock = match is_due {

@@ -146,7 +146,7 @@ pub(super) fn work(
     let cwd = begun.start.cwd.clone().unwrap_or_default();
     let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
     need_workspace(&cwd)?;
-    let notes = need_folder(&root, entry.resume, head == start)?;
+    let notes = need_folder((&root, thread), entry.resume, head == start)?;
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);
     let masks = masks(
