@@ -180,6 +180,11 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     }
 }
 
+/// Prints data as a YAML document.
+pub(crate) fn print_yaml(data: &impl Serialize) -> Result<(), Failure> {
+    write(&yaml(&serde_json::to_value(data).map_err(unprintable)?)?)
+}
+
 /// Returns a result as it is printed, without a final line break.
 pub(crate) fn rendered(result: &impl Show, format: Format, page: Page) -> Result<String, Failure> {
     match format {

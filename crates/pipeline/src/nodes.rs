@@ -14,7 +14,7 @@ use crate::attempt::Ended;
 use crate::capture::CaptureDebug;
 use crate::course::{Archived, Event, OnError, Resume, RunStart, Steering};
 use crate::scope::RunFacts;
-use crate::{Pipeline, StepError, StepResult};
+use crate::{ErrorKind, Pipeline, StepError, StepResult};
 
 /// The hash of a node.
 pub type NodeRef = String;
@@ -181,6 +181,25 @@ pub struct AttemptRecord {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<StepError>,
+}
+
+impl AttemptRecord {
+    /// Tells whether a program ran. What could not be started has used nothing up.
+    #[must_use]
+    pub fn ran(&self) -> bool {
+        let kind = self.error.as_ref().map(|error| error.kind);
+        !matches!(
+            kind,
+            Some(
+                ErrorKind::ArgumentTooLong
+                    | ErrorKind::CommandNotExecutable
+                    | ErrorKind::CommandNotFound
+                    | ErrorKind::FailedDeps
+                    | ErrorKind::InputFileError
+                    | ErrorKind::MissingSecrets
+            )
+        )
+    }
 }
 
 /// One log.

@@ -117,6 +117,11 @@ fn a_run_that_another_process_works_on_is_left_to_it() {
     refused
         .says(&format!("another process works on run `r`: process {pid}"))
         .says(&format!("`kill {pid}` interrupts the run"));
+    let refused = resume(&world, &["r", "--json"]).exits(75).json();
+    let told = ["run_id", "status", "exit_code"].map(|key| refused[key].clone());
+    assert_eq!(told, [json!("r"), json!("busy"), json!(75)]);
+    let file = root(&world, "r").join("state.json").canonicalize();
+    assert_eq!(refused["state_file"], json!(file.unwrap()));
     processes::signal("TERM", engine.id());
     assert_eq!(engine.wait().unwrap().code(), Some(143));
 }

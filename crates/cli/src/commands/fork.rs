@@ -9,6 +9,8 @@ use crate::args::{ForkArgs, MigrateArgs};
 use crate::commands::Context;
 use crate::commands::workflow::{note_hidden, warn_all};
 use crate::failure::{Failure, note};
+use crate::hints::run_name::RunName;
+use crate::hints::stopped_runs::restarts;
 use crate::output::print;
 use crate::text::ForkedView;
 
@@ -95,17 +97,21 @@ pub(crate) fn migrate(context: &Context, args: &MigrateArgs) -> Result<Exit, Fai
         true => uwf_engine::plan_migration(&context.runner, thread, workflow),
         false => uwf_engine::migrate(&context.runner, thread, workflow),
     };
-    let migrated = migrated.map_err(|error| refused(error, workflow))?;
+    let migrated = migrated.map_err(|error| refused(context, error, workflow))?;
     tell(&migrated.moved);
     print(&migrated, context.format)?;
     Ok(Exit::Done)
 }
 
 /// Returns the failure of a migration. A thread that has ended stays as it is, but a fork of it can go on.
-fn refused(error: EngineError, workflow: Option<&str>) -> Failure {
+fn refused(context: &Context, error: EngineError, workflow: Option<&str>) -> Failure {
     let EngineError::Ended { thread, .. } = error else {
         return error.into();
     };
+    if uwf_engine::run_origin(context.site(), thread).is_ok() {
+        let run = RunName::of_thread("", thread.as_str());
+        return Failure::from(error).hint(restarts(&run));
+    }
     let workflow = shell_words::quote(workflow.unwrap_or("<workflow>"));
     Failure::from(error).hint(format!(
         "`uwf thread fork --thread {thread} --workflow {workflow}` goes on from its end in a new thread"

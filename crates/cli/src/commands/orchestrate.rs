@@ -12,6 +12,7 @@ mod secrets;
 mod watch;
 mod work;
 
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -26,7 +27,7 @@ use crate::args::{OrchestrateCommand, PipelineGraphArgs, StatusJsonCommand};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
 use crate::hints;
-use crate::output::{Drawing, Form, Format, print, print_line, write_document};
+use crate::output::{Drawing, Form, Format, print, print_line, print_yaml, write_document};
 use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line, told};
 
 pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
@@ -68,8 +69,11 @@ fn draw(context: &Context, args: &PipelineGraphArgs) -> Result<(), Failure> {
     let graph = graph(&loaded.pipeline);
     match args.format.unwrap_or(Form::Drawing(Drawing::Mermaid)) {
         Form::Drawing(Drawing::Dot) => write_document(&dot(&graph), &context.pager),
-        Form::Drawing(_) => write_document(&mermaid(&graph), &context.pager),
-        Form::Data(_) => print_line(&graph),
+        Form::Drawing(_) | Form::Data(Format::Text) => {
+            write_document(&mermaid(&graph), &context.pager)
+        }
+        Form::Data(Format::Json) => print_line(&graph),
+        Form::Data(Format::Yaml) => print_yaml(&graph),
     }
 }
 
@@ -109,7 +113,7 @@ fn bytes_of(file: &Path, hint: &str) -> Result<Vec<u8>, Failure> {
     match uwf_durable::read_start(file, MAX_FILE_BYTES + 1) {
         Ok(Some(bytes)) => Ok(bytes),
         Ok(None) => Err(unread().cause(&"there is no such file").hint(hint)),
-        Err(error) => Err(unread().cause(&error)),
+        Err(error) => Err(unread().cause(&io::Error::from(error))),
     }
 }
 

@@ -44,6 +44,7 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         StorageError::TornRecord { path, of_run, .. } => return Some(torn_hint(path, *of_run)),
         StorageError::NoFolder { .. } => "move it away: the folder is made again",
         StorageError::NotRegular { .. } => "move it away and put the file in its place",
+        StorageError::Link { path } if path.is_dir() => "put a folder in its place",
         StorageError::Link { .. } => {
             "change the file that it points to, or put a file in its place"
         }

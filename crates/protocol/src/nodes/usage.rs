@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use uwf_pipeline::nodes::AttemptRecord;
 use uwf_util::amount::without_noise;
 use uwf_util::text::counted;
 
@@ -157,13 +158,15 @@ impl Usage {
         if !schemas::VISITS.contains(&detail_type) || is_told {
             return Self::of_detail(detail);
         }
-        Self::of_visit(agent)
+        let attempts = detail.get("attempts").map(Vec::deserialize);
+        Self::of_visit(agent, &attempts.and_then(Result::ok).unwrap_or_default())
     }
 
-    /// Returns what a step of a pipeline used up that tells nothing about it.
+    /// Returns what a step of a pipeline used up that tells nothing about it: a provider something unknown, if its program ran.
     #[must_use]
-    pub fn of_visit(agent: &str) -> Self {
-        if agent.starts_with("provider:") {
+    pub fn of_visit(agent: &str, attempts: &[AttemptRecord]) -> Self {
+        let is_unknown = attempts.is_empty() || attempts.iter().any(AttemptRecord::ran);
+        if agent.starts_with("provider:") && is_unknown {
             return Self::default();
         }
         Self {

@@ -19,14 +19,18 @@ use crate::args::{ContextArgs, ResumeArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::hints::run_name::RunName;
-use crate::hints::runs::{failed, failed_in};
+use crate::hints::runs::{LOCKED, failed, failed_in};
 use crate::hints::stopped_runs::Results;
 
 pub(super) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure> {
     let mut begun = None;
     go_on(context, args, &mut begun).map_err(|failure| {
-        // Nothing was done if the call was refused.
-        let is_refused = matches!(failure.exit, Exit::Usage | Exit::Run(_));
+        // Nothing was done if the call was refused. A run that another process works on is there all the same.
+        let is_refused = match failure.exit {
+            Exit::Usage => true,
+            Exit::Run(code) => code != LOCKED,
+            _ => false,
+        };
         let begun = begun.as_ref().filter(|_| !is_refused);
         let begun = begun.map(|(id, file): &(String, PathBuf)| (id.as_str(), file.as_path()));
         unfinished(&args.work, begun, failure)
@@ -203,7 +207,8 @@ fn file_of(origin: &RunOrigin) -> Result<Option<FileRead>, Failure> {
         Ok(None) => return Ok(None),
         Err(error) => {
             let what = format!("cannot read `{}`", file.display());
-            return Err(Failure::usage(what).cause(&error).hint(kept_file(origin)));
+            let cause = std::io::Error::from(error);
+            return Err(Failure::usage(what).cause(&cause).hint(kept_file(origin)));
         }
     };
     let loaded = load(&source, &origin.run.workflow_file)

@@ -27,11 +27,8 @@ const MAX_CONTEXT_BYTES: usize = 4 << 20;
 
 pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Failure> {
     let mut made = None;
-    let done = make_and_do(context, args, &mut made);
-    match args.dry_run {
-        true => done,
-        false => done.map_err(|failure| unfinished_run(&args.work, made.as_ref(), failure)),
-    }
+    make_and_do(context, args, &mut made)
+        .map_err(|failure| unfinished_run(&args.work, made.as_ref(), failure))
 }
 
 /// Prints for programs what came of a run that failed for a reason of our own, or was not made.

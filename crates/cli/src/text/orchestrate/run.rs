@@ -50,8 +50,13 @@ impl NoRunView {
     pub(crate) fn new(run: Option<(&str, &Path)>, exit_code: u8) -> Self {
         Self {
             run_id: run.map(|(id, _)| id.to_owned()),
-            // Its picture says the same: nothing stopped it that `resume` does not go on from.
-            status: run.map_or("failed", |_| "interrupted"),
+            status: match (run, exit_code) {
+                (None, _) => "failed",
+                // Another process works on it.
+                (Some(_), LOCKED) => "busy",
+                // Its picture says the same: nothing stopped it that `resume` does not go on from.
+                (Some(_), _) => "interrupted",
+            },
             exit_code,
             failed_step: None,
             failed_steps: Vec::new(),

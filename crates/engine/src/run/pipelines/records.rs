@@ -45,7 +45,7 @@ impl<'a> Records<'a> {
         match played.and_then(|played| Used::deserialize(&played.used).ok()) {
             Some(by_child) => self.used.add_all(&by_child),
             None => {
-                let usage = Usage::of_visit(&step.agent);
+                let usage = Usage::of_visit(&step.agent, &step.detail.attempts);
                 self.used.add(Some(&usage), Some(step.duration_ms));
             }
         }

@@ -1,0 +1,112 @@
+//! What a program is told of its visit, what a wait begins with, and what a run has cost.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::threads::thread_of;
+use crate::world::{World, wait_until};
+
+fn run(world: &World, pipeline: &str) -> crate::world::Run {
+    world.write("p.yaml", pipeline);
+    world.uwf(&["orchestrate", "run", "p.yaml", "--run-id", "r"])
+}
+
+fn lines(world: &World, file: &str) -> Vec<String> {
+    let text = fs::read_to_string(world.project().join(file)).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_entry_of_a_step_is_the_same_for_all_its_attempts_and_another_one_for_each_visit() {
+    let world = World::new();
+    let says = |file: &str| format!("echo \"$ORCHESTRATE_ENTRY\" >> {file}");
+    let pipeline = format!(
+        "steps:
+- {{name: Retried, command: [sh, -c, '{}; test -e once || {{ touch once; exit 1; }}'], retries: {{max: 1, delay_ms: 0}}}}
+- {{name: Back, command: [sh, -c, 'test -e back || {{ touch back; exit 1; }}'], on: {{failure: {{goto: Retried}}}}}}
+- {{name: L, for_each: {{items: [1, 2], steps: [{{name: Each, command: [sh, -c, '{}']}}]}}}}
+- {{name: Killed, command: [sh, -c, '{}; test -e killed || {{ touch killed; kill -9 $PPID; exit 1; }}']}}
+- {{name: Failed, command: [sh, -c, '{}; test -e failed || {{ touch failed; exit 1; }}']}}
+",
+        says("retried"),
+        says("each"),
+        says("kills"),
+        says("fails"),
+    );
+    assert_eq!(run(&world, &pipeline).code, -1);
+    world.wait_until_free(&thread_of(&world, "r"));
+    world.uwf(&["orchestrate", "resume", "r"]).exits(1);
+    world.uwf(&["orchestrate", "resume", "r"]).exits(0);
+    let retried = lines(&world, "retried");
+    assert_eq!(retried.len(), 3);
+    assert!(!retried[0].is_empty());
+    assert_eq!(retried[0], retried[1], "a retry");
+    assert_ne!(retried[1], retried[2], "a jump back");
+    let each = lines(&world, "each");
+    assert_ne!(each[0], each[1], "another item");
+    for (file, what) in [("kills", "after a kill"), ("fails", "after a failure")] {
+        let entries = lines(&world, file);
+        assert_eq!(entries.len(), 2, "{what}");
+        assert_eq!(entries[0], entries[1], "{what}");
+    }
+}
+
+#[test]
+fn a_wait_that_was_interrupted_has_its_full_time_again() {
+    let world = World::new();
+    let pipeline = "steps: [{name: W, wait_for: {glob: never, timeout_sec: 2, poll_ms: 20}}]";
+    world.write("p.yaml", pipeline);
+    let engine = world.spawn(&["orchestrate", "run", "p.yaml", "--run-id", "r"]);
+    let status = || {
+        let status = world.uwf(&["orchestrate", "status", "r", "--json"]);
+        serde_json::from_str::<Value>(&status.stdout).unwrap_or_default()
+    };
+    wait_until("it waits", || status()["current_step"]["key"] == "W");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let pid = engine.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(143));
+    let began = std::time::Instant::now();
+    world.uwf(&["orchestrate", "resume", "r"]).exits(124);
+    let took = began.elapsed();
+    assert!(took.as_millis() >= 2000, "{took:?}");
+}
+
+#[test]
+fn only_a_provider_whose_program_ran_has_cost_what_is_unknown() {
+    let world = World::new();
+    world.write("there", "");
+    let pipeline = "
+strict_flow: false
+providers:
+  p: {command: [echo, '${PROMPT}']}
+  gone: {command: [no-such-program-anywhere]}
+steps:
+- {name: C, command: ['true']}
+- {name: W, wait_for: {glob: there}}
+- {name: L, for_each: {items: [1], steps: [{name: I, command: ['true']}]}}
+- {name: P, provider: p, input_file: there}
+- {name: Gone, provider: gone}
+- {name: Unread, provider: p, input_file: nowhere}
+- {name: Secret, provider: p, input_file: there, secrets: [NO_SUCH_SECRET]}
+";
+    run(&world, pipeline).exits(0);
+    let thread = thread_of(&world, "r");
+    let cost = || world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    let unknown = |cost: &Value| {
+        let rows = cost["rows"].as_array().unwrap().iter();
+        let rows = rows.filter(|row| row["costUnknown"] != 0);
+        let rows = rows.map(|row| format!("{} {}", row["key"], row["tokensUnknown"]));
+        rows.collect::<Vec<_>>()
+    };
+    let kept = cost();
+    assert_eq!(unknown(&kept), ["\"P\" 1"], "{kept}");
+    assert_eq!(kept["total"]["costUnknown"], 1);
+    assert_eq!(kept["total"]["tokensUnknown"], 1);
+    // The sums can be made again from the chain.
+    fs::remove_file(world.root().join("runs").join(&thread).join("used.json")).unwrap();
+    assert_eq!(cost(), kept);
+}

@@ -1,0 +1,83 @@
+//! What commands about a workflow file print, whatever the format, and when the file cannot be used.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use super::threads::thread_of;
+use crate::world::World;
+
+const FLOW: &str = "steps: [{name: A, command: ['true']}]";
+
+#[test]
+fn a_graph_is_printed_in_the_format_that_every_command_has() {
+    let world = World::new();
+    world.write("p.yaml", FLOW);
+    let graph = |format: &[&str]| {
+        let args = [format, &["orchestrate", "graph", "p.yaml"]].concat();
+        world.uwf(&args).exits(0).stdout
+    };
+    assert!(graph(&[]).starts_with("flowchart TD"));
+    assert_eq!(graph(&["--format", "text"]), graph(&[]));
+    assert!(graph(&["--format", "json"]).starts_with('{'));
+    assert!(graph(&["--format", "yaml"]).starts_with("name: p\n"));
+}
+
+#[test]
+fn a_dry_run_of_an_unusable_file_tells_programs_so() {
+    let world = World::new();
+    world.write("bad.yaml", "steps: 5");
+    for file in ["bad.yaml", "none.yaml"] {
+        let args = ["orchestrate", "run", file, "--dry-run", "--json"];
+        let told = world.uwf(&args).exits(2).json();
+        assert_eq!(told["run_id"], json!(null));
+        assert_eq!(told["exit_code"], 2);
+    }
+    world.write("bad.yaml", FLOW);
+    let args = ["orchestrate", "run", "bad.yaml", "--dry-run", "--json"];
+    world.uwf(&args).exits(0);
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_named_with_the_reason() {
+    let world = World::new();
+    let file = world.write("p.yaml", FLOW);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read(&file).is_ok() {
+        // Root reads everything; a folder in place of the file has a reason, too.
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+    }
+    for args in [
+        &["run", "p.yaml"][..],
+        &["validate", "p.yaml"],
+        &["graph", "p.yaml"],
+        &["status-json", "validate", "p.yaml"],
+        &["task", "list", "--workflow", "p.yaml"],
+    ] {
+        let said = world
+            .uwf(&[&["orchestrate"], args].concat())
+            .exits(2)
+            .stderr;
+        let (_, cause) = said.split_once("cause: ").expect(&said);
+        assert!(!cause.starts_with("cannot read"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_migration_of_a_run_that_has_ended_proposes_a_new_run() {
+    let world = World::new();
+    world.write("p.yaml", FLOW);
+    world
+        .uwf(&["orchestrate", "run", "p.yaml", "--run-id", "r"])
+        .exits(0);
+    let thread = thread_of(&world, "r");
+    let said = world
+        .uwf(&["thread", "migrate", &thread, "p.yaml"])
+        .exits(7);
+    let proposed = format!("uwf orchestrate resume {thread} --force-restart");
+    said.says(&format!("`{proposed}`"));
+    let words: Vec<&str> = proposed.split(' ').skip(1).collect();
+    world.uwf(&words).exits(0);
+}
