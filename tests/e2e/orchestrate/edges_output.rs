@@ -236,6 +236,35 @@ fn a_closed_output_of_ours_does_not_end_the_run() {
     run.args(["-c", "exec \"$0\" \"$@\" >&- 2>&-"])
         .arg(binary)
         .args(args);
-    run.output().unwrap();
+    assert_eq!(run.output().unwrap().status.code(), Some(0));
     assert!(world.project().join("b").exists());
+    assert_eq!(status_of_only_run(&world), "completed");
+}
+
+#[test]
+fn a_reader_of_our_output_that_goes_away_does_not_end_the_run() {
+    let world = World::new();
+    // The second step begins when nobody reads any more.
+    let pipeline = "steps:\n- {name: A, command: [sh, -c, 'while [ ! -e gone ]; do sleep 0.02; done; yes | head -c 300000']}\n- {name: B, command: [touch, b]}\n";
+    let run = command(&world, pipeline, &["--stream-output"]);
+    let binary = run.get_program().to_owned();
+    let args: Vec<_> = run.get_args().map(ToOwned::to_owned).collect();
+    let mut piped = world.command_of("sh");
+    piped
+        .args([
+            "-c",
+            "{ \"$0\" \"$@\" 2>&1; echo $? > code; } | { exec <&-; touch gone; }",
+        ])
+        .arg(binary)
+        .args(args);
+    assert!(piped.output().unwrap().status.success());
+    let code = fs::read_to_string(world.project().join("code")).unwrap();
+    assert_eq!(code.trim(), "0");
+    assert!(world.project().join("b").exists());
+    assert_eq!(status_of_only_run(&world), "completed");
+}
+
+fn status_of_only_run(world: &World) -> String {
+    let status = world.uwf(&["orchestrate", "status", "--json"]).exits(0);
+    status.json()["status"].as_str().unwrap().to_owned()
 }

@@ -239,7 +239,15 @@ fn a_run_travels_and_is_removed_as_every_thread() {
     };
     assert_eq!(read(&["--root", there]), read(&[]));
     world.uwf(&["cas", "verify"]).exits(0);
-    world.uwf(&["doctor"]);
+    for root in [&[][..], &["--root", there]] {
+        let health = world.uwf(&[root, &["doctor"]].concat()).exits(0).json();
+        let checks = health["checks"].as_array().unwrap();
+        let of = |name: &str| checks.iter().find(|it| it["check"] == name).unwrap();
+        for name in ["state", "threads", "pending", "store"] {
+            assert_eq!(of(name)["status"], "ok", "{root:?}: {health}");
+        }
+        assert_eq!(of("threads")["message"], "1 can be read");
+    }
     world.uwf(&["thread", "rm", &thread]).exits(0);
     world.uwf(&["thread", "show", &thread]).exits(1);
     assert!(
