@@ -25,6 +25,7 @@ pub struct StatusProblem {
 #[must_use]
 pub fn status_problems(text: &[u8]) -> Vec<StatusProblem> {
     let mut check = Check(Vec::new());
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     match serde_json::from_slice(text) {
         Ok(Value::Object(status)) => check.status(&status),
         Ok(_) => check.fail("", "it must be one JSON object"),

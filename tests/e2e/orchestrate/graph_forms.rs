@@ -66,6 +66,22 @@ fn a_file_that_may_not_be_read_is_named_with_the_reason() {
 }
 
 #[test]
+fn a_status_file_may_begin_with_a_mark_and_is_not_cut_without_a_word() {
+    let world = World::new();
+    let status = "{\"schema\": \"status/v1\", \"timestamp\": \"2026-01-01T00:00:00Z\", \"success\": true, \"exit_code\": 0, \"message\": \"m\"}";
+    let check = |text: &str| {
+        world.write("status.json", text);
+        world.uwf(&["orchestrate", "status-json", "validate", "status.json"])
+    };
+    check(status).exits(0);
+    check(&format!("\u{feff}{status}")).exits(0);
+    let large = status.replace("\"m\"", &format!("\"{}\"", "m".repeat(4 << 20)));
+    check(&large)
+        .exits(2)
+        .says("`status.json` is larger than 4 MiB");
+}
+
+#[test]
 fn a_migration_of_a_run_that_has_ended_proposes_a_new_run() {
     let world = World::new();
     world.write("p.yaml", FLOW);

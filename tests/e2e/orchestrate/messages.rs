@@ -297,6 +297,39 @@ fn a_step_alone_that_needs_results_names_the_option_that_gives_them() {
     orchestrate(&world, &["run-step", "L", "--workflow", "flow.yaml"])
         .exits(2)
         .says("hint: `--from-run RUN` lets the step see the results of a run");
+    let world = flow(
+        "steps:\n- name: L\n  for_each:\n    items: [1]\n    steps:\n    - {name: A, command: [echo, a], output_capture: lines}\n    - {name: I, for_each: {items_from: steps.A.lines, steps: [{name: B, command: ['true']}]}}\n",
+    );
+    let args = ["run-step", "L.I", "--workflow", "flow.yaml", "--item", "1"];
+    orchestrate(&world, &args)
+        .exits(2)
+        .says("but none of those within its loops; `uwf orchestrate run-step L --workflow FILE`");
+    let args = ["run-step", "L", "--workflow", "flow.yaml"];
+    orchestrate(&world, &args).exits(0);
+}
+
+#[test]
+fn a_parameter_that_the_command_line_does_not_mention_is_told_to_those_who_look() {
+    let world = flow(
+        "providers: {p: {command: [echo, '${used}'], defaults: {used: u}}}\nsteps: [{name: A, provider: p, provider_params: {used: x, extra: y}}]\n",
+    );
+    let says = "A: the command line of provider:p does not mention the parameter `extra`";
+    let args = [
+        "run",
+        "flow.yaml",
+        "--run-id",
+        "loud",
+        "--log-level",
+        "debug",
+    ];
+    orchestrate(&world, &args).exits(0).says(says);
+    let quiet = orchestrate(&world, &["run", "flow.yaml", "--run-id", "r"]).exits(0);
+    assert!(!quiet.stderr.contains("extra"), "{}", quiet.stderr);
+    let log = world
+        .project()
+        .join(".orchestrate/runs/r/logs/orchestrator.log");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains(&format!("debug {says}")), "{log}");
 }
 
 #[test]

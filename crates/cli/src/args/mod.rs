@@ -181,7 +181,7 @@ const GLOBAL: &str = "Global options";
 /// The options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere). With json, messages are JSON, too
+    /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere; text everywhere for runs and tasks of orchestrate). With json, messages are JSON, too
     #[arg(long, global = true, value_name = "FORMAT", value_parser = EnumValueParser::<Format>::new().map(Form::Data), help_heading = GLOBAL)]
     pub(crate) format: Option<Form>,
     /// Keep everything under this folder (unset: $UWF_STORAGE_ROOT, else ~/.uwf)
@@ -190,7 +190,7 @@ pub(crate) struct Global {
     /// Colour words in text for people
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, help_heading = GLOBAL)]
     pub(crate) color: Color,
-    /// Show what the agent writes to stderr while it works
+    /// Show what the agent writes to stderr while it works; of orchestrate, when each attempt begins
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
     /// Print long texts as they are, also on a terminal

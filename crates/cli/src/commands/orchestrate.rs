@@ -93,6 +93,13 @@ fn load_told(source: &[u8], file: &Path) -> Result<Loaded, Vec<Problem>> {
 
 fn validate_status(context: &Context, file: &Path) -> Result<(), Failure> {
     let bytes = bytes_of(file, "agents usually write `artifacts/<agent>/status.json`")?;
+    if bytes.len() > MAX_FILE_BYTES {
+        let most = MAX_FILE_BYTES >> 20;
+        return Err(
+            Failure::usage(format!("`{}` is larger than {most} MiB", file.display()))
+                .hint("put large results into files of their own: `outputs` names them"),
+        );
+    }
     let problems = status_problems(&bytes);
     let view = StatusView::new(file, &problems);
     print(&view, context.format)?;

@@ -6,6 +6,7 @@ use uwf_pipeline::course::Stop;
 use uwf_pipeline::{Captured, ErrorKind, StepError};
 use uwf_protocol::exit::Exit;
 use uwf_util::causes::causes;
+use uwf_util::shell_words;
 
 use super::Given;
 use super::run_name::RunName;
@@ -104,7 +105,17 @@ fn after_held(held: &HeldStep, run: &RunName) -> String {
 fn after_failure(stop: &Stop, asked: &Asked) -> String {
     let run = &asked.run;
     if lacks_results(stop, asked) {
-        return "`--from-run RUN` lets the step see the results of a run".to_owned();
+        let sees = "`--from-run RUN` lets the step see the results of a run";
+        return match stop.key.items().first() {
+            None => sees.to_owned(),
+            // Steps of a loop alone.
+            Some((name, _)) => {
+                let name = shell_words::quote(name);
+                format!(
+                    "{sees}, but none of those within its loops; `uwf orchestrate run-step {name} --workflow FILE` does the whole loop"
+                )
+            }
+        };
     }
     if let Some(options) = missing_context(stop) {
         let restart = restart_with(run, &options);

@@ -118,6 +118,8 @@ pub enum RunEvent<'a> {
     Warning(&'a str),
     /// What this process found or decided before it went on.
     Note(&'a str),
+    /// What helps those who look for a mistake.
+    Detail(&'a str),
     /// The process does not go on with the run.
     Ends {
         /// The id of the run.

@@ -100,7 +100,7 @@ fn tell_warnings(event: &RunEvent<'_>) {
 fn tell(event: &RunEvent<'_>) {
     match event {
         RunEvent::Begins { run_id, .. } => note(&format!("run {run_id}")),
-        RunEvent::Started { .. } | RunEvent::Ends { .. } => {}
+        RunEvent::Started { .. } | RunEvent::Detail(_) | RunEvent::Ends { .. } => {}
         RunEvent::Played { key, thread } => note(&format!("{key}: thread {thread} does it")),
         RunEvent::Settled {
             key,
@@ -126,6 +126,7 @@ fn tell_all(event: &RunEvent<'_>) {
     match event {
         RunEvent::Started { key, attempt: 1 } => note(&format!("{key}: begins")),
         RunEvent::Started { key, attempt } => note(&format!("{key}: begins, attempt {attempt}")),
+        RunEvent::Detail(text) => note(text),
         event => tell(event),
     }
 }

@@ -62,6 +62,7 @@ fn worded(event: &RunEvent<'_>, pid: u32) -> (&'static str, String) {
         RunEvent::Played { key, thread } => ("info", format!("{key}: thread {thread} does it")),
         RunEvent::Warning(text) => ("warning", (*text).to_owned()),
         RunEvent::Note(text) => ("info", (*text).to_owned()),
+        RunEvent::Detail(text) => ("debug", (*text).to_owned()),
         RunEvent::Ends { run_id, status } => {
             let status = json!(status);
             let status = status.as_str().unwrap_or_default();

@@ -13,7 +13,7 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_runner::{Attempt, AttemptEnd, AttemptSpec, NotWanted, Report, Stream, Watcher, attempt};
 use uwf_storage::{RunRoot, Slot};
 
-use super::Prompts;
+use super::{Prompts, RunEvent};
 use super::commit::Moved;
 use super::glimpse::doing;
 use super::progress::Progress;
@@ -32,6 +32,7 @@ impl Visiting<'_, '_, '_> {
         task: &RunTask,
         mut progress: Progress,
     ) -> Result<VisitEnd, EngineError> {
+        self.tell_unused(task)?;
         let mut files = None;
         loop {
             // What a program is paid for must not be lost because the disk fills up meanwhile.
@@ -70,6 +71,18 @@ impl Visiting<'_, '_, '_> {
                 return Ok(VisitEnd::Interrupted(stop));
             }
         }
+    }
+
+    /// Tells of parameters that do nothing: the command line of the provider does not mention them.
+    fn tell_unused(&self, task: &RunTask) -> Result<(), EngineError> {
+        if task.unused_params.is_empty() {
+            return Ok(());
+        }
+        let (key, agent) = (&self.assignment.key, &self.assignment.agent);
+        let unused = task.unused_params.join("`, `");
+        self.worker.tell(&RunEvent::Detail(&format!(
+            "{key}: the command line of {agent} does not mention the parameter `{unused}`"
+        )))
     }
 
     /// Takes a slot for the program of a provider: it counts as an agent. Returns the signal that ended the wait for one.
