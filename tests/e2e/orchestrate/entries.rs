@@ -1,4 +1,4 @@
-//! What a program is told of its visit, what a wait begins with, and what a run has cost.
+//! What a program is told of its visit and how long it has to end, what a wait begins with, and what a run has cost.
 
 use std::fs;
 use std::process::Command;
@@ -109,4 +109,20 @@ steps:
     // The sums can be made again from the chain.
     fs::remove_file(world.root().join("runs").join(&thread).join("used.json")).unwrap();
     assert_eq!(cost(), kept);
+}
+
+#[test]
+fn a_program_has_several_seconds_to_end_after_a_signal() {
+    let world = World::new();
+    let program =
+        "trap \"sleep 7; touch done; exit 0\" TERM; touch at-work; while :; do sleep 0.1; done";
+    let pipeline = format!("steps: [{{name: A, command: [sh, -c, '{program}']}}]");
+    world.write("p.yaml", &pipeline);
+    let engine = world.spawn(&["orchestrate", "run", "p.yaml"]);
+    wait_until("it works", || world.project().join("at-work").exists());
+    let pid = engine.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(143));
+    assert!(world.project().join("done").exists());
 }

@@ -24,7 +24,13 @@ fn what_is_over_time_names_its_limit_and_where_it_was_given() {
 fn an_option_that_changes_nothing_is_a_warning() {
     let world = flow("strict_flow: false\nsteps: [{name: A, command: ['false']}]");
     let run = orchestrate(&world, &["run", "flow.yaml", "--on-error", "stop"]).exits(0);
-    run.says("warning: `--on-error stop` changes nothing: `strict_flow: false`");
+    let run = run.says("warning: `--on-error stop` changes nothing: `strict_flow: false`");
+    assert!(run.stderr.starts_with("note: run "), "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("note: run ").count(),
+        2,
+        "it begins and ends"
+    );
     let run = orchestrate(&world, &["run", "flow.yaml"]).exits(0);
     assert!(!run.stderr.contains("--on-error"), "{}", run.stderr);
 }

@@ -59,13 +59,13 @@ fn validate(context: &Context, file: &Path) -> Result<(), Failure> {
         }
         loaded => loaded.map_err(|problems| invalid(file, &problems))?,
     };
-    warn_all(&loaded);
+    warn_all(&loaded.warnings);
     print(&ValidPipeline::from(&loaded), context.format)
 }
 
 fn draw(context: &Context, args: &PipelineGraphArgs) -> Result<(), Failure> {
     let loaded = read(&args.file)?.map_err(|problems| invalid(&args.file, &problems))?;
-    warn_all(&loaded);
+    warn_all(&loaded.warnings);
     let graph = graph(&loaded.pipeline);
     match args.format.unwrap_or(Form::Drawing(Drawing::Mermaid)) {
         Form::Drawing(Drawing::Dot) => write_document(&dot(&graph), &context.pager),
@@ -179,8 +179,8 @@ fn need_context(
 }
 
 /// Warns of what the author probably did not mean.
-fn warn_all(loaded: &Loaded) {
-    for warning in &loaded.warnings {
+fn warn_all(warnings: &[Problem]) {
+    for warning in warnings {
         warn(&problem_line(warning));
     }
 }

@@ -13,7 +13,7 @@ use uwf_protocol::exit::Exit;
 
 use super::run::{context_of, on_error, only_step};
 use super::secrets::warn_of_secrets;
-use super::work::{finish, settings, unfinished};
+use super::work::{announce, finish, settings, unfinished};
 use super::{invalid, need_context, place};
 use crate::args::{ContextArgs, ResumeArgs};
 use crate::commands::Context;
@@ -59,9 +59,10 @@ fn go_on(
         }
         let new = again(&origin, args)?;
         let under = (&new.pipeline, new.source.as_slice());
-        warn_of_secrets(context, &args.work, under, &new.context);
         let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
             *begun = Some((run.run_id.clone(), run.root.state_file()));
+            announce(context, &args.work, run);
+            warn_of_secrets(context, &args.work, under, &new.context);
         });
         return finish(context, &args.work, place, &report.map_err(failed)?);
     }

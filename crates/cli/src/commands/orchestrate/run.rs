@@ -11,7 +11,7 @@ use uwf_protocol::exit::Exit;
 use uwf_runner::Workspace;
 
 use super::secrets::warn_of_secrets;
-use super::work::{finish, settings, unfinished};
+use super::work::{announce, finish, settings, unfinished};
 use super::{bytes_of, invalid, load_told, need_context, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, PlaceArgs, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
@@ -56,13 +56,6 @@ fn make_and_do(
         validate(context, file)?;
         return Ok(Exit::Done);
     }
-    warn_all(&loaded);
-    warn_of_secrets(context, &args.work, (&loaded.pipeline, &source), &values);
-    if matches!(args.on_error, Some(OnErrorArg::Stop)) && !loaded.pipeline.strict_flow {
-        warn(
-            "`--on-error stop` changes nothing: `strict_flow: false` of the file lets failures pass",
-        );
-    }
     let settings = settings(context, &args.work)?;
     let steering = steering(args);
     check_archive(&workspace, &loaded, &steering)?;
@@ -89,6 +82,9 @@ fn make_and_do(
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
         *made = Some(run.clone());
+        announce(context, &args.work, run);
+        warn_all(&loaded.warnings);
+        warn_of(context, args, &new);
     });
     finish(
         context,
@@ -99,6 +95,17 @@ fn make_and_do(
             not_done(error, (asked, made.as_ref()), &args.place)
         })?,
     )
+}
+
+/// Warns of what the run does that its author may not expect.
+fn warn_of(context: &Context, args: &RunPipelineArgs, new: &NewRun) {
+    let under = (&new.pipeline, new.source.as_slice());
+    warn_of_secrets(context, &args.work, under, &new.context);
+    if matches!(args.on_error, Some(OnErrorArg::Stop)) && !new.pipeline.strict_flow {
+        warn(
+            "`--on-error stop` changes nothing: `strict_flow: false` of the file lets failures pass",
+        );
+    }
 }
 
 /// Returns the failure of a command that could not do a new run, or could not make it. `run` is the id that a person chose,

@@ -9,7 +9,7 @@ use uwf_protocol::exit::Exit;
 
 use super::run::{context_of, loaded, not_done, on_error, only_step, retries, unfinished_run};
 use super::secrets::warn_of_secrets;
-use super::work::{finish, settings};
+use super::work::{announce, finish, settings};
 use super::{need_context, place, warn_all};
 use crate::args::RunStepArgs;
 use crate::commands::Context;
@@ -42,8 +42,6 @@ fn make_and_do(
     let pipeline = only_step(&loaded.pipeline, &only)?;
     let values = context_of(&loaded.pipeline.context, &args.context)?;
     need_context(&loaded, &pipeline, &values)?;
-    warn_all(&loaded);
-    warn_of_secrets(context, &args.work, (&pipeline, &source), &values);
     let settings = settings(context, &args.work)?;
     let new = NewRun {
         pipeline,
@@ -62,6 +60,10 @@ fn make_and_do(
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |run| {
         *made = Some(run.clone());
+        announce(context, &args.work, run);
+        warn_all(&loaded.warnings);
+        let under = (&new.pipeline, new.source.as_slice());
+        warn_of_secrets(context, &args.work, under, &new.context);
     });
     let results = match args.from_run {
         Some(_) => Results::Seen,

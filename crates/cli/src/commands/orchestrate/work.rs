@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use uwf_engine::{Backups, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
+use uwf_engine::{Backups, MadeRun, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
 use uwf_pipeline::StepStatus;
 use uwf_protocol::exit::Exit;
 use uwf_runner::{OutputText, Stream};
@@ -79,6 +79,13 @@ fn level(context: &Context, args: &WorkArgs) -> LogLevel {
     }
 }
 
+/// Says which run was made: nothing is said of it before.
+pub(super) fn announce(context: &Context, args: &WorkArgs, run: &MadeRun) {
+    if level(context, args) >= LogLevel::Info {
+        note(&format!("run {}", run.run_id));
+    }
+}
+
 /// Prints the output of a program. Results of ours alone go to stdout. A terminal shows what it would obey.
 fn show(_: Stream, bytes: &[u8]) {
     let mut stderr = std::io::stderr();
@@ -99,6 +106,8 @@ fn tell_warnings(event: &RunEvent<'_>) {
 
 fn tell(event: &RunEvent<'_>) {
     match event {
+        // That it was made is said before.
+        RunEvent::Begins { entry: "run", .. } => {}
         RunEvent::Begins { run_id, .. } => note(&format!("run {run_id}")),
         RunEvent::Started { .. } | RunEvent::Detail(_) | RunEvent::Ends { .. } => {}
         RunEvent::Played { key, thread } => note(&format!("{key}: thread {thread} does it")),

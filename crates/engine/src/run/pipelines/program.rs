@@ -13,11 +13,11 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_runner::{Attempt, AttemptEnd, AttemptSpec, NotWanted, Report, Stream, Watcher, attempt};
 use uwf_storage::{RunRoot, Slot};
 
-use super::{Prompts, RunEvent};
 use super::commit::Moved;
 use super::glimpse::doing;
 use super::progress::Progress;
 use super::visit::{MAX_PROMPT, VisitEnd, Visiting};
+use super::{Prompts, RunEvent};
 use crate::EngineError;
 use crate::run::slots::{NoSlot, take_for_run};
 use crate::run::waiting::Who;
