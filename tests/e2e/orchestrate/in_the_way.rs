@@ -146,6 +146,25 @@ fn the_link_in_place_of_logs_may_be_removed() {
 }
 
 #[test]
+fn a_command_about_threads_says_what_belongs_in_place_of_a_link() {
+    for name in ["", "logs"] {
+        let world = stopped();
+        let thread = thread(&world);
+        put(&world, name, "link");
+        let said = world.uwf(&["thread", "resume", &thread]).exits(1);
+        said.says("is a symbolic link")
+            .says("hint: put a folder in its place");
+    }
+    let world = stopped();
+    let thread = thread(&world);
+    put(&world, "state.json", "link");
+    let said = world.uwf(&["thread", "resume", &thread]).exits(1);
+    let repair = format!("uwf orchestrate resume {thread} --repair");
+    assert_eq!(command(&said, "uwf orchestrate resume"), repair);
+    type_in(&world, &said, "uwf orchestrate resume").exits(0);
+}
+
+#[test]
 fn a_link_in_place_of_the_folder_of_a_run_is_replaced_by_the_folder() {
     let world = stopped();
     put(&world, "", "link");
