@@ -197,7 +197,7 @@ pub use sharing::Remotes;
 pub use sharing::error::SharingError;
 pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads};
 pub use sharing::push::{PushOutcome, Pushed, push};
-pub use short_names::{Candidate, NameError, find_node, find_thread};
+pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};
 pub use store_error::store_exit;

@@ -119,9 +119,18 @@ pub fn find_thread(site: &Site, text: &str) -> Result<ThreadId, NameError> {
 /// # Errors
 /// As of [`find_thread`]; [`NameError::NoStep`].
 pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
+    Ok(find_in_thread(site, text)?.0)
+}
+
+/// Returns the node that a text names, as [`find_node`] does, and the thread if the text names that, too: several threads may have
+/// one node, such as their start.
+///
+/// # Errors
+/// As of [`find_node`].
+pub fn find_in_thread(site: &Site, text: &str) -> Result<(CasRef, Option<ThreadId>), NameError> {
     match parse::node(text)? {
-        NodeName::Hash(hash) => Ok(hash),
-        NodeName::Prefix(prefix) => by_prefix(site, text, &prefix),
+        NodeName::Hash(hash) => Ok((hash, None)),
+        NodeName::Prefix(prefix) => Ok((by_prefix(site, text, &prefix)?, None)),
         NodeName::OfThread(thread, place) => {
             let id = match (thread_named(site, text, thread), &place) {
                 (Err(NameError::NotGiven { near: None, .. }), StepPlace::Back(0)) => {
@@ -130,10 +139,12 @@ pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
                 (found, _) => found?,
             };
             let head = head_of(site, id)?;
-            step_at(site, id, head, &place)?.ok_or_else(|| NameError::NoStep {
+            let step = step_at(site, id, head, &place)?;
+            let step = step.ok_or_else(|| NameError::NoStep {
                 thread: id,
                 name: text.to_owned(),
-            })
+            })?;
+            Ok((step, Some(id)))
         }
     }
 }

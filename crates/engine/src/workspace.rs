@@ -1,6 +1,7 @@
 //! Where the agents of a thread work: the mode of a thread, its family, and its worktree as far as it is on record. The half
 //! that does steps makes worktrees (`run/workspace.rs`).
 
+pub(crate) mod earlier;
 pub(crate) mod removal;
 
 use std::path::PathBuf;

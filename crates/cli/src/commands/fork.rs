@@ -73,10 +73,8 @@ fn point(context: &Context, args: &ForkArgs) -> Result<ForkPoint, Failure> {
     let Some(thread) = &args.thread else {
         // The command line has one of both.
         let step = args.step.as_deref().unwrap_or_default();
-        return Ok(ForkPoint {
-            step: context.hash(step)?,
-            thread: None,
-        });
+        let (step, thread) = uwf_engine::find_in_thread(site, step)?;
+        return Ok(ForkPoint { step, thread });
     };
     let thread = context.thread(thread)?;
     let visit = args.nth.map_or(Visit::Last, Visit::Nth);

@@ -10,6 +10,7 @@ use uwf_thread::{Head, Stored, read_step};
 use crate::files_error::FilesError;
 use crate::read::found_files::FoundFiles;
 use crate::read::history::History;
+use crate::workspace::earlier::tree_now;
 use crate::{EngineError, Site};
 
 /// Which files of a step are meant.
@@ -32,7 +33,8 @@ pub(crate) struct FilesAt {
     pub(crate) at_start: bool,
 }
 
-/// Returns the files of a step, or those from before the first step of a thread in the place of a step.
+/// Returns the files of a step, or those from before the first step of a thread in the place of a step. If a thread is given
+/// that has a worktree of its own by now, the files are wanted there, and not in the one of the thread that it was forked from.
 ///
 /// # Errors
 /// When the node cannot be read or is something else, or no such files are on record.
@@ -42,15 +44,23 @@ pub(crate) fn files_at(
     node: CasRef,
     files: Files,
 ) -> Result<FilesAt, EngineError> {
+    let now = |tree| match thread {
+        Some(thread) => tree_now(site, thread, tree),
+        None => tree,
+    };
     if let Head::Start(_) = Head::read(&site.store, node)? {
         let found = thread.map(|thread| before_first(site, thread, node));
         let found = found.transpose()?.flatten();
-        return Ok(found.ok_or(FilesError::OfStart(node))?);
+        let found = found.ok_or(FilesError::OfStart(node))?;
+        return Ok(FilesAt {
+            root: now(found.root),
+            ..found
+        });
     }
     let step = read_step(&site.store, node)?;
     let recorded = in_own_tree(site, &step)?.ok_or(FilesError::OfStep(node))?;
     Ok(FilesAt {
-        root: PathBuf::from(recorded.repository),
+        root: now(PathBuf::from(recorded.repository)),
         commit: match files {
             Files::Before => recorded.before,
             Files::After => recorded.after,

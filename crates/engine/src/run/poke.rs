@@ -19,6 +19,7 @@ use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
 use crate::thread::{self, Thread};
+use crate::workspace::earlier::folder_again;
 use crate::{EngineError, Intervention, Runner, tags};
 
 /// Runs the role of the newest step again, with its answer and the message of a person. The route after that step does
@@ -103,6 +104,7 @@ fn again(
         step: hash,
     };
     let location = node.cwd.filter(|cwd| !cwd.is_empty());
+    let location = location.map(|cwd| folder_again(&runner.site, before, cwd));
     let prompt = redo.compose(prompt);
     Ok(assign(&before.program, node.role, prompt, location))
 }

@@ -21,6 +21,7 @@ use crate::run::pipelines::resume_run;
 use crate::run::refused::refuse;
 use crate::run::supervisor;
 use crate::thread::{self, Thread};
+use crate::workspace::earlier::folder_again;
 use crate::{EngineError, Intervention, Runner, tags};
 
 /// Resumes a thread. A role that suspended it runs again, with its question and the answer. A thread that reached a limit
@@ -189,7 +190,8 @@ fn answer(
     let instruction = last.map_or_else(String::new, |step| first_instruction(store, step));
     let location = last
         .and_then(|step| step.cwd.clone())
-        .filter(|cwd| !cwd.is_empty());
+        .filter(|cwd| !cwd.is_empty())
+        .map(|cwd| folder_again(&runner.site, thread, cwd));
     let prompt = match Performer::of_role(&thread.program, &role) {
         // Children get the answer with their tasks. Their instruction may be a template, which the words of a person are not.
         Performer::Children => instruction,

@@ -50,10 +50,10 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
 
 /// Puts the files of a step back.
 pub(super) fn restore(context: &Context, args: &RestoreArgs) -> Result<Exit, Failure> {
-    let step = context.hash(&args.step)?;
-    let thread = match uwf_engine::find_thread(context.site(), &args.step) {
-        Ok(thread) => thread,
-        Err(_) => uwf_engine::thread_of(context.site(), step)?.ok_or_else(|| {
+    let (step, named) = uwf_engine::find_in_thread(context.site(), &args.step)?;
+    let thread = match named {
+        Some(thread) => thread,
+        None => uwf_engine::thread_of(context.site(), step)?.ok_or_else(|| {
             Failure::request(format!("no thread has the step `{step}`"))
                 .hint(format!("`uwf thread fork {step}` makes one"))
         })?,
