@@ -173,7 +173,7 @@ impl Server {
     }
 
     fn answers(&self) -> bool {
-        let asked = Command::new(self.programs.join("pg_isready"))
+        let asked = with_libraries(Command::new(self.programs.join("pg_isready")))
             .args(["--quiet", "--host=127.0.0.1", "--port"])
             .arg(self.port.to_string())
             .status();
@@ -241,6 +241,15 @@ fn as_user(program: &Path) -> Command {
         command.arg(program);
     }
     command.current_dir("/");
+    with_libraries(command)
+}
+
+/// Returns a command with the libraries of programs that are unpacked and not installed.
+fn with_libraries(mut command: Command) -> Command {
+    let folder = std::env::var_os("UWF_TEST_POSTGRES_LIBRARIES");
+    if let Some(folder) = folder.filter(|folder| !folder.is_empty()) {
+        command.env("LD_LIBRARY_PATH", folder);
+    }
     command
 }
 
