@@ -1,6 +1,8 @@
 -- Stores nodes, moves the head of the thread $9 from $12 to $13, keeps the record $15 in the place of those that it was merged
--- from, $16, and gives the lease back that $10 has by the fence $11. One place decides what comes of it.
-{store}, thread AS MATERIALIZED (
+-- from, $16, with the nodes $17 that it names, and gives the lease back that $10 has by the fence $11. One place decides what comes of it.
+{store}, named AS MATERIALIZED (
+  SELECT {named} AS roots
+), thread AS MATERIALIZED (
   SELECT head, coalesce(lease_owner = $10 AND fence = $11, false) AS valid,
     head <> $12 AND EXISTS (
       SELECT FROM {schema}.history WHERE history.thread = $9 AND from_head = $12 AND to_head = $13
@@ -8,6 +10,7 @@
   FROM {schema}.threads WHERE id = $9 FOR UPDATE
 ), decided AS MATERIALIZED (
   SELECT CASE
+    WHEN fit.what = 'old' THEN 'old'
     WHEN already THEN 'already'
     WHEN fit.what <> 'stored' THEN fit.what
     WHEN valid IS NOT TRUE THEN 'lost'
@@ -17,13 +20,15 @@
 ), updated AS (
   UPDATE {schema}.threads AS known SET
     records = array_append(ARRAY(SELECT one FROM unnest(known.records) AS one WHERE NOT one = ANY($16) AND one <> $15), $15),
+    roots = CASE WHEN known.records <@ array_append($16, $15) THEN named.roots
+      ELSE ARRAY(SELECT DISTINCT root FROM unnest(known.roots || named.roots) AS root) END,
     head = CASE WHEN what = 'moved' THEN $13 ELSE known.head END,
     status = CASE WHEN what = 'moved' THEN $14 ELSE known.status END,
     version = known.version + CASE WHEN what = 'moved' THEN 1 ELSE 0 END,
     lease_owner = CASE WHEN valid AND what IN ('moved', 'already') THEN NULL ELSE known.lease_owner END,
     lease_until = CASE WHEN valid AND what IN ('moved', 'already') THEN NULL ELSE known.lease_until END,
     ready_at = CASE WHEN valid AND what IN ('moved', 'already') THEN clock_timestamp() ELSE known.ready_at END
-  FROM decided WHERE known.id = $9 AND what NOT IN ('lacking', 'clash')
+  FROM decided, named WHERE known.id = $9 AND what NOT IN ('lacking', 'clash', 'old')
   RETURNING known.version
 ), logged AS (
   INSERT INTO {schema}.history (thread, from_head, to_head, version)

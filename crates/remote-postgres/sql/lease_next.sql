@@ -12,7 +12,7 @@ mine AS (
     fence = fence + CASE WHEN lease_owner = $2 THEN 0 ELSE 1 END,
     lease_owner = $2,
     lease_until = clock_timestamp() + $3 * interval '1 millisecond'
-  WHERE id = coalesce((SELECT id FROM mine), (SELECT id FROM free)) AND status <> 'ended'
+  WHERE id = coalesce((SELECT id FROM mine), (SELECT id FROM free)) AND status <> 'ended' AND NOT {old}
     AND (lease_owner IS NULL OR lease_owner = $2 OR lease_until <= clock_timestamp())
   RETURNING id, fence, head, records
 )

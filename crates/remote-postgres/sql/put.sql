@@ -1,7 +1,8 @@
--- Stores nodes, and the thread $9 if it is given.
+-- Stores nodes, and the thread $9 if it is given. Its record names the nodes $15.
 {store}, added AS (
-  INSERT INTO {schema}.threads (id, workflow, head, status, label, records)
-  SELECT $9, $10, $11, $12, $13, ARRAY[$14]::bytea[] FROM fit WHERE what = 'stored' AND $9 IS NOT NULL
+  INSERT INTO {schema}.threads (id, workflow, head, status, label, records, roots)
+  SELECT $9, $10, $11, $12, $13, ARRAY[$14]::bytea[], {named}
+  FROM fit WHERE what = 'stored' AND $9 IS NOT NULL
   ON CONFLICT (id) DO NOTHING
   RETURNING id
 )

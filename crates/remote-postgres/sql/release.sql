@@ -1,12 +1,18 @@
--- Gives a lease back, if it counts. The record $4 is kept, in the place of those that it was merged from, $5.
-WITH held AS MATERIALIZED (
-  SELECT id, coalesce(lease_owner = $2 AND fence = $3, false) AS valid FROM {schema}.threads WHERE id = $1 FOR UPDATE
+-- Gives a lease back, if it counts. The record $4 is kept, in the place of those that it was merged from, $5, with the
+-- nodes $6 that it names.
+WITH named AS MATERIALIZED (
+  SELECT {named} AS roots
+), held AS MATERIALIZED (
+  SELECT id, coalesce(lease_owner = $2 AND fence = $3, false) AS valid FROM {schema}.threads 
+  WHERE id = $1 AND NOT {old} FOR UPDATE
 ), released AS (
   UPDATE {schema}.threads AS thread SET
     records = array_append(ARRAY(SELECT one FROM unnest(thread.records) AS one WHERE NOT one = ANY($5) AND one <> $4), $4),
+    roots = CASE WHEN thread.records <@ array_append($5, $4) THEN named.roots
+      ELSE ARRAY(SELECT DISTINCT root FROM unnest(thread.roots || named.roots) AS root) END,
     lease_owner = CASE WHEN valid THEN NULL ELSE thread.lease_owner END,
     lease_until = CASE WHEN valid THEN NULL ELSE thread.lease_until END,
     ready_at = CASE WHEN valid THEN clock_timestamp() ELSE thread.ready_at END
-  FROM held WHERE thread.id = held.id
+  FROM held, named WHERE thread.id = held.id
 )
 SELECT valid FROM held

@@ -25,6 +25,7 @@ CREATE TABLE {schema}.nodes (
 CREATE INDEX nodes_condemned ON {schema}.nodes (condemned_at) WHERE condemned_at IS NOT NULL;
 
 -- A thread. `fence` is the number of its last lease. `records` are what its limits depend on; they are merged by clients.
+-- `roots` are the nodes that the records name.
 CREATE TABLE {schema}.threads (
   id text COLLATE "C" PRIMARY KEY,
   workflow bigint NOT NULL,
@@ -36,7 +37,8 @@ CREATE TABLE {schema}.threads (
   lease_owner text,
   lease_until timestamptz,
   ready_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  records bytea[] NOT NULL
+  records bytea[] NOT NULL,
+  roots bigint[] NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 70);
 CREATE INDEX threads_next ON {schema}.threads (ready_at, id) WHERE status = 'ready';
 CREATE INDEX threads_status ON {schema}.threads (status, id);

@@ -1,6 +1,8 @@
 -- Stores nodes, all or none, unless they lack others or others are there under their hashes. $6 and $7 are the pairs of nodes and
 -- what they refer to; $8 is what they need beside themselves.
-WITH given AS (
+WITH client AS MATERIALIZED (
+  SELECT {old} AS is_old
+), given AS (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])
     AS given(hash, type, payload, digest, stamp)
 ), links AS (
@@ -16,11 +18,13 @@ WITH given AS (
   SELECT given.hash, type, payload, digest, stamp, coalesce(refs, '{}')
   FROM given LEFT JOIN links ON links.source = given.hash
   WHERE NOT EXISTS (SELECT FROM lacking) AND NOT EXISTS (SELECT FROM clashing)
+    AND NOT (SELECT is_old FROM client)
   ORDER BY given.hash
   ON CONFLICT (hash) DO UPDATE SET condemned_at = NULL WHERE nodes.digest = excluded.digest
   RETURNING hash
 ), fit AS MATERIALIZED (
   SELECT CASE
+    WHEN (SELECT is_old FROM client) THEN 'old'
     WHEN EXISTS (SELECT FROM lacking) THEN 'lacking'
     -- Another call may have stored a node since this one began. Then it does not come back.
     WHEN (SELECT count(*) FROM stored) < cardinality($1) THEN 'clash'

@@ -30,6 +30,7 @@ pub(crate) fn acquire(
             }
         }
         let Which::Thread(id) = which else {
+            remote.must_be_new_enough()?;
             return Ok(Acquired::Nothing);
         };
         // Who lost sees why only by a later statement.
@@ -142,7 +143,12 @@ fn refused(
     id: ThreadId,
     owner: &Owner,
 ) -> Result<Option<Acquired>, RemoteError> {
-    let Some(row) = find(remote, id, None)? else {
+    let found = find(remote, id, None)?;
+    let is_old = |row: &Row| column::<bool>(row, "is_old");
+    if found.as_ref().map_or(Ok(true), is_old)? {
+        remote.must_be_new_enough()?;
+    }
+    let Some(row) = found else {
         return Ok(Some(Acquired::Unknown));
     };
     let listed = listed(&row)?;

@@ -11,6 +11,7 @@ use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError};
 use crate::Postgres;
 use crate::acquire::find;
 use crate::connection::Parameter;
+use crate::records;
 use crate::rows::{self, column, hash, hashes, label_text, number, numbers, owner_text};
 
 /// Nodes as the columns of a table, and what they need beside themselves.
@@ -115,7 +116,7 @@ pub(crate) fn advance(
     };
     let (owner, fence) = (owner_text(&lease.owner), lease.fence.cast_signed());
     let status = push.status.as_str();
-    let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+    let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
         (&thread, Type::TEXT),
         (&owner, Type::TEXT),
         (&fence, Type::INT8),
@@ -124,6 +125,7 @@ pub(crate) fn advance(
         (&status, Type::TEXT),
         (&kept.record, Type::BYTEA),
         (&kept.replaced, Type::BYTEA_ARRAY),
+        (&kept.roots, Type::INT8_ARRAY),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
     loop {
@@ -132,6 +134,7 @@ pub(crate) fn advance(
             .call(&remote.statements.advance, &parameters)?;
         let row = only(&rows)?;
         match column(row, "what")? {
+            "old" => return Err(too_old(remote)),
             "lacking" => return Ok(Advanced::Lacking(named(row, "lacking")?)),
             // Whoever stored another node came while this call was under way, and the next one sees it.
             "clash" if named(row, "clashing")?.is_empty() => continue,
@@ -197,13 +200,15 @@ pub(crate) fn put(
     let status = new.map(|new| new.status.as_str());
     let label = new.and_then(|new| new.label.as_ref()).map(label_text);
     let record = new.map(|new| rows::record_bytes(&new.record)).transpose()?;
-    let parameters: [(&(dyn ToSql + Sync), Type); 6] = [
+    let roots = new.map(|new| records::roots(&new.record));
+    let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
         (&id, Type::TEXT),
         (&workflow, Type::INT8),
         (&head, Type::INT8),
         (&status, Type::TEXT),
         (&label, Type::TEXT),
         (&record, Type::BYTEA),
+        (&roots, Type::INT8_ARRAY),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
     loop {
@@ -212,6 +217,7 @@ pub(crate) fn put(
             .call(&remote.statements.put, &parameters)?;
         let row = only(&rows)?;
         return match (column(row, "what")?, new) {
+            ("old", _) => Err(too_old(remote)),
             ("lacking", _) => Ok(Put::Lacking(named(row, "lacking")?)),
             ("clash", _) if named(row, "clashing")?.is_empty() => continue,
             ("clash", _) => Ok(Put::Clash(named(row, "clashing")?)),
@@ -219,6 +225,12 @@ pub(crate) fn put(
             _ => Ok(Put::Done),
         };
     }
+}
+
+/// Returns why a call of a client was refused that is too old.
+fn too_old(remote: &mut Postgres) -> RemoteError {
+    let refused = remote.must_be_new_enough().err();
+    refused.unwrap_or_else(|| RemoteError::Away("the remote has just been changed".into()))
 }
 
 /// Returns what holds for a thread that is shared already.

@@ -5,19 +5,39 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio_postgres::config::{Config, Host};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uwf_remote::RemoteError;
 
-use crate::address::{Address, Tls, with_cause};
+use crate::address::{Address, Tls};
+use crate::failure::{Failure, failure};
 use crate::tls;
 
-/// How long connecting may take, for each host.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a call may take. A call brings up to some megabytes of nodes.
-const CALL: Duration = Duration::from_secs(120);
+/// How much time there is for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long connecting may take, for each address of a host.
+    pub connect: Duration,
+    /// How long a call may take. A call brings up to some megabytes of nodes.
+    pub call: Duration,
+    /// How long a call for maintenance may take, which walks through all nodes.
+    pub maintenance: Duration,
+    /// How long a node must have been condemned at least before it is removed. A statement that began before must have ended.
+    pub least_age: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            call: Duration::from_secs(120),
+            maintenance: Duration::from_secs(30 * 60),
+            least_age: Duration::from_secs(60 * 60),
+        }
+    }
+}
+
 /// How often a call is made again that failed although nothing speaks against it. With the pauses in between this takes some
 /// seconds, in which a server can be started again.
 const AGAIN: u32 = 8;
@@ -31,21 +51,18 @@ pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 pub(crate) struct Connection {
     address: Address,
     password: Option<String>,
+    pub(crate) limits: Limits,
     runtime: Runtime,
     client: Option<Client>,
 }
 
-/// Why a call failed.
-enum Failure {
-    /// The same call can succeed.
-    Again(RemoteError),
-    /// It cannot.
-    Final(RemoteError),
-}
-
 impl Connection {
     /// Prepares a connection. Nothing is sent before the first call.
-    pub(crate) fn new(address: Address, password: Option<String>) -> Result<Self, RemoteError> {
+    pub(crate) fn new(
+        address: Address,
+        password: Option<String>,
+        limits: Limits,
+    ) -> Result<Self, RemoteError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -54,6 +71,7 @@ impl Connection {
         Ok(Self {
             address,
             password,
+            limits,
             runtime,
             client: None,
         })
@@ -66,13 +84,25 @@ impl Connection {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, RemoteError> {
-        self.repeated(|connection| connection.once(statement, parameters))
+        self.repeated(|connection| connection.once(statement, parameters, connection.limits.call))
+    }
+
+    /// Makes a call for maintenance, which may take longer.
+    pub(crate) fn long_call(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, RemoteError> {
+        self.repeated(|connection| {
+            connection.once(statement, parameters, connection.limits.maintenance)
+        })
     }
 
     /// Runs a script of statements in one transaction. It is made again under the same conditions.
     pub(crate) fn script(&mut self, statements: &str) -> Result<(), RemoteError> {
         self.repeated(|connection| {
-            connection.limited(async |client| client.batch_execute(statements).await)
+            let limit = connection.limits.call;
+            connection.limited(limit, async |client| client.batch_execute(statements).await)
         })
     }
 
@@ -104,20 +134,28 @@ impl Connection {
         }
     }
 
-    fn once(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Failure> {
-        self.limited(async |client| client.query_typed(statement, parameters).await)
+    fn once(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+        limit: Duration,
+    ) -> Result<Vec<Row>, Failure> {
+        self.limited(limit, async |client| {
+            client.query_typed(statement, parameters).await
+        })
     }
 
     /// Does something with the connection within the time of a call. The connection is given up if that fails.
     fn limited<T>(
         &mut self,
+        limit: Duration,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Failure> {
         let client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => self.connect()?,
         };
-        let limited = async { tokio::time::timeout(CALL, work(&client)).await };
+        let limited = async { tokio::time::timeout(limit, work(&client)).await };
         match self.runtime.block_on(limited) {
             Ok(Ok(answer)) => {
                 self.client = Some(client);
@@ -129,16 +167,19 @@ impl Connection {
                 }
                 Err(failure(&problem))
             }
-            Err(_) => Err(Failure::Final(RemoteError::Away(format!(
-                "{}: no answer within {} seconds",
-                self.address,
-                CALL.as_secs()
-            )))),
+            Err(_) => Err(Failure::Final(self.silent(limit))),
         }
+    }
+
+    fn silent(&self, limit: Duration) -> RemoteError {
+        let (address, seconds) = (&self.address, limit.as_secs_f64());
+        RemoteError::Away(format!("{address}: no answer within {seconds} seconds"))
     }
 
     fn connect(&self) -> Result<Client, Failure> {
         let config = self.resolved()?;
+        let addresses = u32::try_from(config.get_hostaddrs().len()).unwrap_or(1);
+        let limit = self.limits.connect * addresses.max(1);
         let connecting = async {
             match &self.address.tls {
                 Tls::Off => {
@@ -161,7 +202,10 @@ impl Connection {
                 }
             }
         };
-        self.runtime.block_on(connecting)
+        // The client has a limit for the connection to a port alone, and none for the talk that follows.
+        let limited = async { tokio::time::timeout(limit, connecting).await };
+        let connected = self.runtime.block_on(limited);
+        connected.unwrap_or_else(|_| Err(Failure::Final(self.silent(limit))))
     }
 
     /// Returns the address with the numbers of its hosts. They are looked up here, because the client would do so in a pool of
@@ -206,8 +250,8 @@ impl Connection {
             .application_name(given.get_application_name().unwrap_or("uwf"))
             .target_session_attrs(given.get_target_session_attrs())
             .ssl_mode(given.get_ssl_mode())
-            .connect_timeout(CONNECT)
-            .tcp_user_timeout(CALL);
+            .connect_timeout(self.limits.connect)
+            .tcp_user_timeout(self.limits.maintenance);
         Ok(config)
     }
 }
@@ -217,33 +261,4 @@ fn pause(tried: u32) -> Duration {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let spread = now.map_or(0, |now| now.subsec_nanos() % 100);
     PAUSE * (1 << tried.min(6)) * (50 + spread) / 100
-}
-
-/// Returns what an error of the client means.
-fn failure(problem: &tokio_postgres::Error) -> Failure {
-    let text = with_cause(problem);
-    let Some(code) = problem.code() else {
-        return Failure::Again(RemoteError::Away(text));
-    };
-    let of_class = |class: &str| code.code().starts_with(class);
-    if [
-        SqlState::T_R_SERIALIZATION_FAILURE,
-        SqlState::T_R_DEADLOCK_DETECTED,
-    ]
-    .contains(code)
-    {
-        Failure::Again(RemoteError::Away(text))
-    } else if of_class("28")
-        || *code == SqlState::INSUFFICIENT_PRIVILEGE
-        || *code == SqlState::INVALID_CATALOG_NAME
-    {
-        Failure::Final(RemoteError::Denied(text))
-    } else if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
-        Failure::Final(RemoteError::NotMade)
-    } else if ["08", "53", "57", "58", "25"].into_iter().any(of_class) {
-        // The server is full, is going down, or is not the one that writes.
-        Failure::Again(RemoteError::Away(text))
-    } else {
-        Failure::Final(RemoteError::Broken(text))
-    }
 }

@@ -9,12 +9,16 @@
 mod acquire;
 mod address;
 mod advance;
+mod collect;
 mod connection;
+mod failure;
 mod nodes;
 mod records;
 mod rows;
 mod statements;
+mod statistics;
 mod tls;
+mod verify;
 
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -26,6 +30,10 @@ use uwf_remote::{
 };
 
 pub use address::{Address, AddressError};
+pub use collect::Collected;
+pub use connection::Limits;
+pub use statistics::Statistics;
+pub use verify::{Fault, Verified};
 
 use connection::Connection;
 use nodes::Walk;
@@ -57,9 +65,21 @@ impl Postgres {
     /// # Errors
     /// [`RemoteError::Away`] if the system has no room for a connection.
     pub fn new(address: Address, password: Option<String>) -> Result<Self, RemoteError> {
+        Self::with_limits(address, password, Limits::default())
+    }
+
+    /// Prepares a connection with other limits than the usual ones.
+    ///
+    /// # Errors
+    /// [`RemoteError::Away`] if the system has no room for a connection.
+    pub fn with_limits(
+        address: Address,
+        password: Option<String>,
+        limits: Limits,
+    ) -> Result<Self, RemoteError> {
         let statements = Statements::new(&address.schema);
         Ok(Self {
-            connection: Connection::new(address, password)?,
+            connection: Connection::new(address, password, limits)?,
             statements,
             seen: Seen::default(),
             walk: None,
@@ -81,6 +101,17 @@ impl Postgres {
             Err(first) => first,
             Ok(()) => error,
         })
+    }
+
+    /// Returns a script for the owner of the remote: roles for those who read, and for those who work.
+    #[must_use]
+    pub fn roles(&self) -> &str {
+        &self.statements.roles
+    }
+
+    /// Returns that this program is too old, if it is, for a call that changed nothing.
+    fn must_be_new_enough(&mut self) -> Result<(), RemoteError> {
+        self.hello().map(|_| ())
     }
 }
 
@@ -122,10 +153,11 @@ impl Remote for Postgres {
                 (&millis(lease.lasts), Type::INT8),
             ],
         )?;
-        Ok(match rows.is_empty() {
-            false => Renewed::Yes,
-            true => Renewed::Lost,
-        })
+        if rows.is_empty() {
+            self.must_be_new_enough()?;
+            return Ok(Renewed::Lost);
+        }
+        Ok(Renewed::Yes)
     }
 
     fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError> {
@@ -142,13 +174,15 @@ impl Remote for Postgres {
                 (&lease.fence.cast_signed(), Type::INT8),
                 (&kept.record, Type::BYTEA),
                 (&kept.replaced, Type::BYTEA_ARRAY),
+                (&kept.roots, Type::INT8_ARRAY),
             ],
         )?;
-        self.seen.stored(lease.thread, kept.record);
-        let is_valid = match rows.first() {
-            Some(row) => column(row, "valid")?,
-            None => false,
+        let Some(row) = rows.first() else {
+            self.must_be_new_enough()?;
+            return Ok(Released::Lost);
         };
+        let is_valid = column(row, "valid")?;
+        self.seen.stored(lease.thread, kept.record);
         Ok(match is_valid {
             true => Released::Yes,
             false => Released::Lost,

@@ -9,7 +9,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::RemoteError;
 
-use crate::rows::{record, record_bytes};
+use crate::rows::{numbers, record, record_bytes};
 
 /// The stored records that this client has seen last, by thread.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub(crate) struct Seen {
 pub(crate) struct Replacing {
     pub(crate) record: Vec<u8>,
     pub(crate) replaced: Vec<Vec<u8>>,
+    /// The nodes that it names.
+    pub(crate) roots: Vec<i64>,
 }
 
 impl Seen {
@@ -51,6 +53,7 @@ impl Seen {
         Ok(Replacing {
             record: record_bytes(&whole)?,
             replaced,
+            roots: roots(&whole),
         })
     }
 
@@ -58,6 +61,11 @@ impl Seen {
     pub(crate) fn stored(&mut self, thread: ThreadId, record: Vec<u8>) {
         self.threads.insert(thread, vec![record]);
     }
+}
+
+/// Returns the nodes that a record names, as the server keeps them beside it.
+pub(crate) fn roots(record: &ThreadRecord) -> Vec<i64> {
+    numbers(&record.nodes().collect::<Vec<_>>())
 }
 
 fn merged(stored: &[Vec<u8>]) -> Result<ThreadRecord, RemoteError> {

@@ -52,20 +52,35 @@ pub(crate) fn broken(problem: &str) -> RemoteError {
 
 /// Returns the node in a row, and checks that it is what was stored.
 pub(crate) fn node(row: &Row) -> Result<LinkedNode, RemoteError> {
-    let node = RawNode {
-        hash: hash(column(row, "hash")?),
-        type_hash: hash(column(row, "type")?),
-        payload: column(row, "payload")?,
-        timestamp_ms: column(row, "stamp")?,
-    };
-    let stored: &[u8] = column(row, "digest")?;
-    if stored != digest(&node) {
+    let node = raw_node(row)?;
+    if !is_whole(row, &node)? {
         return Err(broken(&format!("the node {} is damaged there", node.hash)));
     }
     Ok(LinkedNode {
         refs: hashes(&column::<Vec<i64>>(row, "refs")?),
         node,
     })
+}
+
+/// Returns the node in a row, whatever its digest is.
+pub(crate) fn raw_node(row: &Row) -> Result<RawNode, RemoteError> {
+    Ok(RawNode {
+        hash: hash(column(row, "hash")?),
+        type_hash: hash(column(row, "type")?),
+        payload: column(row, "payload")?,
+        timestamp_ms: column(row, "stamp")?,
+    })
+}
+
+/// Tells whether the node of a row is what was stored.
+pub(crate) fn is_whole(row: &Row, node: &RawNode) -> Result<bool, RemoteError> {
+    let stored: &[u8] = column(row, "digest")?;
+    Ok(stored == digest(node))
+}
+
+/// Returns a count of rows.
+pub(crate) fn count(row: &Row, name: &str) -> Result<u64, RemoteError> {
+    u64::try_from(column::<i64>(row, name)?).map_err(|_| broken("a count is negative"))
 }
 
 /// Returns an owner as it is stored: the machine, the mark, and the name, which may have spaces.

@@ -55,6 +55,16 @@ impl ThreadRecord {
         costs.any(|cost| !Used::is_possible_cost(cost)) || !sums.iter().all(Used::is_possible)
     }
 
+    /// Returns the nodes that it names and that no chain needs to have: texts and turns of attempts, verdicts, and the summary.
+    /// Some may be missing. A node may come twice.
+    pub fn nodes(&self) -> impl Iterator<Item = CasRef> {
+        let attempts = self.attempts.iter();
+        let texts = attempts.flat_map(|attempt| attempt.raw.iter().chain(&attempt.turns));
+        let verdicts = self.reviews.verdicts.iter().map(|verdict| verdict.node);
+        let summary = self.summaries.newest.map(|summary| summary.node);
+        texts.copied().chain(verdicts).chain(summary)
+    }
+
     /// Tells whether an attempt has a number that no attempt can have. They are counted.
     #[must_use]
     pub fn has_impossible_number(&self) -> bool {

@@ -1,0 +1,12 @@
+-- At most $2 threads after $1, what each needs that is not there, and whether its head is the last one of its history.
+SELECT id, status, label, lease_owner, records, ARRAY(
+  SELECT need FROM (
+    SELECT head UNION SELECT workflow
+    UNION SELECT from_head FROM {schema}.history WHERE thread = id UNION SELECT to_head FROM {schema}.history WHERE thread = id
+  ) AS needed(need)
+  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = need AND condemned_at IS NULL)
+) AS lacking,
+version = (SELECT count(*) FROM {schema}.history WHERE thread = id) AND head = coalesce(
+  (SELECT to_head FROM {schema}.history WHERE thread = id ORDER BY history.version DESC LIMIT 1), head
+) AS fits_history
+FROM {schema}.threads WHERE $1::text IS NULL OR id > $1 ORDER BY id LIMIT $2

@@ -1,0 +1,15 @@
+-- Condemns each node that nothing needs. A node that somebody else has locked is being put, and left alone.
+WITH RECURSIVE roots AS (
+{roots}
+), reached(hash) AS (
+  SELECT hash FROM roots
+{needs}
+), garbage AS (
+  SELECT hash FROM {schema}.nodes
+  WHERE condemned_at IS NULL AND NOT EXISTS (SELECT FROM reached WHERE reached.hash = nodes.hash)
+  ORDER BY hash FOR UPDATE OF nodes SKIP LOCKED
+), condemned AS (
+  UPDATE {schema}.nodes SET condemned_at = clock_timestamp() FROM garbage WHERE nodes.hash = garbage.hash
+  RETURNING nodes.hash
+)
+SELECT count(*) AS condemned FROM condemned

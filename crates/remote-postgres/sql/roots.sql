@@ -1,0 +1,6 @@
+-- What must stay, with all that it needs.
+SELECT head AS hash FROM {schema}.threads
+UNION SELECT workflow FROM {schema}.threads
+UNION SELECT root FROM {schema}.threads CROSS JOIN LATERAL unnest(roots) AS root
+UNION SELECT from_head FROM {schema}.history
+UNION SELECT to_head FROM {schema}.history

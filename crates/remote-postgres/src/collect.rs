@@ -1,0 +1,95 @@
+//! Garbage of a remote: nodes that nothing needs are condemned first, and removed when they were condemned for long enough.
+//!
+//! What must stay is what can be reached from heads, workflows, the history, and the nodes that records name. Machines go on
+//! working meanwhile. That nothing is removed which is needed follows from these facts, in this order:
+//!
+//! 1. A condemned node counts as missing. A statement that sees the condemnation refers to the node only if it stores it itself,
+//!    and that takes the condemnation back.
+//! 2. A statement that began before the condemnation does not see it, and may refer to the node. The barriers wait until all
+//!    such statements have ended. What begins later sees the condemnation.
+//! 3. Then the reprieve finds what the statements of fact 2 did, and takes those condemnations back. From now on, no node that
+//!    is not condemned needs one that was condemned before the barriers, and no thread does.
+//! 4. A node is removed only if it was condemned before the barriers and still is. Whoever stores it at that moment waits for
+//!    the removal and stores it anew, or is faster and takes the condemnation back.
+//!
+//! Two collections at once do no harm: each removes only what was condemned before its own barriers. A collection that dies
+//! leaves condemned nodes behind; the next one reprieves what is needed before it removes anything.
+
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+use uwf_remote::RemoteError;
+
+use crate::connection::Parameter;
+use crate::rows::{self, column, count};
+use crate::{Postgres, millis};
+
+/// How many nodes one statement removes.
+const BATCH: i64 = 10_000;
+
+/// What a collection did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// How many nodes were condemned that were not before.
+    pub condemned: u64,
+    /// How many nodes are no longer condemned, because they are needed.
+    pub reprieved: u64,
+    /// How many nodes were removed.
+    pub removed: u64,
+}
+
+impl Postgres {
+    /// Condemns the nodes that nothing needs, and removes those that have been condemned for this time. The time is at least
+    /// [`Limits::least_age`](crate::Limits::least_age).
+    ///
+    /// # Errors
+    /// [`RemoteError`]. A collection can be repeated.
+    pub fn collect(&mut self, age: Duration) -> Result<Collected, RemoteError> {
+        self.must_be_new_enough()?;
+        let age = millis(age.max(self.connection.limits.least_age));
+        let condemn = self.statements.condemn.clone();
+        let condemned = self.counted(&condemn, &[], "condemned")?;
+        let rows = self.connection.call(&self.statements.now, &[])?;
+        let before: String = column(first(&rows)?, "now")?;
+        for barrier in &self.statements.barriers {
+            self.connection.script(barrier)?;
+        }
+        let reprieve = self.statements.reprieve.clone();
+        let reprieved = self.counted(&reprieve, &[], "reprieved")?;
+        let remove = self.statements.remove.clone();
+        let parameters: [Parameter<'_>; 3] = [
+            (&before, Type::TEXT),
+            (&age, Type::INT8),
+            (&BATCH, Type::INT8),
+        ];
+        let mut removed = 0;
+        loop {
+            match self.counted(&remove, &parameters, "removed")? {
+                0 => break,
+                some => removed += some,
+            }
+        }
+        Ok(Collected {
+            condemned,
+            reprieved,
+            removed,
+        })
+    }
+
+    /// Makes a call that changes nodes, and returns how many.
+    fn counted(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+        name: &str,
+    ) -> Result<u64, RemoteError> {
+        let rows = self.connection.long_call(statement, parameters)?;
+        count(first(&rows)?, name)
+    }
+}
+
+fn first(rows: &[Row]) -> Result<&Row, RemoteError> {
+    rows.first()
+        .ok_or_else(|| rows::broken("an answer is empty"))
+}
