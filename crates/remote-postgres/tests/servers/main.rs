@@ -1,15 +1,20 @@
 //! The remote in a database passes the tests of every remote.
 
+mod admin;
+mod collector;
 mod patient;
 #[path = "../../../../tests/support/postgres.rs"]
 mod postgres;
+mod proxy;
+mod security;
+mod world;
 
 use std::time::Duration;
 
 use patient::Patient;
 use uwf_remote::Remote;
 use uwf_remote::suite::{Case, Place, cases, check};
-use uwf_remote_postgres::{Address, Postgres};
+use uwf_remote_postgres::{Address, Limits, Postgres};
 
 /// A schema of its own in a database.
 struct InSchema {
@@ -19,18 +24,26 @@ struct InSchema {
 
 impl InSchema {
     fn new(url: &str) -> Self {
-        let place = Self {
-            url: url.to_owned(),
-            schema: postgres::new_schema(),
-        };
+        let place = Self::not_made(url);
         place.open().make().expect("the tables are made");
         place
     }
 
+    fn not_made(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            schema: postgres::new_schema(),
+        }
+    }
+
     fn open(&self) -> Postgres {
+        self.open_within(Limits::default())
+    }
+
+    fn open_within(&self, limits: Limits) -> Postgres {
         let address = Address::new(&self.url, &self.schema).expect("it is an address");
         let password = std::env::var("UWF_REMOTE_PASSWORD").ok();
-        Postgres::new(address, password).expect("there is room for a connection")
+        Postgres::with_limits(address, password, limits).expect("there is room for a connection")
     }
 }
 
