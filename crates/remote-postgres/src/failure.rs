@@ -77,7 +77,8 @@ fn refusal(problem: &tokio_postgres::Error) -> Option<String> {
 fn distrust(problem: &rustls::Error) -> String {
     let why = match problem {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
-            CertificateError::UnknownIssuer => {
+            // A signature is bad if another authority has the same name.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 "its authority is not known here; name the file of the right one as `sslrootcert` in the address"
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {

@@ -1,6 +1,7 @@
 //! What the tests do to a server beside the remote.
 
 use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// A connection of somebody who may do everything.
@@ -25,6 +26,19 @@ impl Admin {
     pub(crate) fn run(&self, sql: &str) {
         let done = self.runtime.block_on(self.client.batch_execute(sql));
         done.unwrap_or_else(|problem| panic!("{sql}: {problem:?}"));
+    }
+
+    /// Runs something, and tells whether that was allowed.
+    pub(crate) fn may(&self, sql: &str) -> bool {
+        let done = self.runtime.block_on(self.client.batch_execute(sql));
+        match done {
+            Ok(()) => true,
+            Err(problem) => {
+                let code = problem.code().expect("the server refuses it");
+                assert_eq!(*code, SqlState::INSUFFICIENT_PRIVILEGE, "{problem:?}");
+                false
+            }
+        }
     }
 
     /// Returns the first row of an answer, its columns separated by spaces.

@@ -244,15 +244,18 @@ fn nothing_is_removed_that_eight_workers_need() {
         let mut collector = hasty(&place);
         let until = std::time::Instant::now() + Duration::from_secs(4);
         let mut all = Collected::default();
+        let mut times = 0;
         while std::time::Instant::now() < until {
             let once = collector
                 .collect(Duration::ZERO)
                 .expect("garbage can be collected");
+            times += 1;
             all.condemned += once.condemned;
             all.reprieved += once.reprieved;
             all.removed += once.removed;
         }
         stop.store(true, Ordering::Relaxed);
+        println!("{times} collections");
         let steps: Vec<u64> = workers.into_iter().map(|one| one.join().unwrap()).collect();
         (steps, all)
     });
@@ -264,6 +267,37 @@ fn nothing_is_removed_that_eight_workers_need() {
     every_chain_is_whole(&mut remote, &steps);
     let last = remote.collect(Duration::ZERO).unwrap();
     assert_eq!(numbers(last), [0, 0, 0], "all garbage is gone");
+}
+
+#[test]
+fn a_node_stays_that_a_statement_under_way_refers_to() {
+    let Some(server) = postgres::server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let place = InSchema::new(&server.url());
+    let nodes = [&start_nodes()[..], &[node(TEXT, &[])]].concat();
+    place.open().put(&nodes, None).unwrap();
+    let (writer, watcher) = (Admin::new(&server.url()), Admin::new(&server.url()));
+    let schema = &place.schema;
+    writer.run(&format!(
+        "BEGIN; INSERT INTO {schema}.nodes (hash, type, payload, digest, stamp, refs) VALUES (78, 1, '', '', 0, '{{{TEXT}}}')"
+    ));
+    let collected = std::thread::scope(|scope| {
+        let collector = scope.spawn(|| hasty(&place).collect(Duration::ZERO).unwrap());
+        let waits = format!(
+            "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = '{schema}.nodes'::regclass"
+        );
+        while !collector.is_finished() && watcher.row(&waits) != "t" {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        writer.run("COMMIT");
+        collector.join().unwrap()
+    });
+    // Nothing needs the other three.
+    assert_eq!(numbers(collected), [4, 2, 2]);
+    let missing = place.open().missing(&[hash(TEXT)]).unwrap();
+    assert!(missing.is_empty(), "another node refers to it");
 }
 
 #[test]

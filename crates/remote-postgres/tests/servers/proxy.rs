@@ -1,1 +1,288 @@
+//! A connection that is cut at the worst moments: what was asked for is done once, whatever becomes of the answer.
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::{Acquired, Advanced, Lease, Put, Released, Remote, RemoteError};
+use uwf_remote_postgres::{Limits, Postgres};
+
+use crate::admin::Admin;
+use crate::world::{
+    START, acquire, advance, hash, large_node, new_thread, node, record, start_nodes,
+};
+use crate::{InSchema, postgres};
+
+/// When a connection is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// The server gets nothing of the request.
+    BeforeRequest,
+    /// The server gets so many bytes of the request.
+    Within(usize),
+    /// The server does all, and its answer is lost.
+    BeforeReply,
+    /// The same, and the connection stays open.
+    Silent,
+}
+
+/// The next cut of a proxy.
+type Plan = Arc<Mutex<Option<Cut>>>;
+
+/// Passes connections on to a server, and returns its own port. The plan is for the next request only.
+fn proxy(server: u16, plan: &Plan) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
+    let port = listener.local_addr().expect("it has a port").port();
+    let plan = Arc::clone(plan);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let client = client.expect("a client comes");
+            let server =
+                TcpStream::connect((Ipv4Addr::LOCALHOST, server)).expect("the server is there");
+            let lost = Arc::new(Mutex::new(None));
+            let halves = [(&client, &server), (&server, &client)]
+                .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()));
+            let [(from_client, to_server), (from_server, to_client)] = halves;
+            std::thread::spawn({
+                let (plan, lost) = (Arc::clone(&plan), Arc::clone(&lost));
+                move || pass_requests(from_client, to_server, &plan, &lost)
+            });
+            std::thread::spawn(move || pass_replies(from_server, to_client, &lost));
+        }
+    });
+    port
+}
+
+/// Passes on what the client says. Its first message starts the session; the others are requests.
+fn pass_requests(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    plan: &Plan,
+    lost: &Mutex<Option<Cut>>,
+) {
+    let mut piece = vec![0; 64 * 1024];
+    let mut is_first = true;
+    let mut left = None;
+    while let Ok(length @ 1..) = client.read(&mut piece) {
+        let cut = match std::mem::take(&mut is_first) {
+            true => None,
+            false => plan.lock().unwrap().take(),
+        };
+        match cut {
+            Some(Cut::BeforeRequest) => left = Some(0),
+            Some(Cut::Within(bytes)) => left = Some(bytes),
+            Some(cut @ (Cut::BeforeReply | Cut::Silent)) => *lost.lock().unwrap() = Some(cut),
+            None => {}
+        }
+        let passed = left.map_or(length, |left: usize| left.min(length));
+        if server.write_all(&piece[..passed]).is_err() {
+            break;
+        }
+        if let Some(left) = &mut left {
+            *left -= passed;
+            if *left == 0 {
+                break;
+            }
+        }
+    }
+    end(&client, &server);
+}
+
+/// Passes on what the server says, until an answer is to be lost.
+fn pass_replies(mut server: TcpStream, mut client: TcpStream, lost: &Mutex<Option<Cut>>) {
+    let mut piece = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = server.read(&mut piece) {
+        let lost = *lost.lock().unwrap();
+        match lost {
+            Some(Cut::Silent) => continue,
+            Some(_) => break,
+            None if client.write_all(&piece[..length]).is_err() => break,
+            None => {}
+        }
+    }
+    end(&client, &server);
+}
+
+fn end(client: &TcpStream, server: &TcpStream) {
+    for stream in [client, server] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// A client whose next request can be cut.
+struct Cuttable {
+    remote: Postgres,
+    plan: Plan,
+    cut: Option<Cut>,
+}
+
+impl Cuttable {
+    /// Makes a call that is cut. Like its user, it repeats a call that was not answered in time.
+    fn call<T>(&mut self, call: impl Fn(&mut Postgres) -> Result<T, RemoteError>) -> T {
+        // There is a connection before the cut.
+        self.remote.hello().expect("the server answers");
+        *self.plan.lock().unwrap() = self.cut;
+        let first = call(&mut self.remote);
+        assert_eq!(*self.plan.lock().unwrap(), None, "the cut was made");
+        match first {
+            Err(RemoteError::Away(text)) => {
+                assert_eq!(self.cut, Some(Cut::Silent), "{text}");
+                assert!(text.contains("no answer within"), "{text}");
+                call(&mut self.remote).expect("the second call is answered")
+            }
+            other => {
+                assert_ne!(self.cut, Some(Cut::Silent));
+                other.expect("the call is repeated")
+            }
+        }
+    }
+
+    fn lease(&mut self) -> Lease {
+        match self.call(|remote| acquire(remote, 1)) {
+            Acquired::Leased(leased) => leased.lease,
+            other => panic!("a lease is expected: {other:?}"),
+        }
+    }
+}
+
+/// A step with more than a megabyte.
+fn large_step() -> Vec<LinkedNode> {
+    vec![large_node(50, 1_200_000), node(11, &[START, 50])]
+}
+
+/// Does some work through connections that are cut, and returns what is stored in the end.
+fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
+    let place = InSchema::new(direct);
+    let plan = Plan::default();
+    let through = InSchema {
+        url: format!(
+            "postgres://{}@127.0.0.1:{}/postgres",
+            postgres::USER,
+            proxy(port, &plan)
+        ),
+        schema: place.schema.clone(),
+    };
+    let call = match cut {
+        Some(Cut::Silent) => Duration::from_secs(2),
+        _ => Limits::default().call,
+    };
+    let remote = through.open_within(Limits {
+        call,
+        ..Limits::default()
+    });
+    let mut client = Cuttable { remote, plan, cut };
+    let was_done = matches!(cut, Some(Cut::BeforeReply | Cut::Silent));
+
+    let new = new_thread(1, record(Some(50)));
+    let put = client.call(|remote| remote.put(&start_nodes(), Some(&new)));
+    assert_eq!(put, if was_done { Put::Already } else { Put::Done });
+    let lease = client.lease();
+    assert_eq!(lease.fence, 1);
+    client.call(|remote| remote.renew(&lease));
+    let step = large_step();
+    let moved =
+        client.call(|remote| advance(remote, &lease, &step, (START, 11), &record(Some(50))));
+    let expected = if was_done {
+        Advanced::Already
+    } else {
+        Advanced::Moved
+    };
+    assert_eq!(moved, expected);
+    let lease = client.lease();
+    assert_eq!(lease.fence, 2);
+    let released = client.call(|remote| remote.release(&lease, &record(None)));
+    assert_eq!(
+        released,
+        if was_done {
+            Released::Lost
+        } else {
+            Released::Yes
+        }
+    );
+    assert!(client.call(|remote| remote.missing(&[hash(50)])).is_empty());
+
+    let schema = &place.schema;
+    Admin::new(direct).row(&format!(
+        "SELECT head, version, fence, lease_owner, array_length(records, 1), roots,
+           (SELECT count(*) FROM {schema}.nodes), (SELECT count(*) FROM {schema}.history),
+           (SELECT count(*) FROM {schema}.threads)
+         FROM {schema}.threads"
+    ))
+}
+
+#[test]
+fn a_connection_that_is_cut_anywhere_changes_nothing_of_the_result() {
+    let Some(server) = postgres::server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let url = server.url();
+    let port: u16 = url
+        .rsplit([':', '/'])
+        .nth(1)
+        .and_then(|port| port.parse().ok())
+        .expect("the address has a port");
+    let whole = state_after(None, port, &url);
+    assert_eq!(whole, "11 1 2 null 1 {50} 5 1 1");
+    for cut in [
+        Cut::BeforeRequest,
+        Cut::Within(1),
+        Cut::Within(100),
+        Cut::BeforeReply,
+        Cut::Silent,
+    ] {
+        println!("{cut:?}");
+        assert_eq!(state_after(Some(cut), port, &url), whole, "{cut:?}");
+    }
+}
+
+#[test]
+fn a_large_request_that_is_cut_in_its_middle_is_done_once() {
+    let Some(server) = postgres::server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let url = server.url();
+    let port: u16 = url.rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
+    let place = InSchema::new(&url);
+    let plan = Plan::default();
+    let through = InSchema {
+        url: url.replace(&port.to_string(), &proxy(port, &plan).to_string()),
+        schema: place.schema.clone(),
+    };
+    let mut client = Cuttable {
+        remote: through.open(),
+        plan,
+        cut: None,
+    };
+    client
+        .remote
+        .put(&start_nodes(), Some(&new_thread(1, record(None))))
+        .unwrap();
+    let lease = client.lease();
+    client.cut = Some(Cut::Within(600_000));
+    let step = large_step();
+    let moved = client.call(|remote| advance(remote, &lease, &step, (START, 11), &record(None)));
+    assert_eq!(moved, Advanced::Moved);
+    let missing = client.remote.missing(&[hash(50), hash(11)]).unwrap();
+    assert!(missing.is_empty());
+}
+
+/// A server that takes a connection and never says a word.
+#[test]
+fn a_server_that_says_nothing_is_not_waited_for_for_ever() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let place = InSchema::not_made(&format!("postgres://nobody@127.0.0.1:{port}/none"));
+    let mut remote = place.open_within(Limits {
+        connect: Duration::from_millis(300),
+        ..Limits::default()
+    });
+    let refused = remote.hello().unwrap_err().to_string();
+    assert!(
+        refused.contains("no answer within 0.3 seconds"),
+        "{refused}"
+    );
+}

@@ -1,1 +1,312 @@
+//! Who may come in, and whom a client trusts. No password is ever shown or sent to a stranger.
 
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use uwf_remote::suite::{Place, cases};
+use uwf_remote::{Query, Remote, RemoteError};
+use uwf_remote_postgres::{Address, Postgres};
+
+use crate::admin::Admin;
+use crate::world::{START, acquire, advance, hash, new_thread, node, record, start_nodes, take};
+use crate::{InSchema, postgres};
+
+const RIGHT: &str = "open-sesame-7251";
+const WRONG: &str = "guessed-9013";
+
+fn connect(url: &str, password: Option<&str>) -> Postgres {
+    let address = Address::new(url, "uwf").expect("it is an address");
+    Postgres::new(address, password.map(str::to_owned)).expect("there is room for a connection")
+}
+
+/// Returns why a client is refused, and checks that it does not try again and again.
+fn denied(url: &str, password: Option<&str>) -> String {
+    let mut remote = connect(url, password);
+    match remote.hello() {
+        Err(RemoteError::Denied(why)) => {
+            let all = format!("{why} {remote:?} {:?}", remote.hello());
+            for secret in [RIGHT, WRONG] {
+                assert!(!all.contains(secret), "{all}");
+            }
+            why
+        }
+        other => panic!("a refusal is expected: {other:?}"),
+    }
+}
+
+/// Writes a file into the folder of a server, which alone may read it.
+fn give(folder: &Path, name: &str, text: &str) {
+    let file = folder.join(name);
+    fs::write(&file, text).expect("a file can be written");
+    let owner = fs::metadata(folder).expect("there is a folder");
+    chown(&file, Some(owner.uid()), Some(owner.gid())).expect("the server may have it");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is private");
+}
+
+fn folder_of(admin: &Admin) -> PathBuf {
+    PathBuf::from(admin.row("SHOW data_directory"))
+}
+
+#[test]
+fn a_password_is_asked_for_and_never_shown() {
+    let Some(server) = postgres::own_server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let admin = Admin::new(&server.url());
+    admin.run("SET password_encryption = 'scram-sha-256'");
+    admin.run(&format!(
+        "CREATE ROLE machine SUPERUSER LOGIN PASSWORD '{RIGHT}'"
+    ));
+    give(
+        &folder_of(&admin),
+        "pg_hba.conf",
+        "local all all trust\nhost all machine all scram-sha-256\nhost all all all trust\n",
+    );
+    server.kill_and_start();
+
+    let url = server.url().replace(postgres::USER, "machine");
+    assert!(denied(&url, None).contains("give it as UWF_REMOTE_PASSWORD"));
+    assert!(denied(&url, Some(WRONG)).contains("password authentication failed"));
+    let mut remote = connect(&url, Some(RIGHT));
+    remote.make().expect("the password is right");
+    let shown = format!("{remote:?} {:?}", remote.hello());
+    assert!(!shown.contains(RIGHT), "{shown}");
+}
+
+/// An authority of its own, and what a server needs that shows a certificate for 127.0.0.1 until the end of this year.
+struct Authority {
+    pem: String,
+    certificate: String,
+    key: String,
+}
+
+fn authority(until_year: i32) -> Authority {
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let mut leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    leaf.not_after = date_time_ymd(until_year, 1, 1);
+    Authority {
+        pem: authority.pem(),
+        certificate: leaf.signed_by(&key, &authority).unwrap().pem(),
+        key: key.serialize_pem(),
+    }
+}
+
+#[test]
+fn only_a_server_with_the_right_certificate_is_trusted() {
+    let Some(server) = postgres::own_server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let folder = folder_of(&Admin::new(&server.url()));
+    let ours = tempfile::tempdir().unwrap();
+    let show = |shown: &Authority| {
+        give(&folder, "server.crt", &shown.certificate);
+        give(&folder, "server.key", &shown.key);
+        fs::write(ours.path().join("right.pem"), &shown.pem).unwrap();
+        server.kill_and_start();
+    };
+    let url = |host: &str, file: &str| {
+        let file = ours.path().join(file);
+        format!(
+            "{}?sslrootcert={}",
+            server.url().replace("127.0.0.1", host),
+            file.display()
+        )
+    };
+    fs::write(ours.path().join("wrong.pem"), authority(4000).pem).unwrap();
+    fs::write(ours.path().join("empty.pem"), "").unwrap();
+    Admin::new(&server.url()).run("ALTER SYSTEM SET ssl = on");
+
+    show(&authority(4000));
+    let mut remote = connect(&url("127.0.0.1", "right.pem"), None);
+    remote.make().expect("the certificate is right");
+    let refused = [
+        (
+            url("127.0.0.1", "wrong.pem"),
+            "its authority is not known here",
+        ),
+        (url("localhost", "right.pem"), "it is for another name"),
+        (url("127.0.0.1", "empty.pem"), "no certificate in it"),
+        (url("127.0.0.1", "none.pem"), "none.pem"),
+        (
+            format!("{}?sslmode=verify-full", server.url()),
+            "its authority is not known here",
+        ),
+    ];
+    for (url, why) in refused {
+        let said = denied(&url, Some(RIGHT));
+        assert!(said.contains(why), "{why} is expected: {said}");
+    }
+    show(&authority(2001));
+    let said = denied(&url("127.0.0.1", "right.pem"), Some(RIGHT));
+    assert!(said.contains("its time is over"), "{said}");
+}
+
+/// A server that offers no encryption gets nothing but the question for it.
+#[test]
+fn a_password_is_not_sent_without_encryption() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let stranger = std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut question = [0; 8];
+        client.read_exact(&mut question).unwrap();
+        client.write_all(b"N").unwrap();
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).unwrap();
+        (question, rest)
+    });
+    let url = format!("postgres://machine@127.0.0.1:{port}/uwf?sslmode=verify-full");
+    let refused = connect(&url, Some(RIGHT)).hello().unwrap_err();
+    assert!(
+        matches!(&refused, RemoteError::Denied(why) if why.contains("no encrypted way")),
+        "{refused}"
+    );
+    let (question, rest) = stranger.join().unwrap();
+    assert_eq!(
+        question,
+        [0, 0, 0, 8, 4, 210, 22, 47],
+        "the question for encryption"
+    );
+    assert!(rest.is_empty(), "and nothing else");
+}
+
+/// A remote whose owner has let others in.
+struct Shared {
+    owned: InSchema,
+    as_reader: InSchema,
+    as_worker: InSchema,
+}
+
+impl Shared {
+    fn new(url: &str) -> Self {
+        let owned = InSchema::new(url);
+        let schema = &owned.schema;
+        let admin = Admin::new(url);
+        admin.run(owned.open().roles());
+        let user = |role: &str| {
+            admin.run(&format!(
+                "CREATE ROLE {schema}_user_{role} LOGIN; GRANT {schema}_{role} TO {schema}_user_{role}"
+            ));
+            InSchema {
+                url: url.replace(
+                    &format!("//{}@", postgres::USER),
+                    &format!("//{schema}_user_{role}@"),
+                ),
+                schema: schema.clone(),
+            }
+        };
+        Self {
+            as_reader: user("reader"),
+            as_worker: user("worker"),
+            owned,
+        }
+    }
+}
+
+impl Place for Shared {
+    fn connect(&self) -> Box<dyn Remote + Send> {
+        Box::new(self.as_worker.open())
+    }
+
+    fn pass(&self, time: std::time::Duration) {
+        std::thread::sleep(time);
+    }
+}
+
+fn assert_denied<T: std::fmt::Debug>(answers: Vec<(&str, Result<T, RemoteError>)>) {
+    for (call, answer) in answers {
+        assert!(
+            matches!(answer, Err(RemoteError::Denied(_))),
+            "{call}: {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_reads_and_changes_nothing() {
+    let Some(server) = postgres::server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let shared = Shared::new(&server.url());
+    let mut owner = shared.owned.open();
+    owner
+        .put(&start_nodes(), Some(&new_thread(1, record(None))))
+        .unwrap();
+    let lease = take(&mut owner, 1);
+
+    let mut reader = shared.as_reader.open();
+    assert!(reader.hello().is_ok());
+    assert!(reader.missing(&[hash(START)]).unwrap().is_empty());
+    assert_eq!(reader.list(&Query::default(), None, 9).unwrap().len(), 1);
+    assert_eq!(reader.statistics().unwrap().nodes, 3);
+    assert_eq!(
+        reader
+            .verify(&mut |fault| panic!("{fault}"))
+            .unwrap()
+            .threads,
+        1
+    );
+
+    let step = [node(11, &[START])];
+    let nothing = record(None);
+    assert_denied(vec![
+        ("acquire", acquire(&mut reader, 1).map(drop)),
+        ("renew", reader.renew(&lease).map(drop)),
+        (
+            "advance",
+            advance(&mut reader, &lease, &step, (START, 11), &nothing).map(drop),
+        ),
+        ("release", reader.release(&lease, &nothing).map(drop)),
+        ("put", reader.put(&step, None).map(drop)),
+        (
+            "collect",
+            reader.collect(std::time::Duration::ZERO).map(drop),
+        ),
+    ]);
+}
+
+#[test]
+fn a_worker_does_all_that_a_remote_is_for_and_no_more() {
+    let Some(server) = postgres::server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let one_at_a_time = cases()
+        .into_iter()
+        .filter(|case| !case.name.contains("many"));
+    for case in one_at_a_time {
+        println!("{}", case.name);
+        (case.check)(&Shared::new(&server.url()));
+    }
+    let shared = Shared::new(&server.url());
+    let mut worker = shared.as_worker.open();
+    worker
+        .put(&start_nodes(), Some(&new_thread(1, record(None))))
+        .unwrap();
+    assert_denied(vec![(
+        "collect",
+        worker.collect(std::time::Duration::ZERO).map(drop),
+    )]);
+    let admin = Admin::new(&server.url());
+    let schema = &shared.owned.schema;
+    admin.run(&format!("SET ROLE {schema}_worker"));
+    for change in [
+        format!("UPDATE {schema}.nodes SET payload = ''"),
+        format!("DELETE FROM {schema}.nodes"),
+        format!("DELETE FROM {schema}.threads"),
+        format!("UPDATE {schema}.remote SET store_id = ''"),
+        format!("UPDATE {schema}.history SET to_head = 1"),
+    ] {
+        assert!(!admin.may(&change), "{change}");
+    }
+}
