@@ -38,6 +38,9 @@ impl Default for Limits {
     }
 }
 
+/// What the server must not do for us: it overrates walks through nodes, and would compile them for a second, to save
+/// milliseconds.
+const SETTINGS: &str = "SET jit = off";
 /// How often a call is made again that failed although nothing speaks against it. With the pauses in between this takes some
 /// seconds, in which a server can be started again.
 const AGAIN: u32 = 8;
@@ -151,11 +154,19 @@ impl Connection {
         limit: Duration,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Failure> {
-        let client = match self.client.take().filter(|client| !client.is_closed()) {
+        let known = self.client.take().filter(|client| !client.is_closed());
+        let is_new = known.is_none();
+        let client = match known {
             Some(client) => client,
             None => self.connect()?,
         };
-        let limited = async { tokio::time::timeout(limit, work(&client)).await };
+        let working = async {
+            if is_new {
+                send_settings(&client).await;
+            }
+            work(&client).await
+        };
+        let limited = async { tokio::time::timeout(limit, working).await };
         match self.runtime.block_on(limited) {
             Ok(Ok(answer)) => {
                 self.client = Some(client);
@@ -254,6 +265,18 @@ impl Connection {
             .tcp_user_timeout(self.limits.maintenance);
         Ok(config)
     }
+}
+
+/// Sends the settings, and does not wait for the answer: a server that knows no such setting needs none. So they cost no round
+/// trip.
+async fn send_settings(client: &Client) {
+    let mut sending = std::pin::pin!(client.batch_execute(SETTINGS));
+    // The first look at it sends it.
+    std::future::poll_fn(|context| {
+        let _ = sending.as_mut().poll(context);
+        std::task::Poll::Ready(())
+    })
+    .await;
 }
 
 /// Returns a pause before the next try. Several clients that were told to try again do not do so together.

@@ -72,3 +72,37 @@ impl ThreadRecord {
         attempts.any(|attempt| attempt.number > MOST_ATTEMPTS)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::{Decision, RecordedSummary, RecordedVerdict};
+
+    #[test]
+    fn a_record_names_texts_turns_verdicts_and_its_summary() {
+        let hash = CasRef::from_u64;
+        let attempt = Attempt {
+            raw: Some(hash(2)),
+            turns: vec![hash(3), hash(4)],
+            ..Attempt::of(hash(1), "writer".parse().unwrap())
+        };
+        let mut record = ThreadRecord {
+            attempts: vec![attempt],
+            replaced: Some(hash(1)),
+            ..ThreadRecord::default()
+        };
+        record.reviews.add_verdict(RecordedVerdict {
+            node: hash(5),
+            head: hash(1),
+            decision: Decision::Continue,
+            released: false,
+        });
+        record.summaries.newest = Some(RecordedSummary {
+            node: hash(6),
+            at_ms: 0,
+        });
+        let nodes: Vec<CasRef> = record.nodes().collect();
+        assert_eq!(nodes, [2, 3, 4, 5, 6].map(hash));
+        assert_eq!(ThreadRecord::default().nodes().count(), 0);
+    }
+}
