@@ -1,5 +1,6 @@
 //! A connection: made when it is needed, limited in time, and repeated calls where a call may be repeated.
 
+use std::hash::BuildHasher;
 use std::net::ToSocketAddrs;
 use std::time::Duration;
 
@@ -129,7 +130,7 @@ impl Connection {
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Again(error)) if tried == AGAIN => return Err(error),
                 Err(Failure::Again(error)) => {
-                    tracing::debug!(tried, %error, "a call to the remote is made again");
+                    tracing::debug!(tag = "K7W2N5X9", tried, %error, "a call to the remote is made again");
                     std::thread::sleep(pause(tried));
                     tried += 1;
                 }
@@ -281,7 +282,8 @@ async fn send_settings(client: &Client) {
 
 /// Returns a pause before the next try. Several clients that were told to try again do not do so together.
 fn pause(tried: u32) -> Duration {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let spread = now.map_or(0, |now| now.subsec_nanos() % 100);
-    PAUSE * (1 << tried.min(6)) * (50 + spread) / 100
+    // Each of these hashers has a random start.
+    let random = std::hash::RandomState::new().hash_one(tried);
+    let spread = random.to_le_bytes()[0] % 100;
+    PAUSE * (1 << tried.min(6)) * (50 + u32::from(spread)) / 100
 }
