@@ -162,5 +162,6 @@ mod worktrees;
 mod worktrees_cut_short;
 mod worktrees_kept;
 mod worktrees_of_children;
+mod worktrees_of_forks;
 mod world;
 mod zones;

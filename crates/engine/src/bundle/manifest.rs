@@ -163,15 +163,7 @@ impl Travelling {
     /// Returns the other nodes that belong to the thread, which may be missing.
     pub(crate) fn useful(&self) -> Vec<CasRef> {
         let by = self.replaced.iter().map(|step| step.by);
-        let attempts = self.record.attempts.iter();
-        let texts = attempts.flat_map(|attempt| attempt.raw.iter().chain(&attempt.turns));
-        let verdicts = self.record.reviews.verdicts.iter();
-        let verdicts = verdicts.map(|verdict| verdict.node);
-        let summary = self.record.summaries.newest.map(|summary| summary.node);
-        by.chain(texts.copied())
-            .chain(verdicts)
-            .chain(summary)
-            .collect()
+        by.chain(self.record.nodes()).collect()
     }
 }
 

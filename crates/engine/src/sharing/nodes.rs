@@ -2,6 +2,7 @@
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Closure, Given, Part, Put, Remote, RemoteError};
 
 use super::error::SharingError;
@@ -59,6 +60,18 @@ fn send_missing(
         bytes = 0;
     }
     Ok(sent)
+}
+
+/// Returns the nodes that a record names, such as the texts of failed attempts, with what they need. Those that are not here any
+/// more are left out.
+pub(crate) fn of_record(site: &Site, record: &ThreadRecord) -> Result<Vec<CasRef>, EngineError> {
+    let mut here = Vec::new();
+    for node in record.nodes() {
+        if site.store.has(node)? {
+            here.push(node);
+        }
+    }
+    Ok(site.store.needed(&here)?)
 }
 
 /// Stores nodes that came from the remote, each after it was compared with its hash. They are durable then.

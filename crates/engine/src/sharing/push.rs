@@ -155,7 +155,8 @@ impl Job<'_> {
             label: label.cloned(),
             record: self.run.ledger.export(),
         };
-        let needed = nodes_of_push(&self.site.store, head, None)?;
+        let mut needed = nodes_of_push(&self.site.store, head, None)?;
+        needed.extend(nodes::of_record(self.site, &new.record)?);
         let mut sent = 0;
         loop {
             sent += nodes::send(self.site, remote, &needed)?;
@@ -187,7 +188,8 @@ impl Job<'_> {
         if !is_ahead {
             return Err(self.diverged(there));
         }
-        let needed = nodes_of_push(&self.site.store, here, Some(there))?;
+        let mut needed = nodes_of_push(&self.site.store, here, Some(there))?;
+        needed.extend(nodes::of_record(self.site, &self.run.ledger.export())?);
         let sent = nodes::send(self.site, remote, &needed)?;
         self.move_head(remote, there)?;
         Ok((PushOutcome::Forwarded, sent))

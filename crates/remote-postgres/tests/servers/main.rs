@@ -14,8 +14,8 @@ mod world;
 use std::time::Duration;
 
 use patient::Patient;
-use uwf_remote::Remote;
 use uwf_remote::suite::{Case, Place, cases, check};
+use uwf_remote::{Remote, RemoteError};
 use uwf_remote_postgres::{Address, Limits, Postgres};
 
 /// A schema of its own in a database.
@@ -127,4 +127,18 @@ fn a_server_that_is_killed_amid_work_is_found_again_with_all_it_said_yes_to() {
         });
         (case.check)(&place);
     });
+}
+
+#[test]
+fn a_server_that_is_away_for_a_while_is_found_again_by_the_same_client() {
+    let Some(server) = postgres::own_server() else {
+        println!("{}", postgres::NO_SERVER);
+        return;
+    };
+    let mut client = InSchema::new(&server.url()).open();
+    let before = client.hello().expect("it answers");
+    server.pause();
+    assert!(matches!(client.hello(), Err(RemoteError::Away(_))));
+    server.resume();
+    assert_eq!(client.hello(), Ok(before));
 }
