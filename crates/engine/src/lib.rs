@@ -188,6 +188,7 @@ pub use run::pipelines::{
     Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
+pub use run::push::{PushOutcome, Pushed, push};
 pub use run::restore::{RestoreOptions, Restored, restore};
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;
@@ -196,7 +197,6 @@ pub use run::summary::summarize_thread;
 pub use sharing::Remotes;
 pub use sharing::error::SharingError;
 pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads};
-pub use sharing::push::{PushOutcome, Pushed, push};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

@@ -1,13 +1,12 @@
 //! Threads that several machines work on, by a remote.
 //!
 //! For a shared thread, the head at the remote is the truth, and the head here is a copy. A step of it is done under a lease of
-//! the remote (`run/shared.rs`). This module puts threads there and brings them from there. A thread that was never pushed knows
+//! the remote (`run/shared.rs`), and a thread is put there by `run/push.rs`. This module brings threads from there. A thread that was never pushed knows
 //! no remote.
 
 pub(crate) mod error;
 pub(crate) mod fetch;
 pub(crate) mod nodes;
-pub(crate) mod push;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Owner, Remote};
@@ -20,7 +19,7 @@ use crate::{EngineError, Site};
 pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
 
 /// Returns a new record for a thread that is shared by this remote.
-fn new_record(site: &Site, remote: String) -> Result<SharedRecord, EngineError> {
+pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, EngineError> {
     let random = site.env.random().map_err(|source| EngineError::Io {
         action: "get random bits from the kernel".to_owned(),
         source,
@@ -59,7 +58,11 @@ pub(crate) fn has_on_its_way(
 }
 
 /// Makes sure that the remote is the one where a thread is shared.
-fn check_remote(thread: ThreadId, record: &SharedRecord, found: &str) -> Result<(), EngineError> {
+pub(crate) fn check_remote(
+    thread: ThreadId,
+    record: &SharedRecord,
+    found: &str,
+) -> Result<(), EngineError> {
     match record.remote == found {
         true => Ok(()),
         false => Err(error::SharingError::OtherRemote { thread }.into()),

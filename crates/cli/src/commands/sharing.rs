@@ -76,7 +76,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
 fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
-    let threads = remote_threads(&context.runner, &Query::default())?;
+    let threads = remote_threads(open(site)?.as_mut(), &Query::default())?;
     let here = shared_threads(site)?;
     let view = RemoteView::new(config, threads, &here);
     print(&view, context.format)?;
@@ -86,8 +86,15 @@ fn status(context: &Context) -> Result<Exit, Failure> {
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
     let threads = args.threads.iter().map(|thread| context.thread(thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
-    let push = |thread| push(&context.runner, thread, args.label.as_ref());
-    let (pushed, exit) = each(threads, push);
+    let mut remote = open(context.site())?;
+    let (pushed, exit) = each(threads, |thread| {
+        push(
+            &context.runner,
+            remote.as_mut(),
+            thread,
+            args.label.as_ref(),
+        )
+    });
     if !pushed.is_empty() {
         print(&PushedView(pushed), context.format)?;
     }
@@ -95,19 +102,21 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
 }
 
 pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit, Failure> {
+    let site = context.site();
+    let mut remote = open(site)?;
     let threads = match (args.all, args.threads.as_slice()) {
         (true, _) => {
-            let listed = remote_threads(&context.runner, &Query::default())?;
+            let listed = remote_threads(remote.as_mut(), &Query::default())?;
             listed.into_iter().map(|one| one.thread).collect()
         }
-        (false, []) => shared_threads(context.site())?,
+        (false, []) => shared_threads(site)?,
         (false, named) => {
             // A thread that was never here has no short name.
             let one = |text: &String| text.parse().or_else(|_| context.thread(text));
             named.iter().map(one).collect::<Result<_, Failure>>()?
         }
     };
-    let (fetched, exit) = each(threads, |thread| fetch(&context.runner, thread));
+    let (fetched, exit) = each(threads, |thread| fetch(site, remote.as_mut(), thread));
     let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());
     if exit == Exit::Done || !fetched.is_empty() {
         print(&FetchedView(fetched), context.format)?;
@@ -121,7 +130,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
 /// Does something with each thread. A failure does not keep the others from being tried. The first one decides the exit code.
 fn each<T>(
     threads: Vec<ThreadId>,
-    work: impl Fn(ThreadId) -> Result<T, EngineError>,
+    mut work: impl FnMut(ThreadId) -> Result<T, EngineError>,
 ) -> (Vec<T>, Exit) {
     let (mut done, mut first) = (Vec::new(), Exit::Done);
     for thread in threads {

@@ -19,7 +19,7 @@ use crate::project::config_for;
 use crate::run::agent_command;
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
-use crate::sharing::push::push;
+use crate::run::push::push;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
 
@@ -107,7 +107,8 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
 /// Ends a shared thread at the remote, too.
 fn end_for_all(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
     if runner.site.root.shared(id).read()?.is_some() {
-        push(runner, id, None)?;
+        let mut remote = (runner.remotes)(&runner.site)?;
+        push(runner, remote.as_mut(), id, None)?;
     }
     Ok(())
 }

@@ -27,6 +27,7 @@ pub(crate) mod patience;
 pub(crate) mod pipelines;
 pub(crate) mod poke;
 mod process;
+pub(crate) mod push;
 mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;

@@ -103,7 +103,7 @@ impl SharedThread {
                 }
                 .into());
             }
-            Acquired::Ended => return Err(ended_there(runner, id)),
+            Acquired::Ended => return Err(ended_there(site, remote.as_mut(), id)),
             Acquired::Unknown | Acquired::Nothing => {
                 return Err(SharingError::Unknown(id).into());
             }
@@ -203,8 +203,8 @@ fn lease_time(site: &Site) -> Result<Duration, EngineError> {
 }
 
 /// Ends a thread here that has ended at the remote, with the steps that we do not have yet.
-fn ended_there(runner: &Runner, id: ThreadId) -> EngineError {
-    match bring_end(runner, id).and_then(|()| thread::active_head(&runner.site, id)) {
+fn ended_there(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> EngineError {
+    match bring_end(site, remote, id).and_then(|()| thread::active_head(site, id)) {
         // The error says how it has ended.
         Err(error) => error,
         Ok(_) => thread::busy(id, None),

@@ -13,7 +13,7 @@ use super::error::SharingError;
 use super::{check_remote, has_on_its_way, new_record, nodes};
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
-use crate::{EngineError, Runner, Site};
+use crate::{EngineError, Site};
 
 /// How many threads are asked for at once.
 const PAGE: usize = 1_000;
@@ -43,9 +43,8 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
 /// Returns the threads at the remote that a query is about, by their ids.
 ///
 /// # Errors
-/// When the remote does not answer, or there is none.
-pub fn remote_threads(runner: &Runner, query: &Query) -> Result<Vec<Listed>, EngineError> {
-    let mut remote = (runner.remotes)(&runner.site)?;
+/// When the remote does not answer.
+pub fn remote_threads(remote: &mut dyn Remote, query: &Query) -> Result<Vec<Listed>, EngineError> {
     let mut all: Vec<Listed> = Vec::new();
     loop {
         let after = all.last().map(|last| last.thread);
@@ -64,47 +63,8 @@ pub fn remote_threads(runner: &Runner, query: &Query) -> Result<Vec<Listed>, Eng
 ///
 /// # Errors
 /// When the remote does not know the thread, or it has gone on here in another way.
-pub fn fetch(runner: &Runner, id: ThreadId) -> Result<Fetched, EngineError> {
-    let mut remote = (runner.remotes)(&runner.site)?;
-    runner.site.create()?;
-    fetch_from(&runner.site, remote.as_mut(), id)
-}
-
-/// Brings the last steps of a thread that has ended at the remote, and ends it here. The caller has the lock of the thread.
-pub(crate) fn bring_end(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
-    let mut remote = (runner.remotes)(&runner.site)?;
-    let site = &runner.site;
-    let here = thread::active_head(site, id)?;
-    let found = remote.find(id, here).map_err(SharingError::from)?;
-    let found = found.ok_or(SharingError::Unknown(id))?;
-    nodes::bring(
-        site,
-        remote.as_mut(),
-        found.listed.head,
-        &nodes::had_with(site, here)?,
-    )?;
-    let ended = travelling(site, &found, Some(here))?;
-    if !found.had {
-        let there = found.listed.head;
-        return Err(SharingError::Diverged {
-            thread: id,
-            here,
-            there,
-        }
-        .into());
-    }
-    let state = State::new(&site.root);
-    for replaced in &ended.replaced {
-        state.record_replaced(replaced)?;
-    }
-    if let Some(record) = ended.end() {
-        // If it is not where it was, another command of this machine has ended it.
-        let _ = state.advance_and_archive(here, &record)?;
-    }
-    Ok(())
-}
-
-fn fetch_from(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetched, EngineError> {
+pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetched, EngineError> {
+    site.create()?;
     let hello = remote.hello().map_err(SharingError::from)?;
     let here = State::new(&site.root).find(id)?.map(|found| found.head());
     let file = site.root.shared(id);
@@ -134,6 +94,42 @@ fn fetch_from(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetc
         outcome,
         nodes: came,
     })
+}
+
+/// Brings the last steps of a thread that has ended at the remote, and ends it here. The caller has the lock of the thread.
+pub(crate) fn bring_end(
+    site: &Site,
+    remote: &mut dyn Remote,
+    id: ThreadId,
+) -> Result<(), EngineError> {
+    let here = thread::active_head(site, id)?;
+    let found = remote.find(id, here).map_err(SharingError::from)?;
+    let found = found.ok_or(SharingError::Unknown(id))?;
+    nodes::bring(
+        site,
+        remote,
+        found.listed.head,
+        &nodes::had_with(site, here)?,
+    )?;
+    let ended = travelling(site, &found, Some(here))?;
+    if !found.had {
+        let there = found.listed.head;
+        return Err(SharingError::Diverged {
+            thread: id,
+            here,
+            there,
+        }
+        .into());
+    }
+    let state = State::new(&site.root);
+    for replaced in &ended.replaced {
+        state.record_replaced(replaced)?;
+    }
+    if let Some(record) = ended.end() {
+        // If it is not where it was, another command of this machine has ended it.
+        let _ = state.advance_and_archive(here, &record)?;
+    }
+    Ok(())
 }
 
 /// Gives the thread here the head of the remote, if it is behind.

@@ -12,11 +12,11 @@ use uwf_protocol::work::Work;
 use uwf_remote::{Acquired, Advanced, Found, NewThread, Push, Put, Remote, Want, Which};
 use uwf_storage::{Located, RunDir, SharedRecord};
 
-use super::error::SharingError;
-use super::{check_remote, has_on_its_way, new_record, nodes, owner};
 use crate::children::parent_of;
 use crate::needs::push::nodes_of_push;
 use crate::run::owned::with_thread;
+use crate::sharing::error::SharingError;
+use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, owner};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site};
 
@@ -55,15 +55,19 @@ pub struct Pushed {
 ///
 /// # Errors
 /// When the thread is busy here or elsewhere, when it has gone on at the remote in another way, or when it cannot be shared.
-pub fn push(runner: &Runner, id: ThreadId, label: Option<&Label>) -> Result<Pushed, EngineError> {
-    let mut remote = (runner.remotes)(&runner.site)?;
+pub fn push(
+    runner: &Runner,
+    remote: &mut dyn Remote,
+    id: ThreadId,
+    label: Option<&Label>,
+) -> Result<Pushed, EngineError> {
     with_thread(runner, id, |run| {
         let located = thread::find(&runner.site, id)?;
         let head = located.head();
         let thread = Thread::load(&runner.site.store, id, head)?;
         check_sharable(&thread)?;
         let status = status_of(&thread, &located)?;
-        let record = record_of(&runner.site, remote.as_mut(), id)?;
+        let record = record_of(&runner.site, remote, id)?;
         let found = remote.find(id, head).map_err(SharingError::from)?;
         let job = Job {
             site: &runner.site,
@@ -73,8 +77,8 @@ pub fn push(runner: &Runner, id: ThreadId, label: Option<&Label>) -> Result<Push
             record: &record,
         };
         let (outcome, nodes) = match found {
-            None => job.share(remote.as_mut(), label)?,
-            Some(found) => job.forward(remote.as_mut(), &found)?,
+            None => job.share(remote, label)?,
+            Some(found) => job.forward(remote, &found)?,
         };
         Ok(Pushed {
             thread: id,
