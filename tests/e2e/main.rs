@@ -160,6 +160,7 @@ mod which;
 mod workflows;
 mod worktrees;
 mod worktrees_cut_short;
+mod worktrees_damaged;
 mod worktrees_kept;
 mod worktrees_of_children;
 mod worktrees_of_forks;

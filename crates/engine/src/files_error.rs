@@ -58,6 +58,14 @@ pub enum FilesError {
         /// The other threads, at least one.
         by: Vec<ThreadId>,
     },
+    /// The snapshot is not in the repository any more.
+    #[error("the files are gone: `{}` does not have commit {commit} any more", repository.display())]
+    Collected {
+        /// The folder of the working tree.
+        repository: PathBuf,
+        /// The commit that had them.
+        commit: String,
+    },
     /// The files cannot be put back.
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),

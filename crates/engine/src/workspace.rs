@@ -156,6 +156,10 @@ impl WorkspaceView {
         };
         let worktree = worktree_of(&record);
         let (unkept, problem) = match worktree.unkept(&[], &Limited::VIEW) {
+            Ok(unkept) if unkept.strange => {
+                let problem = "the folder is no worktree of git any more";
+                (None, Some(problem.to_owned()))
+            }
             Ok(unkept) => (Some(unkept), None),
             Err(source @ SnapshotError::Stopped { .. }) => {
                 let place = record.place;
@@ -170,7 +174,7 @@ impl WorkspaceView {
         };
         Ok(Some(Self {
             mode: WorkspaceMode::Worktree,
-            exists: worktree.exists(),
+            exists: worktree.exists() || worktree.is_strange(),
             uncommitted: unkept.as_ref().map(|unkept| unkept.files),
             unmerged: unkept.as_ref().map(|unkept| unkept.commits),
             problem,

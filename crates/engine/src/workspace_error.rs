@@ -96,6 +96,16 @@ pub enum WorkspaceError {
         /// Why, in the words of the person; may be empty.
         reason: String,
     },
+    /// The record of the worktree names a folder that no thread gets.
+    #[error("thread `{thread}` is not removed: the record of its worktree names `{}`, which is not called after the thread", place.display())]
+    NotItsPlace {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder.
+        place: PathBuf,
+        /// The file of the record.
+        record: PathBuf,
+    },
     /// It cannot be told whether the removal of a thread would lose something.
     #[error("thread `{thread}` is not removed: what is in its worktree `{}` cannot be told", place.display())]
     NotChecked {
@@ -170,6 +180,7 @@ impl WorkspaceError {
             | Self::Locked { .. }
             | Self::NotChecked { .. }
             | Self::NotSeen { .. }
+            | Self::NotItsPlace { .. }
             | Self::NotRemoved(..) => Exit::Request,
         }
     }
@@ -190,6 +201,7 @@ fn lost(unkept: &UnkeptWork) -> String {
         commits,
         detached,
         inside,
+        strange,
     } = &unkept.unkept;
     let place = unkept.place.display();
     let files = (*files > 0).then(|| {
@@ -211,7 +223,15 @@ fn lost(unkept: &UnkeptWork) -> String {
             "the repository `{place}/{folder}` has commits that none of its remote branches has"
         )
     });
-    let parts: Vec<String> = files.into_iter().chain(commits).chain(inside).collect();
+    let strange = strange.then(|| {
+        format!("`{place}`, where its worktree was, is no worktree of git any more, and nobody can tell what in it is kept elsewhere")
+    });
+    let parts = files
+        .into_iter()
+        .chain(commits)
+        .chain(inside)
+        .chain(strange);
+    let parts: Vec<String> = parts.collect();
     parts.join(", and ")
 }
 

@@ -12,6 +12,7 @@ mod git;
 mod restore;
 mod start;
 mod take;
+mod unkept;
 mod worktree;
 
 use std::path::{Path, PathBuf};

@@ -95,6 +95,12 @@ impl Repository {
         Ok(is_kept || self.tree_of("HEAD").as_deref() == Some(tree))
     }
 
+    /// Tells whether the repository has a commit.
+    #[must_use]
+    pub fn has(&self, commit: &str) -> bool {
+        self.found(&format!("{commit}^{{commit}}")).is_some()
+    }
+
     pub(crate) fn found(&self, name: &str) -> Option<String> {
         self.git()
             .line(&["rev-parse", "--quiet", "--verify", name])

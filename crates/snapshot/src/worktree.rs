@@ -10,11 +10,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use uwf_durable::{FileLock, create_dir, names, read, remove_tree};
+use uwf_durable::{FileLock, create_dir, move_file, names, read, remove_tree};
 
 use crate::git::Git;
 use crate::start::Start;
 use crate::take::Place;
+use crate::unkept::{uncommitted, unkept_inside};
 use crate::{Repository, SnapshotError};
 
 /// A worktree, which may not have been made yet, or not wholly.
@@ -41,13 +42,16 @@ pub struct Unkept {
     pub detached: Option<String>,
     /// The repositories inside that have commits which none of their remote branches has. Their folders, within the worktree.
     pub inside: Vec<String>,
+    /// Whether the folder is there, and is no worktree of the repository any more: then nobody can tell what in it is kept
+    /// elsewhere.
+    pub strange: bool,
 }
 
 impl Unkept {
     /// Tells whether nothing would be lost.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.files == 0 && self.commits == 0 && self.inside.is_empty()
+        self.files == 0 && self.commits == 0 && self.inside.is_empty() && !self.strange
     }
 }
 
@@ -71,7 +75,7 @@ impl Repository {
     /// # Errors
     /// When `git` refuses.
     pub fn uncommitted(&self, start: &dyn Start) -> Result<u64, SnapshotError> {
-        uncommitted(&self.git().by(start))
+        uncommitted(&self.git().by(start), self.root())
     }
 
     /// Returns a commit of all files as they are: the commit that is checked out if they are those of it, otherwise a new
@@ -125,10 +129,25 @@ impl Repository {
 }
 
 impl Worktree<'_> {
-    /// Tells whether the folder is there, as a worktree.
+    /// Tells whether the folder is there, as a worktree of the repository.
     #[must_use]
     pub fn exists(&self) -> bool {
-        self.place.join(".git").is_file()
+        let known = self.git_dir.join("worktrees").canonicalize();
+        let Ok(Some(link)) = read(&self.place.join(".git")) else {
+            return false;
+        };
+        let Some(link) = link.strip_prefix(b"gitdir: ") else {
+            return false;
+        };
+        let entry = self.place.join(OsStr::from_bytes(link.trim_ascii_end()));
+        let entry = entry.canonicalize();
+        matches!((&known, &entry), (Ok(known), Ok(entry)) if entry.starts_with(known))
+    }
+
+    /// Tells whether something is where the worktree was, and is no worktree of the repository any more.
+    #[must_use]
+    pub fn is_strange(&self) -> bool {
+        !self.exists() && self.place.symlink_metadata().is_ok()
     }
 
     /// Tells whether the branch could be made: its name is one, and no branch has it.
@@ -207,7 +226,7 @@ impl Worktree<'_> {
         let mut tips: Vec<String> = self.tip()?.into_iter().collect();
         if self.exists() {
             let inside = Git::at(self.place);
-            unkept.files = uncommitted(&Git::at(self.place).by(start))?;
+            unkept.files = uncommitted(&Git::at(self.place).by(start), self.place)?;
             // Somebody may have checked out another commit there.
             let head = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
             let head = refused_as_none(inside.line(&head))?;
@@ -215,6 +234,7 @@ impl Worktree<'_> {
             tips.extend(unkept.detached.clone());
             unkept.inside = unkept_inside(self.place)?;
         }
+        unkept.strange = self.is_strange();
         if tips.is_empty() {
             return Ok(unkept);
         }
@@ -250,12 +270,20 @@ impl Worktree<'_> {
         Ok(None)
     }
 
-    /// Removes the worktree, and the branch unless it is checked out elsewhere.
+    /// Removes the worktree, and the branch unless it is checked out elsewhere. The folder gets another name first: after a kill, a
+    /// part of it is not taken for the worktree.
     ///
     /// # Errors
     /// When the folder cannot be removed, or `git` cannot be started.
     pub fn remove(&self) -> Result<(), SnapshotError> {
-        remove_tree(self.place)?;
+        let mut leaving = self.place.as_os_str().to_owned();
+        leaving.push(".removed");
+        let leaving = Path::new(&leaving);
+        remove_tree(leaving)?;
+        if self.place.symlink_metadata().is_ok() {
+            move_file(self.place, leaving)?;
+            remove_tree(leaving)?;
+        }
         let _alone = self.alone()?;
         self.unregister()?;
         self.remove_branch()
@@ -364,63 +392,12 @@ pub fn tree_around(directory: &Path) -> &Path {
     directory.ancestors().find(has_git).unwrap_or(directory)
 }
 
-fn uncommitted(git: &Git<'_>) -> Result<u64, SnapshotError> {
-    let args = [
-        "status",
-        "--porcelain",
-        "-z",
-        "--no-renames",
-        "--untracked-files=all",
-    ];
-    let printed = git.bytes(&args, b"")?;
-    Ok(printed.iter().filter(|byte| **byte == 0).count() as u64)
-}
-
-fn refused_as_none<T>(answer: Result<T, SnapshotError>) -> Result<Option<T>, SnapshotError> {
+pub(crate) fn refused_as_none<T>(
+    answer: Result<T, SnapshotError>,
+) -> Result<Option<T>, SnapshotError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(SnapshotError::Refused { .. }) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// The mode of the entries of an index that stand for a commit of another repository.
-const COMMIT: &str = "160000";
-
-/// Returns the repositories in a working tree, at every depth, that have commits which none of their remote branches has. Those that
-/// are not tracked count as files.
-fn unkept_inside(tree: &Path) -> Result<Vec<String>, SnapshotError> {
-    let listed = Git::at(tree).bytes(&["ls-files", "--stage", "-z"], b"")?;
-    let mut unkept = Vec::new();
-    for entry in listed.split(|byte| *byte == 0) {
-        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else {
-            continue;
-        };
-        let path = Path::new(OsStr::from_bytes(&entry[tab + 1..]));
-        let folder = tree.join(path);
-        if !entry.starts_with(COMMIT.as_bytes()) || !folder.join(".git").exists() {
-            continue;
-        }
-        let own = [
-            "rev-list",
-            "--count",
-            "HEAD",
-            "--branches",
-            "--tags",
-            "--not",
-            "--remotes",
-        ];
-        // One without a commit has none to lose.
-        let count = refused_as_none(Git::at(&folder).line(&own))?;
-        if count.is_some_and(|count| count != "0") {
-            unkept.push(path.display().to_string());
-        }
-        let deeper = unkept_inside(&folder)?;
-        unkept.extend(
-            deeper
-                .into_iter()
-                .map(|one| path.join(one).display().to_string()),
-        );
-    }
-    Ok(unkept)
 }

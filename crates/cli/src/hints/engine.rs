@@ -246,6 +246,9 @@ fn of_files(error: &FilesError) -> Option<String> {
             "`uwf thread wait {}` waits until nobody works on it; then try again",
             by[0]
         ),
+        FilesError::Collected { .. } => {
+            "without `--restore`, the fork begins at the commit that is checked out".to_owned()
+        }
         FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
         FilesError::Artifact(error) => return of_artifact(error),
         FilesError::NotCompared(source)

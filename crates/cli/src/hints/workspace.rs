@@ -64,6 +64,10 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             source: SnapshotError::Stopped { .. },
             ..
         } => "run the same command again".to_owned(),
+        WorkspaceError::NotItsPlace { record, .. } => format!(
+            "nothing in that folder is touched; `rm {}` forgets the record, and then the thread can be removed",
+            quoted(record)
+        ),
         WorkspaceError::NotChecked { thread, .. } => {
             format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
         }
@@ -94,6 +98,7 @@ fn unkept_hint(thread: ThreadId, work: &UnkeptWork) -> String {
         commits,
         detached,
         inside,
+        strange,
     } = &work.unkept;
     let commit = (*files > 0).then(|| format!("commit the files in `{}`", work.place.display()));
     let merge = (*files > 0 || *commits > 0).then(|| {
@@ -107,7 +112,9 @@ fn unkept_hint(thread: ThreadId, work: &UnkeptWork) -> String {
         let folder = quoted(&work.place.join(folder));
         format!("push the commits in {folder}, or copy that folder")
     });
-    let steps: Vec<String> = commit.into_iter().chain(merge).chain(inside).collect();
+    let look = strange.then(|| format!("move what is needed out of `{}`", work.place.display()));
+    let steps = commit.into_iter().chain(merge).chain(inside).chain(look);
+    let steps: Vec<String> = steps.collect();
     format!(
         "{}; or `uwf thread rm --force --drop-worktree {thread}` gives that up",
         steps.join(", then ")

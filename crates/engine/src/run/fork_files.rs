@@ -12,7 +12,7 @@ use uwf_storage::{PassingIndex, RunRoot, WorktreeRecord};
 
 use crate::files_error::FilesError;
 use crate::fork::{ForkPoint, Forked, fork_if};
-use crate::read::files_at::{Files, files_at};
+use crate::read::files_at::{Files, FilesAt, files_at};
 use crate::run::owned::with_thread;
 use crate::run::restore::{RestoreOptions, Restored, Wanted, alone_in, restore_alone};
 use crate::run::supervised_git::SupervisedGit;
@@ -71,6 +71,10 @@ fn wanted_of(
     let site = &runner.site;
     let config = uwf_config::load(&site.root)?.unwrap_or_default();
     if mode_of(site, fork, &config)? == Some(WorkspaceMode::Worktree) {
+        if fork.last().is_some() {
+            let at = files_at(site, original, step, Files::After)?;
+            refuse_without_files(site, fork, at)?;
+        }
         return Ok(None);
     }
     let options = RestoreOptions {
@@ -84,6 +88,21 @@ fn wanted_of(
     }
     let root = at.root.clone();
     Ok(Some((root, Wanted::new((fork.id, step), at, options))))
+}
+
+/// Fails if the repository does not have the commit any more with which the worktree of a fork is to begin.
+fn refuse_without_files(site: &Site, fork: &Thread, at: FilesAt) -> Result<(), EngineError> {
+    let folder = fork.start.cwd.as_deref().unwrap_or_default();
+    let folder = site.env.cwd().join(folder);
+    let repository = Repository::open(&folder).map_err(FilesError::NotRestored)?;
+    if repository.has(&at.commit) {
+        return Ok(());
+    }
+    Err(FilesError::Collected {
+        repository: repository.root().to_owned(),
+        commit: at.commit,
+    }
+    .into())
 }
 
 /// Fails if the files could not be put back now. Nothing is recorded, and no file is changed.

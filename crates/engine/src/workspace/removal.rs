@@ -1,10 +1,12 @@
 //! Removing the worktree of a thread with the thread, unless something would be lost that is nowhere else.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::step_files::reference_of;
 use uwf_snapshot::Limited;
+use uwf_storage::WorktreeRecord;
 
 use super::worktree_of;
 use crate::workspace_error::{UnkeptWork, WorkspaceError};
@@ -48,7 +50,7 @@ pub(crate) fn refuse_to_lose(
     leaving: &LeavingBranches,
 ) -> Result<(), EngineError> {
     // Nobody has worked in a worktree that is not wholly made.
-    let record = site.root.worktree(thread).read()?;
+    let record = record_of(site, thread)?;
     let Some(record) = record.filter(|record| record.made) else {
         return Ok(());
     };
@@ -84,11 +86,30 @@ pub(crate) fn refuse_to_lose(
     Err(WorkspaceError::Unkept { thread, unkept }.into())
 }
 
+/// Returns the record of the worktree of a thread. What it names is removed with all that is in it, so it must be a folder that was
+/// made for the thread: those are called after their threads.
+fn record_of(site: &Site, thread: ThreadId) -> Result<Option<WorktreeRecord>, EngineError> {
+    let record = site.root.worktree(thread).read()?;
+    if let Some(WorktreeRecord { place, .. }) = &record
+        && place.file_name() != Some(OsStr::new(thread.as_str()))
+    {
+        let place = place.clone();
+        let record = site.root.worktrees_dir().join(format!("{thread}.json"));
+        return Err(WorkspaceError::NotItsPlace {
+            thread,
+            place,
+            record,
+        }
+        .into());
+    }
+    Ok(record)
+}
+
 /// Removes the worktree of a thread, its branch and its record. The call can be repeated until it succeeds.
 pub(crate) fn remove(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
     let file = site.root.worktree(thread);
     // A damaged record is an error here. To give the worktree up, a person removes the record by hand.
-    let Some(record) = file.read()? else {
+    let Some(record) = record_of(site, thread)? else {
         return Ok(());
     };
     let not_removed = |error| WorkspaceError::NotRemoved(thread, error);
