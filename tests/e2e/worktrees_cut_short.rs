@@ -122,31 +122,57 @@ fn a_snapshot_that_hangs_costs_no_step() {
     assert_eq!(step["files"], Value::Null, "{step}");
 }
 
-#[test]
-fn a_view_in_which_git_hangs_ends_with_a_signal_and_git_with_it() {
-    let world = world("workspace: worktree", "clean");
-    go(&world);
+/// Does a step in a worktree, and lets git hang from now on when it looks there. Returns the thread.
+fn hangs_in_worktree(world: &World) -> String {
+    go(world);
     let thread = world.start("again");
     world.write("do", "true");
     world.step(&thread).exits(0);
     // It has the same size and another time, so git has to look into it.
-    let file = place(&world, &thread).join("sub/file");
+    let file = place(world, &thread).join("sub/file");
     let content = fs::read(&file).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(1100));
     fs::write(&file, content).unwrap();
-    let hangs = world.project().join("hangs");
     fs::remove_file(world.project().join("go")).unwrap();
-    for command in ["thread show", "thread rm --force"] {
-        let words: Vec<&str> = command.split(' ').chain([thread.as_str()]).collect();
-        let call = world.spawn(&words);
-        wait_until("git hangs", || hangs.exists());
-        signal("TERM", call.id());
-        let run: Run = call.wait_with_output().unwrap().into();
-        run.exits(143).says("cannot be told");
-        assert_eq!(alive(&world), Vec::<String>::new(), "{command}");
-        fs::remove_file(&hangs).unwrap();
-    }
+    thread
+}
+
+/// Lets a call hang in git, and ends it with a signal.
+#[track_caller]
+fn ended(world: &World, args: &[&str]) -> Run {
+    let hangs = world.project().join("hangs");
+    let call = world.spawn(args);
+    wait_until("git hangs", || hangs.exists());
+    signal("TERM", call.id());
+    let run: Run = call.wait_with_output().unwrap().into();
+    let run = run.exits(143);
+    assert_eq!(alive(world), Vec::<String>::new(), "{args:?}");
+    fs::remove_file(&hangs).unwrap();
+    run
+}
+
+#[test]
+fn a_view_in_which_git_hangs_ends_with_a_signal_and_git_with_it() {
+    let world = world("workspace: worktree", "clean");
+    let thread = hangs_in_worktree(&world);
+    ended(&world, &["thread", "show", &thread]).says("cannot be told");
+    ended(&world, &["thread", "rm", "--force", &thread]).says("cannot be told");
     go(&world);
     let shown = world.show(&thread);
     assert_eq!(shown["workspace"]["uncommitted"], 0, "{shown}");
+}
+
+#[test]
+fn a_signal_ends_a_removal_of_many_threads_and_all_that_follow_stay() {
+    let world = world("workspace: worktree", "clean");
+    let thread = hangs_in_worktree(&world);
+    let bare = world.start("again");
+    ended(&world, &["thread", "rm", "--force", &thread, &bare]).says("cannot be told");
+    world.show(&bare);
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    world.uwf(&["thread", "kill", &bare]).exits(0);
+    ended(&world, &["thread", "prune", "--ended", "--gc"]).says("cannot be told");
+    world.show(&bare);
+    go(&world);
+    world.show(&thread);
 }

@@ -164,9 +164,7 @@ pub use rebase::Misfit;
 pub use register::{
     Checked, Registered, STANDARD_INPUT, check_file, check_text, put_workflow, put_workflow_text,
 };
-pub use remove::{
-    About, Prune, PruneOptions, Pruned, PrunedThread, Removable, UnkeptThread, prune, remove,
-};
+pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
 pub use review_error::ReviewError;
 pub use run::Runner;
@@ -210,5 +208,5 @@ pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};
 pub use workflow_ref::{HiddenWorkflow, Origin};
 pub use workflow_use_error::WorkflowUseError;
 pub use workspace::WorkspaceView;
-pub use workspace::removal::UnkeptChanges;
+pub use workspace::removal::{UnkeptChanges, UnkeptThread};
 pub use workspace_error::{UnkeptWork, WorkspaceError};

@@ -19,7 +19,7 @@ use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::snapshots::forget_snapshots;
-use crate::workspace::removal::{LeavingBranches, UnkeptChanges};
+use crate::workspace::removal::{LeavingBranches, UnkeptChanges, UnkeptThread};
 use crate::{EngineError, Site, children, lost_run, tags, thread, workspace};
 
 /// Whether a thread may be removed that has not ended.
@@ -68,16 +68,6 @@ pub struct Pruned {
     pub warnings: Vec<String>,
 }
 
-/// A thread that is not removed, because changes in its worktree would be lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct UnkeptThread {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What would be lost.
-    pub reason: String,
-}
-
 /// A removed thread of which something is left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftThread {
@@ -85,16 +75,6 @@ pub struct LeftThread {
     pub thread: ThreadId,
     /// Why it cannot be removed.
     pub reason: String,
-}
-
-impl UnkeptThread {
-    /// Returns the thread with the reason; `None` if nothing would be lost.
-    fn of(site: &Site, thread: ThreadId, leaving: &LeavingBranches) -> Option<Self> {
-        let changes = UnkeptChanges::Refuse;
-        let refused = workspace::removal::refuse_to_lose(site, thread, changes, leaving);
-        let reason = with_causes(&refused.err()?);
-        Some(Self { thread, reason })
-    }
 }
 
 /// An ended thread that was removed, or would be.
@@ -209,7 +189,7 @@ fn leaving(site: &Site, places: Vec<(ThreadId, Located)>) -> Result<Vec<Leaving>
 /// Removes ended threads, all in one change of the state. Threads on which somebody works stay.
 ///
 /// # Errors
-/// When the files of the state cannot be read or written.
+/// When the files of the state cannot be read or written, or a signal ends the look at a worktree.
 pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError> {
     let state = State::new(&site.root);
     let mut pruned = Pruned {
@@ -235,7 +215,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
             pruned.busy.push(record.thread);
             continue;
         }
-        if let Some(unkept) = UnkeptThread::of(site, record.thread, &leaving_branches) {
+        if let Some(unkept) = UnkeptThread::of(site, record.thread, &leaving_branches)? {
             pruned.unkept.push(unkept);
             continue;
         }
@@ -356,7 +336,7 @@ fn remove_left(
             log_removal(site, removed);
         }
         // An earlier call may have been interrupted, and somebody may have changed something since then.
-        if let Some(unkept) = UnkeptThread::of(site, **thread, &LeavingBranches::default()) {
+        if let Some(unkept) = UnkeptThread::of(site, **thread, &LeavingBranches::default())? {
             problems.push(LeftThread {
                 thread: unkept.thread,
                 reason: unkept.reason,

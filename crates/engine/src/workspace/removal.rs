@@ -3,12 +3,15 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::step_files::reference_of;
 use uwf_snapshot::Limited;
 use uwf_storage::WorktreeRecord;
+use uwf_util::causes::with_causes;
 
-use super::worktree_of;
+use super::{branch_of, worktree_of};
 use crate::workspace_error::{UnkeptWork, WorkspaceError};
 use crate::{EngineError, Site};
 
@@ -19,6 +22,35 @@ pub enum UnkeptChanges {
     Refuse,
     /// They are given up.
     Drop,
+}
+
+/// A thread that is not removed, because changes in its worktree would be lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnkeptThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What would be lost.
+    pub reason: String,
+}
+
+impl UnkeptThread {
+    /// Returns the thread with the reason; `None` if nothing would be lost. Fails if a signal ended the look.
+    pub(crate) fn of(
+        site: &Site,
+        thread: ThreadId,
+        leaving: &LeavingBranches,
+    ) -> Result<Option<Self>, EngineError> {
+        let changes = UnkeptChanges::Refuse;
+        match refuse_to_lose(site, thread, changes, leaving) {
+            Ok(()) => Ok(None),
+            Err(error) if matches!(error.exit(), Exit::Signal(_)) => Err(error),
+            Err(error) => Ok(Some(Self {
+                thread,
+                reason: with_causes(&error),
+            })),
+        }
+    }
 }
 
 /// The branches of threads that are removed together: none keeps the commits of another one.
@@ -78,8 +110,8 @@ pub(crate) fn refuse_to_lose(
         return Ok(());
     }
     let unkept = Box::new(UnkeptWork {
+        branch: branch_of(&record),
         place: record.place,
-        branch: record.branch,
         source: record.source,
         unkept,
     });

@@ -67,7 +67,7 @@ fn note_given_up(thread: ThreadId, waiting: Option<WaitingAnswer>) {
 }
 
 /// Does something with each thread, and prints each result as soon as it is there. A failure does not keep the others from
-/// being tried. The first one decides the exit code.
+/// being tried. The first one decides the exit code. A signal ends it all.
 fn each<V: Show>(
     context: &Context,
     args: &ThreadsArgs,
@@ -86,6 +86,9 @@ fn each<V: Show>(
             Ok(view) => print(&view, context.format)?,
             Err(failure) => {
                 failure.print();
+                if matches!(failure.exit, Exit::Signal(_)) {
+                    return Ok(failure.exit);
+                }
                 if first == Exit::Done {
                     first = failure.exit;
                 }
