@@ -140,3 +140,16 @@ fn a_branch_that_a_person_has_renamed_is_called_by_its_new_name_and_stays() {
         branches(&world)
     );
 }
+
+#[test]
+fn a_branch_is_renamed_only_if_a_person_has_renamed_it() {
+    let world = world();
+    let thread = named(&world, "mine");
+    step(&world, &thread, "true");
+    let place = place(&world, &thread);
+    git(&world, &["branch", "other"]);
+    git_at(&place, &["checkout", "--quiet", "other"]);
+    git_at(&place, &["branch", "--quiet", "-D", "uwf/mine"]);
+    assert_eq!(world.show(&thread)["workspace"]["branch"], "uwf/mine");
+    step(&world, &thread, "test \"$UWF_BRANCH\" = uwf/mine");
+}

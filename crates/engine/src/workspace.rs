@@ -101,11 +101,7 @@ pub(crate) fn worktree_of(record: &WorktreeRecord) -> Worktree<'_> {
 
 /// Returns the branch of a worktree by the name that it has now: a person may have renamed it.
 pub(crate) fn branch_of(record: &WorktreeRecord) -> String {
-    let worktree = worktree_of(record);
-    let renamed = match worktree.tip() {
-        Ok(None) => worktree.checked_out().ok().flatten(),
-        Ok(Some(_)) | Err(_) => None,
-    };
+    let renamed = worktree_of(record).renamed().ok().flatten();
     renamed.unwrap_or_else(|| record.branch.clone())
 }
 

@@ -171,11 +171,31 @@ impl Worktree<'_> {
         )
     }
 
+    /// Returns the name that the branch has now, if a person has renamed it, and it is checked out in the worktree. That it was the
+    /// branch is in its log: another one may be checked out, and this one gone.
+    ///
+    /// # Errors
+    /// When `git` cannot be started.
+    pub fn renamed(&self) -> Result<Option<String>, SnapshotError> {
+        if self.tip()?.is_some() {
+            return Ok(None);
+        }
+        let Some(branch) = self.checked_out()? else {
+            return Ok(None);
+        };
+        let reference = format!("refs/heads/{branch}");
+        let log = ["reflog", "show", "--format=%gs", &reference, "--"];
+        let log = refused_as_none(self.git().line(&log))?.unwrap_or_default();
+        let renamed = format!("Branch: renamed {} to ", self.reference());
+        let is_ours = log.lines().any(|line| line.starts_with(&renamed));
+        Ok(Some(branch).filter(|_| is_ours))
+    }
+
     /// Returns the branch that is checked out in the worktree; `None` if there is none, or no worktree.
     ///
     /// # Errors
     /// When `git` cannot be started.
-    pub fn checked_out(&self) -> Result<Option<String>, SnapshotError> {
+    fn checked_out(&self) -> Result<Option<String>, SnapshotError> {
         if !self.exists() {
             return Ok(None);
         }
