@@ -303,3 +303,30 @@ fn snapshots_of_a_repository_that_was_moved_are_there_again_when_it_is() {
     fs::rename(&away, &git).unwrap();
     assert_eq!(files(&diff(&world, &[&thread])), ["new added 1 0"]);
 }
+
+#[test]
+fn what_is_recorded_is_shown_though_the_files_as_they_are_now_cannot_be_compared() {
+    let (world, thread) = world();
+    let indexes = world.root().join("locks/indexes");
+    let breaks = || {
+        fs::remove_dir_all(&indexes).unwrap_or_default();
+        fs::write(&indexes, "").unwrap();
+    };
+    world.write("do", "echo failed > failed; exit 1");
+    world.step(&thread).exits(3);
+    breaks();
+    // Nothing else could be shown.
+    world.uwf(&["thread", "diff", &thread]).exits(1);
+    fs::remove_file(&indexes).unwrap();
+    step(&world, &thread, "echo new > new");
+    world.write("do", "echo more > more; exit 1");
+    world.step(&thread).exits(3);
+    breaks();
+    let whole = world.uwf(&["thread", "diff", &thread]).exits(0);
+    let whole = whole.says("warning: ").says("indexes").json();
+    let shown = &whole["repositories"][0];
+    assert_eq!(files(shown), ["failed added 1 0", "new added 1 0"]);
+    assert_eq!(shown["unfinished"], json!(null));
+    let problem = whole["problem"].as_str().unwrap();
+    assert!(problem.contains("indexes"), "{problem}");
+}

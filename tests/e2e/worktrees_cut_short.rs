@@ -176,3 +176,14 @@ fn a_signal_ends_a_removal_of_many_threads_and_all_that_follow_stay() {
     go(&world);
     world.show(&thread);
 }
+
+#[test]
+fn a_comparison_in_which_git_hangs_ends_with_a_signal() {
+    let world = world("", "clean");
+    go(&world);
+    let thread = world.start("again");
+    world.write("do", "exit 1");
+    world.step(&thread).exits(3);
+    fs::remove_file(world.project().join("go")).unwrap();
+    ended(&world, &["thread", "diff", &thread]).says("run the same command again");
+}

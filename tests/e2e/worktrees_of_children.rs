@@ -97,6 +97,38 @@ fn branches_have_worktrees_that_begin_with_the_files_of_their_parent() {
 }
 
 #[test]
+fn a_child_that_was_removed_with_its_worktree_is_named_without_files() {
+    let world = World::new();
+    repository(&world);
+    world.configure("workspace.mode", "worktree");
+    let (thread, _) = run_outer(&world, BRANCHES);
+    let repositories = || {
+        let changed = world.uwf(&["thread", "diff", &thread]).exits(0).json();
+        changed["repositories"].as_array().unwrap().clone()
+    };
+    for removed in [1, 2] {
+        let place = repositories()[removed]["repository"].clone();
+        let child = place.as_str().unwrap().rsplit('/').next().unwrap();
+        world
+            .uwf(&["thread", "rm", "--drop-worktree", child])
+            .exits(0);
+        let changed = repositories();
+        assert_eq!(changed.len(), 3, "{changed:?}");
+        assert_eq!(changed[0]["files"][0]["path"], "by-planner");
+        assert_eq!(changed[removed]["repository"], place);
+        assert_eq!(changed[removed]["files"], serde_json::json!([]));
+        let step = format!("{thread}@2");
+        let text = world.uwf(&["thread", "diff", &step, "--format", "text"]);
+        text.exits(0);
+        // The folder of a child never counts as that of its parent.
+        world
+            .uwf(&["thread", "restore", &step])
+            .exits(1)
+            .says("has recorded no files");
+    }
+}
+
+#[test]
 fn a_workflow_that_plays_a_role_alone_works_in_the_worktree_of_its_parent() {
     let world = World::new();
     repository(&world);

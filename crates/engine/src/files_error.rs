@@ -92,7 +92,8 @@ impl FilesError {
     #[must_use]
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::NotRestored(SnapshotError::Stopped { signal, .. })
+            Self::NotCompared(SnapshotError::Stopped { signal, .. })
+            | Self::NotRestored(SnapshotError::Stopped { signal, .. })
             | Self::PartlyRestored {
                 source: SnapshotError::Stopped { signal, .. },
                 ..

@@ -106,7 +106,7 @@ pub use read::artifacts::{
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
 pub use read::changed_files::{
-    ChangedFile, ChangedFiles, StepOfFiles, files_of_step, files_of_thread,
+    ChangedFile, ChangedFiles, FilesOfThread, StepOfFiles, files_of_step, files_of_thread,
 };
 pub use read::child_view::{ChildView, SumsWithChildren};
 pub use read::cost::cost;

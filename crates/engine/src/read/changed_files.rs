@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use serde::Serialize;
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::step_files::{StepFiles, names_left_out};
 use uwf_snapshot::{Change, Changed, Limited, Place, Repository, SnapshotError};
 use uwf_storage::{BeforeStep, PassingIndex, RunRoot};
 use uwf_thread::read_step;
+use uwf_util::causes::with_causes;
 
 use crate::files_error::FilesError;
 use crate::read::detail_summary::files_of;
@@ -27,9 +29,15 @@ pub struct ChangedFiles {
     /// Whether `after` is a tree with the files as they are now, because a step is not done yet that has begun in the repository.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unfinished: bool,
+    /// The child thread for which the folder was made as a worktree, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<ThreadId>,
     /// The branch on which the steps worked, if they are of a child thread that has a worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+    /// Whether the child was removed with its worktree, so that nobody can tell its files any more.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     /// The files that differ.
     pub files: Vec<ChangedFile>,
     /// The differences in the form of a patch.
@@ -89,26 +97,45 @@ pub fn files_of_step(site: &Site, step: CasRef) -> Result<Vec<ChangedFiles>, Eng
     found.all.into_iter().map(compare).collect()
 }
 
+/// What the steps of a thread changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilesOfThread {
+    /// For each repository that they worked in.
+    pub repositories: Vec<ChangedFiles>,
+    /// Why it lacks what a step has changed that has begun and is not done yet.
+    pub problem: Option<String>,
+}
+
 /// Returns what all steps of a thread changed, for each repository that they worked in. If an attempt at the next step has begun,
 /// also what has changed since then: a step counts everything since its first attempt, and so does what may become one.
 ///
 /// # Errors
 /// When the thread is unknown or cannot be read, when no step or attempt of it has recorded files, or when `git` cannot compare them.
-pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<Vec<ChangedFiles>, EngineError> {
+pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<FilesOfThread, EngineError> {
     let history = History::read(site, thread)?;
     let mut found = FoundFiles::default();
     for step in &history.steps {
         found.add(site, step)?;
     }
-    if history.ended.is_none()
-        && let Some(begun) = begun(site, thread, history.head)?
-    {
-        found.put(begun);
+    let mut problem = None;
+    if history.ended.is_none() {
+        match begun(site, thread, history.head) {
+            Ok(begun) => begun.into_iter().for_each(|begun| found.put(begun)),
+            // What is recorded can be shown all the same.
+            Err(error) if !found.all.is_empty() && !matches!(error.exit(), Exit::Signal(_)) => {
+                problem = Some(with_causes(&error));
+            }
+            Err(error) => return Err(error),
+        }
     }
     if found.all.is_empty() {
         return Err(FilesError::OfThread(thread).into());
     }
-    found.all.into_iter().map(compare).collect()
+    let repositories = found.all.into_iter().map(compare);
+    Ok(FilesOfThread {
+        repositories: repositories.collect::<Result<_, _>>()?,
+        problem,
+    })
 }
 
 /// Returns the files of a step that is not done yet: as its first attempt found them, and as they are now. `None` if no attempt at
@@ -142,6 +169,7 @@ fn begun(site: &Site, thread: ThreadId, head: CasRef) -> Result<Option<Found>, E
         },
         steps: Vec::new(),
         unfinished: true,
+        child: None,
         branch: None,
     }))
 }
@@ -151,15 +179,18 @@ fn compare(found: Found) -> Result<ChangedFiles, EngineError> {
         files: snapshots,
         steps,
         unfinished,
+        child,
         branch,
     } = found;
     let repository = match Repository::open(Path::new(&snapshots.repository)) {
         // The child was removed with its worktree.
-        Err(SnapshotError::Gone(_)) if branch.is_some() => {
+        Err(SnapshotError::Gone(_)) if child.is_some() => {
             return Ok(ChangedFiles {
                 steps,
                 unfinished,
+                child,
                 branch,
+                gone: true,
                 files: Vec::new(),
                 patch: Vec::new(),
                 snapshots,
@@ -174,7 +205,9 @@ fn compare(found: Found) -> Result<ChangedFiles, EngineError> {
     Ok(ChangedFiles {
         steps,
         unfinished,
+        child,
         branch,
+        gone: false,
         files: changed.into_iter().map(ChangedFile::from).collect(),
         patch: patch.map_err(FilesError::NotCompared)?,
         snapshots,

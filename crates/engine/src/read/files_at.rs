@@ -74,7 +74,7 @@ pub(crate) fn files_at(
 fn in_own_tree(site: &Site, step: &Stored<StepNode>) -> Result<Option<StepFiles>, EngineError> {
     let mut found = FoundFiles::default();
     found.add(site, step)?;
-    let mut shared = found.all.into_iter().filter(|found| found.branch.is_none());
+    let mut shared = found.all.into_iter().filter(|found| found.child.is_none());
     Ok(match (shared.next(), shared.next()) {
         (Some(found), None) => Some(found.files),
         _ => None,

@@ -21,7 +21,9 @@ pub(crate) struct Found {
     pub(crate) steps: Vec<StepOfFiles>,
     /// Whether the later files are those of a step that is not done yet.
     pub(crate) unfinished: bool,
-    /// The branch, if the folder is the worktree of a child.
+    /// Whose worktree it is, if it is that of a child.
+    pub(crate) child: Option<ThreadId>,
+    /// The branch of this worktree, if that is on record.
     pub(crate) branch: Option<String>,
 }
 
@@ -45,6 +47,7 @@ impl FoundFiles {
                     role: step.node.role.clone(),
                 }],
                 unfinished: false,
+                child: None,
                 branch: None,
             });
         }
@@ -53,9 +56,11 @@ impl FoundFiles {
         };
         let mut of_children = Vec::new();
         for child in children.children {
-            self.of_child(site, (child.thread, child.head), &mut of_children)?;
+            let line = &mut Vec::new();
+            self.of_child(site, (child.thread, child.head), line, &mut of_children)?;
         }
-        for found in side_by_side(of_children) {
+        for mut found in side_by_side(of_children) {
+            found.branch = found.child.and_then(|child| branch(site, child, &found));
             self.put(found);
         }
         Ok(())
@@ -76,13 +81,15 @@ impl FoundFiles {
         }
     }
 
-    /// Adds the steps of a child, and of its own children.
+    /// Adds the steps of a child, and of its own children. `line` has the children above it.
     fn of_child(
         &mut self,
         site: &Site,
         (thread, head): (ThreadId, CasRef),
+        line: &mut Vec<ThreadId>,
         found: &mut Vec<OfChild>,
     ) -> Result<(), EngineError> {
+        line.push(thread);
         for step in steps(&site.store, head) {
             let step = step?;
             if !self.seen.insert(step.hash) {
@@ -90,33 +97,48 @@ impl FoundFiles {
             }
             let detail = site.store.need(step.node.detail)?;
             if let Some(files) = files_of(&detail.payload) {
-                let record = site.root.worktree(thread).read().ok().flatten();
-                let record = record.filter(|it| it.place == Path::new(&files.repository));
                 found.push(OfChild {
+                    child: owner(&files, line),
                     files,
                     step: StepOfFiles {
                         hash: step.hash,
                         role: step.node.role.clone(),
                     },
-                    branch: record.map(|record| branch_of(&record)),
                     started_ms: step.node.started_at_ms.unwrap_or(step.timestamp_ms),
                     completed_ms: step.node.completed_at_ms.unwrap_or(step.timestamp_ms),
                 });
             }
             let children = ChildrenDetail::of(detail.type_hash, &detail.payload);
             for child in children.into_iter().flat_map(|detail| detail.children) {
-                self.of_child(site, (child.thread, child.head), found)?;
+                self.of_child(site, (child.thread, child.head), line, found)?;
             }
         }
+        line.pop();
         Ok(())
     }
+}
+
+/// Returns which of these threads the working tree was made for. A worktree has the name of its thread, and keeps it when both are
+/// gone.
+fn owner(files: &StepFiles, threads: &[ThreadId]) -> Option<ThreadId> {
+    let name = Path::new(&files.repository).file_name()?.to_str()?;
+    let mut threads = threads.iter().copied();
+    threads.find(|thread| thread.as_str() == name)
+}
+
+/// Returns the branch of the worktree of a child, if it is on record: the record goes with the worktree.
+fn branch(site: &Site, child: ThreadId, found: &Found) -> Option<String> {
+    let record = site.root.worktree(child).read().ok().flatten()?;
+    let is_it = record.place == Path::new(&found.files.repository);
+    is_it.then(|| branch_of(&record))
 }
 
 /// A step of a child.
 struct OfChild {
     files: StepFiles,
     step: StepOfFiles,
-    branch: Option<String>,
+    /// Whose worktree it worked in, if it is not that of the parent.
+    child: Option<ThreadId>,
     started_ms: i64,
     completed_ms: i64,
 }
@@ -140,7 +162,8 @@ fn side_by_side(steps: Vec<OfChild>) -> Vec<Found> {
                 before: first.files.before.clone(),
                 ..last.files.clone()
             },
-            branch: last.branch.clone(),
+            child: last.child,
+            branch: None,
             steps: steps.into_iter().map(|step| step.step).collect(),
             unfinished: false,
         })

@@ -1,12 +1,12 @@
 //! `uwf thread diff`: two threads, or two steps, side by side, or the files that one of them changed. `uwf thread restore`
 //! puts such files back.
 
-use uwf_engine::{Files, RestoreOptions};
+use uwf_engine::{Files, FilesOfThread, RestoreOptions};
 use uwf_protocol::exit::Exit;
 
 use crate::args::{DiffArgs, RestoreArgs};
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::output::{print, print_long};
 use crate::text::{ChangedFilesView, RestoredView, StepDifferenceView, ThreadDifferenceView};
 
@@ -17,12 +17,21 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
     let thread = |name: &str| uwf_engine::find_thread(site, name);
     let Some(b) = &args.b else {
         let thread = thread(&args.a).ok();
-        let repositories = match thread {
+        let found = match thread {
             Some(thread) => uwf_engine::files_of_thread(site, thread)?,
-            None => uwf_engine::files_of_step(site, context.hash(&args.a)?)?,
+            None => FilesOfThread {
+                repositories: uwf_engine::files_of_step(site, context.hash(&args.a)?)?,
+                problem: None,
+            },
         };
+        if let Some(problem) = &found.problem {
+            warn(&format!(
+                "what the step has changed that is not done yet is left out: {problem}"
+            ));
+        }
         let view = ChangedFilesView {
-            repositories,
+            repositories: found.repositories,
+            problem: found.problem,
             stat: args.stat,
             is_of_thread: thread.is_some(),
         };

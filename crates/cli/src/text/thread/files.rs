@@ -13,6 +13,9 @@ use crate::text::table::Page;
 #[derive(Serialize)]
 pub(crate) struct ChangedFilesView {
     pub(crate) repositories: Vec<ChangedFiles>,
+    /// Why they lack what a step has changed that is not done yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) problem: Option<String>,
     /// Whether only the files are listed.
     #[serde(skip)]
     pub(crate) stat: bool,
@@ -23,7 +26,7 @@ pub(crate) struct ChangedFilesView {
 
 impl Show for ChangedFilesView {
     fn text(&self, _page: Page) -> String {
-        let is_short = |one: &&ChangedFiles| self.is_of_thread && one.branch.is_some();
+        let is_short = |one: &&ChangedFiles| self.is_of_thread && one.child.is_some();
         let (short, whole): (Vec<_>, Vec<_>) = self.repositories.iter().partition(is_short);
         let whole = whole.into_iter().map(|one| self.shown(one));
         let short: Vec<String> = short.into_iter().map(of_branch).collect();
@@ -44,11 +47,12 @@ impl ChangedFilesView {
             }
         };
         let place = &changed.snapshots.repository;
-        let place = match &changed.branch {
-            Some(branch) => format!("{place}, on branch `{branch}`"),
-            None => place.clone(),
+        let place = match (&changed.branch, changed.child) {
+            (Some(branch), _) => format!("{place}, on branch `{branch}`"),
+            (None, Some(child)) => format!("{place}, the worktree of {child}"),
+            (None, None) => place.clone(),
         };
-        let mut lines = vec![format!("{steps} in {place}"), summary(&changed.files)];
+        let mut lines = vec![format!("{steps} in {place}"), summed(changed)];
         lines.extend(listed(&changed.files));
         lines.extend(left_out(&changed.snapshots.left_out));
         if !self.stat && !changed.files.is_empty() {
@@ -62,9 +66,21 @@ impl ChangedFilesView {
 
 /// Returns the line about what the steps of children did on a branch.
 fn of_branch(changed: &ChangedFiles) -> String {
-    let branch = changed.branch.as_deref().unwrap_or_default();
     let steps = counted(changed.steps.len() as u64, "step");
-    format!("on branch `{branch}`, {steps}: {}", summary(&changed.files))
+    let place = match (&changed.branch, changed.child) {
+        (Some(branch), _) => format!("on branch `{branch}`"),
+        (None, Some(child)) => format!("in the worktree of {child}"),
+        (None, None) => format!("in {}", changed.snapshots.repository),
+    };
+    format!("{place}, {steps}: {}", summed(changed))
+}
+
+/// Returns the sum of what differs in a repository, if that can be told.
+fn summed(changed: &ChangedFiles) -> String {
+    match changed.gone {
+        true => "it was removed".to_owned(),
+        false => summary(&changed.files),
+    }
 }
 
 /// Files that were put back.
