@@ -330,3 +330,16 @@ fn what_is_recorded_is_shown_though_the_files_as_they_are_now_cannot_be_compared
     let problem = whole["problem"].as_str().unwrap();
     assert!(problem.contains("indexes"), "{problem}");
 }
+
+#[test]
+fn a_file_that_only_looks_like_that_of_a_run_hides_nothing() {
+    let (world, thread) = world();
+    let place = json!({ "thread": thread, "root": "/" });
+    step(
+        &world,
+        &thread,
+        &format!("mkdir a; echo '{place}' > a/thread; echo x > a/new"),
+    );
+    let shown = files(&diff(&world, &[&thread]));
+    assert_eq!(shown, ["a/new added 1 0", "a/thread added 1 0"]);
+}

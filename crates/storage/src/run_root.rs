@@ -11,7 +11,7 @@ use uwf_durable::{Draft, Durability, FileLock};
 use uwf_protocol::ids::ThreadId;
 
 pub use self::aside::MovedAside;
-use crate::StorageError;
+use crate::{Root, StorageError};
 
 const STATE: &str = "state.json";
 const THREAD: &str = "thread";
@@ -57,10 +57,12 @@ impl RunRoot {
         Ok(uwf_durable::names(folder)?)
     }
 
-    /// Tells whether a folder is that of a run: it has the way to a thread.
+    /// Tells whether a folder is that of a run: it has the way to a thread, by a root that is one.
     #[must_use]
     pub fn is_at(folder: &Path) -> bool {
-        folder.join(THREAD).is_file() && Self::at(folder.to_owned()).thread().is_some()
+        let place = || Self::at(folder.to_owned()).thread();
+        folder.join(THREAD).is_file()
+            && place().is_some_and(|place| Root::at(place.root).has_state())
     }
 
     /// Returns the folder. Callers show it to people.
