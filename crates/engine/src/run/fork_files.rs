@@ -118,6 +118,7 @@ fn look(runner: &Runner, fork: &Thread, root: &Path, wanted: &Wanted) -> Result<
         start: &SupervisedGit {
             signals: &runner.signals,
             attempt: None,
+            until: None,
         },
     };
     alone_in(runner, fork, root, || {

@@ -187,6 +187,7 @@ fn put_back(runner: &Runner, run: &RunDir, wanted: &Wanted) -> Result<Restored, 
         start: &SupervisedGit {
             signals: &runner.signals,
             attempt: None,
+            until: None,
         },
     };
     let not_restored = FilesError::NotRestored;

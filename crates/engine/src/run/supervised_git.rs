@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::process::Command;
+use std::time::Instant;
 
 use uwf_process::Signals;
 use uwf_protocol::agent::env::ATTEMPT;
@@ -14,6 +15,8 @@ pub(crate) struct SupervisedGit<'a> {
     pub(crate) signals: &'a Signals,
     /// The mark of its processes, if a record names it.
     pub(crate) attempt: Option<&'a str>,
+    /// When all calls must have ended, if that is before the limit of each.
+    pub(crate) until: Option<Instant>,
 }
 
 impl fmt::Debug for SupervisedGit<'_> {
@@ -29,6 +32,10 @@ impl Start for SupervisedGit<'_> {
         if let Some(attempt) = self.attempt {
             command.env(ATTEMPT, attempt);
         }
-        run_supervised(command, LIMIT, self.signals)
+        let left = self
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()));
+        let limit = left.map_or(LIMIT, |left| left.min(LIMIT));
+        run_supervised(command, limit, self.signals)
     }
 }

@@ -88,6 +88,7 @@ fn while_on_record<T>(
     let made = make(&SupervisedGit {
         signals: &runner.signals,
         attempt: Some(&attempt),
+        until: None,
     });
     run.lease.clear_record()?;
     if made.is_err() && runner.signals.stop().is_some() {

@@ -4,17 +4,22 @@
 //! All of it is best effort: no step fails because its files could not be recorded. Then the log of the process says why.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use uwf_pipeline::course::Agent;
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::step_files::{StepFiles, names_left_out, reference_of};
-use uwf_snapshot::{Place, Repository, Snapshot};
+use uwf_snapshot::{LIMIT, Place, Repository, Snapshot};
 use uwf_storage::BeforeStep;
+use uwf_util::causes::with_causes;
 
 use super::visit::Visiting;
 use crate::run::supervised_git::SupervisedGit;
 use crate::tags;
+
+/// How long the snapshot after a step may take: what the provider was paid for is not durable before.
+const MOST_AFTER: Duration = Duration::from_secs(30);
 
 /// The files that a step changes.
 pub(super) struct VisitFiles {
@@ -29,7 +34,7 @@ type NotRecorded = Box<dyn std::error::Error>;
 
 impl Visiting<'_, '_, '_> {
     /// Takes the snapshot before a step, unless a call that was killed has done that. `None` if the step gets none, or it could not
-    /// be done.
+    /// be done: a later attempt finds what this one has changed, so nobody tries it again.
     pub(super) fn files_before(&self, record: &LeaseRecord) -> Option<VisitFiles> {
         if !matches!(self.assignment.agent, Agent::Provider(_)) {
             return None;
@@ -44,7 +49,7 @@ impl Visiting<'_, '_, '_> {
         files: Option<VisitFiles>,
     ) -> Option<Value> {
         let files = files?;
-        let after = self.noted(self.take("after", &files, record))?;
+        let after = self.noted(self.take("after", &files, (record, MOST_AFTER)))?;
         let recorded = StepFiles {
             repository: files.repository.root().to_string_lossy().into_owned(),
             before: files.before,
@@ -77,8 +82,10 @@ impl Visiting<'_, '_, '_> {
         let head = self.chain.newest();
         files.before = match snapshots.before((head, None), &root) {
             Some(known) => known,
+            // An attempt of a call that was killed has changed files already.
+            None if record.number.is_some_and(|number| number > 1) => return Ok(None),
             None => {
-                let commit = self.take("before", &files, record)?.commit;
+                let commit = self.take("before", &files, (record, LIMIT))?.commit;
                 snapshots.set_before(BeforeStep {
                     head,
                     replaces: None,
@@ -95,9 +102,11 @@ impl Visiting<'_, '_, '_> {
         &self,
         when: &str,
         files: &VisitFiles,
-        record: &LeaseRecord,
+        (record, most): (&LeaseRecord, Duration),
     ) -> Result<Snapshot, NotRecorded> {
         let thread = self.worker.thread;
+        let left = self.worker.time_left();
+        let until = Instant::now() + left.map_or(most, |left| left.min(most));
         let place = Place {
             index: &files.index,
             reference: &reference_of(thread),
@@ -106,6 +115,7 @@ impl Visiting<'_, '_, '_> {
             start: &SupervisedGit {
                 signals: &self.worker.runner.signals,
                 attempt: record.attempt.as_deref(),
+                until: Some(until),
             },
         };
         let message = format!("{when} {} of thread {thread}", self.assignment.key);
@@ -117,7 +127,8 @@ impl Visiting<'_, '_, '_> {
         result
             .inspect_err(|error| {
                 let site = &self.worker.runner.site;
-                let note = self.around.masks.text(&format!("not recorded: {error}"));
+                let note = format!("not recorded: {}", with_causes(error.as_ref()));
+                let note = self.around.masks.text(&note);
                 site.log_line(tags::SNAPSHOT_NOTE, &note, Some(self.worker.thread), None);
             })
             .ok()

@@ -33,7 +33,7 @@ impl Visiting<'_, '_, '_> {
         mut progress: Progress,
     ) -> Result<VisitEnd, EngineError> {
         self.tell_unused(task)?;
-        let mut files = None;
+        let mut tried = None;
         loop {
             // What a program is paid for must not be lost because the disk fills up meanwhile.
             self.worker.runner.site.root.set_room_aside()?;
@@ -44,9 +44,7 @@ impl Visiting<'_, '_, '_> {
                 Err(stop) => return Ok(VisitEnd::Interrupted(stop)),
             };
             let record = self.starts(&progress)?;
-            if files.is_none() {
-                files = self.files_before(&record);
-            }
+            let files = tried.get_or_insert_with(|| self.files_before(&record));
             let started_at_ms = self.now_ms();
             let attempt = self.attempt(task, &record)?;
             let result = match attempt.end {
@@ -57,7 +55,7 @@ impl Visiting<'_, '_, '_> {
             self.keep(&attempt.report, &mut progress)?;
             drop(slot);
             let Some(delay) = retry_after(&result, number, task.retries) else {
-                progress.detail.files = self.files_after(&record, files);
+                progress.detail.files = self.files_after(&record, files.take());
                 return Ok(progress.settled(*result));
             };
             // A kill from now on does not bring the failed attempt back.
