@@ -122,6 +122,19 @@ fn a_check_that_only_a_folder_has_that_is_made_later_is_recorded_when_a_role_fir
     world.write("sub/do-0", "true");
     let again = ["thread", "step", &thread, "--new-session"];
     world.uwf(&again).exits(3).says(changed);
+    // A fork does not, either.
+    let fork = world.uwf(&["thread", "fork", &format!("{thread}@0")]);
+    let fork = fork.exits(0).json()["thread"].as_str().unwrap().to_owned();
+    world.step(&fork).exits(3).says(changed);
+    // Nor does one that cannot read the record, and it says what to do.
+    let record = world.root().join(format!("runs/{thread}/check-files.json"));
+    let recorded = fs::read(&record).unwrap();
+    fs::write(&record, "{").unwrap();
+    let refused = world.uwf(&again);
+    assert_ne!(refused.code, 0);
+    refused.says("check-files.json");
+    assert_eq!(fs::read(&record).unwrap(), b"{");
+    fs::write(&record, recorded).unwrap();
     world.write("sub/check.sh", "exit 0 # below\n");
     world.uwf(&again).exits(0);
 }

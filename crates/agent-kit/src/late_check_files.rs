@@ -1,6 +1,7 @@
 //! The files of checks in a folder that was made after the thread had started: they are recorded before a role works there for the
 //! first time, so that a change of them is noticed.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::check_files::{CheckPlace, plain};
@@ -11,7 +12,7 @@ use uwf_storage::{LateCheckFile, RunDir, StorageError};
 /// without a file is recorded, too: the agent may make that file.
 ///
 /// # Errors
-/// When the record cannot be written.
+/// When a file cannot be read, or the record cannot be read or written.
 pub(crate) fn record(
     run: &RunDir,
     checks: &Checks,
@@ -23,7 +24,7 @@ pub(crate) fn record(
     if is_own || place.own.is_empty() {
         return Ok(());
     }
-    let known = run.late_check_files.read();
+    let known = run.late_check_files.read()?;
     let mut files = known.clone();
     for path in checks.run.iter().flat_map(|check| check.paths()) {
         let whole = plain(&place.cwd.join(path));
@@ -35,7 +36,7 @@ pub(crate) fn record(
         }
         files.push(LateCheckFile {
             path: name.to_owned(),
-            sha256: sha256(&whole, place),
+            sha256: sha256(&whole, place)?,
         });
     }
     match files.len() == known.len() {
@@ -45,22 +46,33 @@ pub(crate) fn record(
 }
 
 /// Returns the files on record, as those that are recorded at the start.
-pub(crate) fn recorded(run: &RunDir) -> Vec<PinnedFile> {
-    let files = run.late_check_files.read().into_iter();
+///
+/// # Errors
+/// When the record cannot be read.
+pub(crate) fn recorded(run: &RunDir) -> Result<Vec<PinnedFile>, StorageError> {
+    let files = run.late_check_files.read()?.into_iter();
     let pinned = files.filter_map(|file| {
         Some(PinnedFile {
             path: file.path,
             sha256: file.sha256?,
         })
     });
-    pinned.collect()
+    Ok(pinned.collect())
 }
 
-/// Returns the checksum of a file in the folder of the check, or in that of the thread.
-fn sha256(file: &Path, place: &CheckPlace<'_>) -> Option<String> {
+/// Returns the checksum of a file in the folder of the check, or in that of the thread. A folder has none, nor has an
+/// argument that is no path.
+fn sha256(file: &Path, place: &CheckPlace<'_>) -> Result<Option<String>, StorageError> {
     let mut folders = place.own.iter().map(PathBuf::as_path).chain([place.cwd]);
     if !folders.any(|folder| file.starts_with(plain(folder))) {
-        return None;
+        return Ok(None);
     }
-    uwf_durable::sha256(file).ok().flatten()
+    match file.metadata() {
+        Ok(found) if found.is_file() => Ok(uwf_durable::sha256(file)?),
+        // It may be there.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(StorageError::io("look at", file)(error))
+        }
+        Ok(_) | Err(_) => Ok(None),
+    }
 }

@@ -293,7 +293,7 @@ impl Service<'_> {
             scratch: &self.run.scratch,
             checks,
             pinned: &context.start.check_files,
-            late: &late_check_files::recorded(&self.run),
+            late: &late_check_files::recorded(&self.run)?,
             own: self.own_directories(context),
             masks: uwf_config::secrets_in_output(&self.root, self.env).and(&self.masks),
             has_edge: context.has_checks_edge,

@@ -6,7 +6,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_protocol::workflow_diff::WorkflowDiff;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::{ForkOrigin, State};
+use uwf_storage::{ForkOrigin, LateCheckFile, State};
 use uwf_thread::steps;
 
 use crate::limits::{self, LimitedThread};
@@ -119,10 +119,14 @@ pub(crate) fn fork_if(
     let reached = limits::reached_on_route(&site.store, &limited, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
     look(&thread, origin.thread)?;
+    let late = late_check_files(site, origin.thread)?;
     State::new(&site.root).insert_named(id, thread.head, &naming)?;
     site.note_use(id);
     // A run folder proves that its thread exists, so the record comes after the thread. The thread works without it.
     let _ = run.origin.write(&origin);
+    if !late.is_empty() {
+        run.late_check_files.write(&late)?;
+    }
     if let Some(original) = origin.thread {
         keep_snapshots(site, original, id, thread.head);
     }
@@ -135,6 +139,16 @@ pub(crate) fn fork_if(
         moved,
         has_steps: thread.last().is_some(),
     })
+}
+
+/// Returns the files of checks that were recorded after a thread had started. A fork has to know them: one that was changed meanwhile
+/// must not count as the first one.
+fn late_check_files(
+    site: &Site,
+    from: Option<ThreadId>,
+) -> Result<Vec<LateCheckFile>, EngineError> {
+    let files = from.map(|from| site.root.run(from).late_check_files.read());
+    Ok(files.transpose()?.unwrap_or_default())
 }
 
 /// Copies a chain onto another workflow, and returns its new head.

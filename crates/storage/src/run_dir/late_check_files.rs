@@ -29,9 +29,11 @@ impl LateCheckFiles {
     }
 
     /// Returns the record; an empty one if none was written.
-    #[must_use]
-    pub fn read(&self) -> Vec<LateCheckFile> {
-        self.records.read(LATE_CHECK_FILES).unwrap_or_default()
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] if it cannot be read or understood: without it, a check that was changed would count as the first one.
+    pub fn read(&self) -> Result<Vec<LateCheckFile>, StorageError> {
+        Ok(self.records.need(LATE_CHECK_FILES)?.unwrap_or_default())
     }
 
     /// Replaces the record.

@@ -1,5 +1,6 @@
 //! Reads and writes small JSON records in a directory.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,6 +40,16 @@ impl Records {
     pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let content = uwf_durable::read(&self.file(name)).ok()??;
         serde_json::from_slice(&content).ok()
+    }
+
+    /// Reads a record that decides something: `None` only if there is none.
+    pub(super) fn need<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StorageError> {
+        let file = self.file(name);
+        let Some(content) = uwf_durable::read(&file)? else {
+            return Ok(None);
+        };
+        let record = serde_json::from_slice(&content).map_err(io::Error::from);
+        Ok(Some(record.map_err(StorageError::io("understand", &file))?))
     }
 
     /// Replaces a record atomically: readers see the old one or the new one.
