@@ -106,6 +106,29 @@ fn steps_that_forks_share_count_once() {
 }
 
 #[test]
+fn a_replaced_step_that_a_fork_has_counts_once() {
+    for poked in ["thread", "fork"] {
+        let world = World::new();
+        world.put(REVIEW);
+        world.mock(SCRIPT);
+        let thread = world.start("review");
+        world.step(&thread).exits(0);
+        let fork = world.uwf(&["thread", "fork", &format!("{thread}@1")]);
+        let fork = fork.exits(0).json()["thread"].as_str().unwrap().to_owned();
+        let poke = if poked == "fork" { &fork } else { &thread };
+        world.uwf(&["thread", "poke", poke]).exits(0);
+        let all = cost(&world, &[]);
+        assert_eq!(
+            sums(&all).last().unwrap(),
+            &(json!(null), 2, json!(0.4)),
+            "{poked}"
+        );
+        assert_eq!(cost(&world, &[&fork, &thread]), all, "{poked}");
+        assert_eq!(cost(&world, &[poke])["total"], all["total"], "{poked}");
+    }
+}
+
+#[test]
 fn steps_that_were_copied_onto_another_workflow_count_once() {
     let (world, thread) = world();
     let before = cost(&world, &[])["total"].clone();

@@ -220,29 +220,41 @@ impl<'o> Sums<'o> {
                 ..Run::of_step(site, step)?
             });
         }
-        self.take_replaced(site, &mut account);
+        self.count_replaced(site, head, &mut account);
         account.others.add_all(&record.reviews.used);
         account.others.add_all(&record.summaries.used);
         Ok(account)
     }
 
-    /// Makes runs of the steps that were replaced, as far as they can be read. What they used up is in a sum without roles and times,
-    /// and leaves it.
-    fn take_replaced(&self, site: &Site, account: &mut Account) {
-        for step in self.replaced.get(&account.id).into_iter().flatten() {
-            let Ok(step) = read_step(&site.store, *step) else {
+    /// Makes runs of the steps that were replaced, as far as they can be read. What they used up is in a sum without roles and times:
+    /// it is taken out of that sum. A step that an older thread has is counted with that one.
+    fn count_replaced(&self, site: &Site, head: CasRef, account: &mut Account) {
+        for replaced in self.replaced.get(&account.id).into_iter().flatten() {
+            let Ok(step) = read_step(&site.store, *replaced) else {
                 continue;
             };
             // The call that was to replace it may have been killed before it did.
             let work = Work::of(&step.node);
-            if account.steps.contains(&work) || self.seen.contains(&work) {
+            let is_seen = self.seen.contains(&work);
+            let mut chain = steps(&site.store, head).map_while(Result::ok);
+            if account.steps.contains(&work)
+                || (is_seen && chain.any(|step| step.hash == *replaced))
+            {
                 continue;
             }
             if let Ok(run) = Run::of_step(site, step)
                 && account.others.has(&run.used)
             {
                 account.others = account.others.beyond(&run.used);
-                account.runs.push(run);
+                if !is_seen {
+                    let digest = work.digest();
+                    account.steps.push(work);
+                    account.runs.push(Run {
+                        step: Some(digest),
+                        is_of_removed: self.of_removed.steps.contains(&digest),
+                        ..run
+                    });
+                }
             }
         }
     }
