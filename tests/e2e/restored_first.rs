@@ -40,6 +40,9 @@ fn files_of_a_person_are_kept_and_nothing_is_done_again() {
     let refused = poke(&world, &thread).exits(1);
     assert!(refused.stderr.contains("`mine`"), "{}", refused.stderr);
     assert_eq!(steps(), before);
+    let logged = || world.uwf(&["log", "show", "--thread", &thread]).exits(0);
+    let log = logged().stdout;
+    assert!(!log.contains("poked"), "{log}");
     assert_eq!(read(&world, "work"), "first\n");
     // What the hint says works.
     let command = refused
@@ -50,6 +53,7 @@ fn files_of_a_person_are_kept_and_nothing_is_done_again() {
     world.uwf(&words).exits(0);
     poke(&world, &thread).exits(0);
     assert_eq!(read(&world, "work"), "first\n");
+    assert!(logged().stdout.contains("poked"));
 }
 
 #[test]

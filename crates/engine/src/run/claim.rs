@@ -3,6 +3,7 @@
 //! A thread with `workspace: shared` waits until no other thread works in the tree. Other threads do not wait; they are told that
 //! they are not alone. A claim comes before a slot, for every thread: a thread that waits for a tree keeps no slot.
 
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::tree_around;
 use uwf_storage::{Claim, Claimant, Claimed, RunDir, Tree};
@@ -25,9 +26,30 @@ pub enum Sharing {
     Allowed,
 }
 
-/// Tells whether an agent may not work where another thread does.
-pub(crate) fn is_alone(mode: Option<WorkspaceMode>, options: &StepOptions) -> bool {
-    mode == Some(WorkspaceMode::Shared) && options.sharing == Sharing::AsConfigured
+/// Whether other threads may work in the tree at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Company {
+    /// None may.
+    Refused,
+    /// They may, and the caller is told of them.
+    Allowed,
+}
+
+impl Company {
+    /// Returns what the mode of a thread and the options of a call say. Files are put back only without others: `restored` is the
+    /// step whose files are.
+    pub(crate) fn of(
+        mode: Option<WorkspaceMode>,
+        options: &StepOptions,
+        restored: Option<CasRef>,
+    ) -> Self {
+        match (restored, mode, options.sharing) {
+            (Some(_), ..) | (None, Some(WorkspaceMode::Shared), Sharing::AsConfigured) => {
+                Self::Refused
+            }
+            _ => Self::Allowed,
+        }
+    }
 }
 
 /// Claims the working tree of an agent; waits for it if the agent may not work where another thread does.
@@ -35,7 +57,7 @@ pub(crate) fn take(
     runner: &Runner,
     run: &RunDir,
     agent_run: &AgentRun<'_>,
-    alone: bool,
+    company: Company,
     options: &StepOptions,
 ) -> Result<Claim, EngineError> {
     let (choice, sharing) = (options.no_slot, options.sharing);
@@ -46,7 +68,7 @@ pub(crate) fn take(
         thread: agent_run.thread.id,
         family: family_of(&runner.site, agent_run.thread)?,
     };
-    if !alone {
+    if company == Company::Allowed {
         let (claim, others) = tree.claim(who)?;
         if sharing == Sharing::AsConfigured && !others.is_empty() {
             let (working, tree) = (working(&others), folder.display());

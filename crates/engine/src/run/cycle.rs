@@ -26,7 +26,7 @@ use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::attempted::{Attempted, Problem, Verb};
 use crate::run::children::{Approach, ChildrenStep, do_children_step, take_redone};
-use crate::run::claim::{self, Sharing};
+use crate::run::claim::{self, Company, Sharing};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure;
@@ -296,16 +296,12 @@ fn do_agent_step(
         grace: agent_command::grace(&config)?,
         masks: &masks,
     };
-    let alone = claim::is_alone(mode, options) || restore.is_some();
-    let claim = claim::take(runner, run, &agent_run, alone, options)?;
+    let company = Company::of(mode, options, restore);
+    let claim = claim::take(runner, run, &agent_run, company, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
-    if let Some(replaced) = restore
-        && let Err(error) = restore_first(runner, run, &agent_run, replaced)
-    {
-        // A wait for the tree or for a slot is over, and no attempt follows it.
-        run.lease.clear_record()?;
-        return Err(error);
+    if let Some(replaced) = restore {
+        restore_first(runner, run, &agent_run, replaced)?;
     }
     let attempted = get_ready(runner, run, &agent_run, options, verb)?;
     let result = run_agent(runner, run, &agent_run, &attempted)?;
@@ -342,6 +338,10 @@ fn get_ready(
         options.session,
         agent_run.masks,
     )?;
+    if let (Verb::Poke(_), Some(replaced)) = (&attempted.verb, thread.replaces) {
+        let message = format!("role={role} replaces={replaced}");
+        runner.site.log(thread, tags::POKED, &message);
+    }
     let label = &agent_run.agent.label;
     let message = format!("agent={label} role={role}");
     runner.site.log(thread, tags::AGENT_STARTED, &message);

@@ -20,7 +20,7 @@ use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
 use crate::thread::{self, Thread};
 use crate::workspace::earlier::folder_again;
-use crate::{EngineError, Intervention, Runner, tags};
+use crate::{EngineError, Intervention, Runner};
 
 /// Runs the role of the newest step again, with its answer and the message of a person. The route after that step does
 /// not matter: a thread that is suspended or blocked can be poked, too.
@@ -69,8 +69,6 @@ pub(crate) fn poke_untold(
             &assignment,
             (&verb, &options.step),
         )?;
-        let message = format!("role={} replaces={head}", assignment.role);
-        runner.site.log(&before, tags::POKED, &message);
         let job = Job {
             assignment: &assignment,
             admitted,

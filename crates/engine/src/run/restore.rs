@@ -7,6 +7,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::step_files::{REFERENCES, names_left_out, reference_of};
 use uwf_snapshot::{Changed, Place, Repository, SnapshotError, tree_around};
 use uwf_storage::{Claimant, Claimed, RunDir, RunRoot, Tree};
+use uwf_util::causes::with_causes;
 
 use crate::files_error::FilesError;
 use crate::read::changed_files::ChangedFile;
@@ -72,6 +73,20 @@ pub(crate) fn restore_first(
     agent_run: &AgentRun<'_>,
     replaced: CasRef,
 ) -> Result<(), EngineError> {
+    let restored = restore_before(runner, run, agent_run, replaced);
+    restored.map(drop).inspect_err(|_| {
+        // A wait for the tree or for a slot is over, and no attempt follows it. If that cannot be recorded, the next call finds that
+        // nobody waits.
+        let _ = run.lease.clear_record();
+    })
+}
+
+fn restore_before(
+    runner: &Runner,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    replaced: CasRef,
+) -> Result<Restored, EngineError> {
     let (site, id) = (&runner.site, agent_run.thread.id);
     let options = RestoreOptions {
         files: Files::Before,
@@ -84,8 +99,7 @@ pub(crate) fn restore_first(
     match is_ours {
         true => put_back(runner, run, &wanted),
         false => restore_alone(runner, run, &wanted),
-    }?;
-    Ok(())
+    }
 }
 
 /// Puts files back. No thread of another family may work in the tree meanwhile.
@@ -119,9 +133,20 @@ pub(crate) fn alone_in<T>(
             return Err(FilesError::AtWork { repository, by }.into());
         }
     };
-    let done = operate()?;
-    claim.release()?;
-    Ok(done)
+    let done = operate();
+    // What was done says more than that the claim did not end: it ends with the process.
+    let released = claim.release();
+    if done.is_ok()
+        && let Err(error) = released
+    {
+        site.log_line(
+            tags::LEASE_NOT_RELEASED,
+            &with_causes(&error),
+            Some(thread.id),
+            None,
+        );
+    }
+    done
 }
 
 /// The files that are wanted in a working tree.
@@ -202,6 +227,8 @@ fn put_back(runner: &Runner, run: &RunDir, wanted: &Wanted) -> Result<Restored, 
         .restore(place, &now, &commit)
         .and_then(|()| repository.snapshot(place, &format!("after a restore in thread {thread}")));
     if let Err(source) = put {
+        let message = format!("step={} replaced={now} in part", wanted.step);
+        site.log_line(tags::RESTORED, &message, Some(thread), None);
         let repository = wanted.at.root.clone();
         return Err(FilesError::PartlyRestored {
             repository,
