@@ -140,7 +140,7 @@ pub(crate) fn alone_in<T>(
         && let Err(error) = released
     {
         site.log_line(
-            tags::LEASE_NOT_RELEASED,
+            tags::LOCK_NOT_RELEASED,
             &with_causes(&error),
             Some(thread.id),
             None,
