@@ -10,7 +10,7 @@ use uwf_protocol::agent::env::{SECRETS, SUPERVISORS};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_util::mask::Masks;
 
-use crate::identity::{is_same, stat};
+use crate::identity::{Stat, is_same, stat};
 
 /// How many characters of a command line are shown.
 const SHOWN: usize = 80;
@@ -30,11 +30,15 @@ impl Process {
     /// Returns the process that has this id now; `None` if there is none, or it has ended.
     pub(crate) fn at(pid: u32) -> Option<Self> {
         let stat = stat(pid).filter(|stat| !stat.ended)?;
-        Some(Self {
+        Some(Self::of(pid, &stat))
+    }
+
+    fn of(pid: u32, stat: &Stat) -> Self {
+        Self {
             pid,
             parent: stat.parent,
             started: stat.started,
-        })
+        }
     }
 
     /// Tells whether both are the same process.
@@ -191,9 +195,22 @@ fn has_signal(process: &str, set: &str, signal: Signal) -> bool {
 /// Returns all processes that have not ended.
 #[must_use]
 pub fn processes() -> Vec<Process> {
+    numbers().filter_map(Process::at).collect()
+}
+
+/// Returns the children of this process that have ended, and that nobody has waited for.
+pub(crate) fn ended_children() -> Vec<Process> {
+    let ended = numbers().filter_map(|pid| {
+        let stat = stat(pid).filter(|stat| stat.ended && stat.parent == std::process::id())?;
+        Some(Process::of(pid, &stat))
+    });
+    ended.collect()
+}
+
+/// Returns the process ids of the machine.
+fn numbers() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter_map(Process::at).collect()
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Returns the descendants of `roots` among `all`, parents before children. Processes that `leave_out` selects are

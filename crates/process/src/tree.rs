@@ -5,8 +5,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, wait,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group,
+    set_child_subreaper, wait, waitid, waitpid,
 };
 
 use crate::end::{
@@ -15,7 +17,7 @@ use crate::end::{
 use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 
 use crate::signals::{Signals, supervisors};
-use crate::snapshot::{Process, below, processes};
+use crate::snapshot::{Process, below, ended_children, processes};
 
 /// A program that this process started, with everything that the program starts. Further programs can be
 /// [added](Self::add): they are limited and ended together with the first.
@@ -27,7 +29,8 @@ pub struct Tree {
     orphans: Vec<(Pid, ExitStatus)>,
     /// Which processes had ended, or were past being asked to, when the others were asked to end; once they were.
     unasked: Option<Vec<Pid>>,
-    /// Processes below us that are older than the tree and do not belong to it.
+    /// Processes below us that are older than the tree and do not belong to it, with children that had ended: somebody else
+    /// waits for those.
     others: Vec<Process>,
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
     /// of `others`.
@@ -54,9 +57,9 @@ impl Tree {
     /// When the program cannot be started.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
-        let others = match reap(|_, _| {}) {
-            Reaped::NoChildLeft => Vec::new(),
-            Reaped::SomeAreLeft => descendants(|_| false),
+        let others = match has_children() {
+            true => [descendants(|_| false), ended_children()].concat(),
+            false => Vec::new(),
         };
         let mark = command.get_envs().find_map(|(name, value)| {
             let mark = value.filter(|_| name == ATTEMPT)?;
@@ -113,14 +116,14 @@ impl Tree {
 
     /// Returns how the first program itself ended, if it has.
     pub fn status(&mut self) -> Option<ExitStatus> {
-        self.collect();
+        self.collect_programs();
         self.first.status
     }
 
     /// Returns the number and the status of a program that has ended, each program once, in the order in which they were
     /// started. `Err` tells whether a program still runs.
     pub(crate) fn next_ended(&mut self) -> Result<(u32, ExitStatus), Running> {
-        self.collect();
+        self.collect_programs();
         let mut running = Running::None;
         for program in self.programs_mut() {
             match program.status {
@@ -211,15 +214,44 @@ impl Tree {
             || (mark.is_some() && self.mark.is_some() && mark != self.mark)
     }
 
-    /// Collects the processes that have ended.
-    fn collect(&mut self) -> Reaped {
-        reap(|pid, ended| {
-            let program = self.programs_mut().find(|program| program.pid == pid);
-            match program {
-                Some(program) => program.status = Some(ended),
-                None => self.orphans.push((pid, ended)),
+    /// Collects the programs that have ended. Without older processes, what they started is collected with them.
+    fn collect_programs(&mut self) {
+        if self.others.is_empty() {
+            self.collect();
+            return;
+        }
+        for program in self.programs_mut() {
+            if program.status.is_none() {
+                program.status = ended(program.pid);
             }
-        })
+        }
+    }
+
+    /// Collects all processes of the tree that have ended. Older children are left: who started one waits for it, and its
+    /// number stays its own until then.
+    fn collect(&mut self) -> Reaped {
+        if self.others.is_empty() {
+            return reap(|pid, ended| self.take_end(pid, ended));
+        }
+        self.collect_programs();
+        for process in ended_children() {
+            let is_other = self.others.iter().any(|other| other.is(&process));
+            let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+            if let Some(pid) = pid.filter(|_| !is_other)
+                && let Some(status) = ended(pid)
+            {
+                self.take_end(pid, status);
+            }
+        }
+        Reaped::SomeAreLeft
+    }
+
+    fn take_end(&mut self, pid: Pid, ended: ExitStatus) {
+        let program = self.programs_mut().find(|program| program.pid == pid);
+        match program {
+            Some(program) => program.status = Some(ended),
+            None => self.orphans.push((pid, ended)),
+        }
     }
 }
 
@@ -299,10 +331,22 @@ fn reap(mut on_end: impl FnMut(Pid, ExitStatus)) -> Reaped {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => on_end(pid, ExitStatus::from_raw(status.as_raw())),
             Ok(None) => return Reaped::SomeAreLeft,
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::INTR) => {}
             Err(_) => return Reaped::NoChildLeft,
         }
     }
+}
+
+/// Collects a child if it has ended.
+fn ended(pid: Pid) -> Option<ExitStatus> {
+    let (_, status) = waitpid(Some(pid), WaitOptions::NOHANG).ok()??;
+    Some(ExitStatus::from_raw(status.as_raw()))
+}
+
+/// Tells whether this process has a child, also one that has ended and was not waited for. Collects none.
+fn has_children() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
 fn descendants(leave_out: impl Fn(&Process) -> bool) -> Vec<Process> {
