@@ -59,6 +59,7 @@ fn failure(
     seen: &mut Transcript,
     ended: &Ended,
 ) -> AdapterError {
+    seen.mask_error();
     let said = [
         seen.error.as_deref().unwrap_or_default(),
         &ended.stderr,

@@ -184,7 +184,9 @@ impl Transcript {
 
     /// Records a line that is not an event.
     pub(super) fn noise(&mut self, line: &str) {
-        self.tell(line);
+        // Secrets go before anything is cut.
+        let line = self.live.masked_text(line);
+        progress::line(self.label, &line);
         let short = &line[..line.floor_char_boundary(NOISE)];
         self.noise.push_str(short);
         self.noise.push('\n');
@@ -202,6 +204,14 @@ impl Transcript {
     /// Returns the end of the lines that are not events.
     pub(super) fn noise_seen(&self) -> &str {
         self.noise.trim()
+    }
+
+    /// Takes the secrets out of the error. Afterwards a part of it may be shown.
+    pub(super) fn mask_error(&mut self) {
+        self.error = self
+            .error
+            .as_deref()
+            .map(|error| self.live.masked_text(error));
     }
 
     /// Takes out the turns, with a mark where there was no room for more.

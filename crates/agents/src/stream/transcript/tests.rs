@@ -102,3 +102,18 @@ fn no_part_of_a_secret_is_left_where_a_turn_is_shortened() {
     // The answer is read before it is masked.
     assert_eq!(seen.last_text.as_deref(), Some(long.as_str()));
 }
+
+#[test]
+fn no_part_of_a_secret_is_left_where_lines_that_are_no_events_are_shortened() {
+    let secret = "ghp_a_secret_of_some_length";
+    let mut task = task(Path::new("/nowhere"));
+    task.masks = uwf_util::mask::Masks::of([secret.as_bytes()]);
+    let half = secret.len() / 2;
+    let mut seen = Transcript::new("uwf-x", LiveFile::of(&task));
+    // The beginning of a line and the end of all lines are kept. Both cuts are within the secret.
+    seen.noise(&format!("{}{secret}", "a".repeat(NOISE - half)));
+    assert!(seen.noise_seen().contains("a***"), "{}", seen.noise_seen());
+    seen.noise(&format!("{secret}{}", "b".repeat(NOISE - half)));
+    assert!(seen.noise_seen().contains("***b"), "{}", seen.noise_seen());
+    assert!(!seen.noise_seen().contains(&secret[half..]));
+}
