@@ -16,7 +16,7 @@ use uwf_storage::Env;
 
 use crate::call;
 use crate::options::Known;
-use crate::program::{self, Launch, Line, Timing};
+use crate::program::{self, Ended, Launch, Line, Timing};
 use crate::progress;
 
 pub(crate) use options::{OURS, Options};
@@ -80,7 +80,7 @@ pub(crate) fn serve(tool: &'static Tool, options: Options, call: &AgentCall, env
     let mut agent = Agent {
         tool,
         options,
-        refuses_schema: false,
+        asks_for_front_matter: false,
     };
     uwf_agent_kit::serve(&mut agent, call, env)
 }
@@ -88,8 +88,8 @@ pub(crate) fn serve(tool: &'static Tool, options: Options, call: &AgentCall, env
 struct Agent {
     tool: &'static Tool,
     options: Options,
-    /// Whether a call of this attempt was refused because of the schema of the answer.
-    refuses_schema: bool,
+    /// Whether the tool could not be given the schema of the answer, or refused it, earlier in this attempt.
+    asks_for_front_matter: bool,
 }
 
 impl Adapter for Agent {
@@ -149,29 +149,41 @@ impl Agent {
         (self.tool.args)(&self.options, None)
     }
 
-    /// Asks for a structured answer if the user wants one, and for front matter if that is refused.
+    /// Asks for a structured answer if the user wants one, and for front matter if that cannot be or is refused.
     fn ask(
         &mut self,
         task: &Task,
         session: Option<&str>,
         message: &str,
     ) -> Result<Reply, AdapterError> {
-        if !self.refuses_schema
-            && let Some(request) = structured::request(self.tool, &self.options, task)
-        {
-            let reply = self.call_tool(task, session, message, Some(&request));
-            match reply {
+        let wanted = !self.asks_for_front_matter;
+        let request = wanted.then(|| structured::request(self.tool, &self.options, task));
+        let (why, spent) = match request.flatten() {
+            None => return self.call_tool(task, session, message, None),
+            Some(Err(why)) => {
+                let role = &task.role;
+                let why = format!(
+                    "cannot be given the schema of `{role}` ({why}), and is asked for front matter"
+                );
+                (why, None)
+            }
+            Some(Ok(request)) => match self.call_tool(task, session, message, Some(&request)) {
                 Err(error) if structured::is_refused(self.tool, &error) => {
                     let why = format!(
                         "refused the schema of the answer, and is asked for front matter: {error}"
                     );
-                    progress::line(self.tool.label, &task.masks.text(&why));
-                    self.refuses_schema = true;
+                    (why, error.usage)
                 }
                 reply => return reply,
-            }
+            },
+        };
+        progress::line(self.tool.label, &task.masks.text(&why));
+        self.asks_for_front_matter = true;
+        let reply = self.call_tool(task, session, message, None);
+        match spent {
+            Some(spent) => structured::with_spent(reply, &spent.usage),
+            None => reply,
         }
-        self.call_tool(task, session, message, None)
     }
 
     fn call_tool(
@@ -181,34 +193,9 @@ impl Agent {
         message: &str,
         request: Option<&Request>,
     ) -> Result<Reply, AdapterError> {
-        let stdin = request.map(|request| format!("{message}{}", request.note));
-        let options = Options {
-            schema: request.map_or_else(Vec::new, |request| request.args.clone()),
-            ..self.options.clone()
-        };
         let mut seen = Transcript::new(self.tool.label, LiveFile::of(task));
-        let variables = (self.tool.variables)(&self.options);
-        let variables: Vec<(&str, &str)> = variables
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        let launch = Launch {
-            program: &self.options.program,
-            args: &(self.tool.args)(&options, session),
-            cwd: &task.cwd,
-            variables: &variables,
-            stdin: stdin.as_deref().unwrap_or(message),
-            install: self.tool.install,
-            timeout: self.options.timeout,
-            supervision: task.supervision,
-            run_dir: &task.run_dir,
-            masks: &task.masks,
-            on_start: &|process| task.program_started(process),
-        };
         task.announce_program(&self.call(), message);
-        let ended = program::stream(&launch, &mut |line, timing| {
-            take(self.tool, line, timing, &mut seen);
-        });
+        let ended = self.launch(task, session, message, request, &mut seen);
         if ended.is_err() {
             task.forget_program();
         }
@@ -234,6 +221,43 @@ impl Agent {
             task.program_ended();
         }
         reply
+    }
+
+    /// Runs the tool to its end, and reads what it prints.
+    fn launch(
+        &self,
+        task: &Task,
+        session: Option<&str>,
+        message: &str,
+        request: Option<&Request>,
+        seen: &mut Transcript,
+    ) -> Result<Ended, AdapterError> {
+        let stdin = request.map(|request| format!("{message}{}", request.note));
+        let options = Options {
+            schema: request.map_or_else(Vec::new, |request| request.args.clone()),
+            ..self.options.clone()
+        };
+        let variables = (self.tool.variables)(&self.options);
+        let variables: Vec<(&str, &str)> = variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let launch = Launch {
+            program: &self.options.program,
+            args: &(self.tool.args)(&options, session),
+            cwd: &task.cwd,
+            variables: &variables,
+            stdin: stdin.as_deref().unwrap_or(message),
+            install: self.tool.install,
+            timeout: self.options.timeout,
+            supervision: task.supervision,
+            run_dir: &task.run_dir,
+            masks: &task.masks,
+            on_start: &|process| task.program_started(process),
+        };
+        program::stream(&launch, &mut |line, timing| {
+            take(self.tool, line, timing, seen);
+        })
     }
 }
 
