@@ -39,7 +39,7 @@ pub(crate) struct PromptRequest {
     pub(crate) otherwise: Otherwise,
     /// The call that a person has decided.
     pub(crate) decided: Option<DecidedPermission>,
-    /// The secrets: the call that was decided is on record without them.
+    /// The secrets: turns and the call that was decided are on record without them.
     pub(crate) masks: Masks,
 }
 
@@ -112,6 +112,7 @@ pub(crate) struct Client {
 impl Client {
     /// Returns a client, and what to do first.
     pub(crate) fn begin(request: PromptRequest) -> (Self, Action) {
+        let transcript = Transcript::new(request.masks.clone());
         let mut client = Self {
             request,
             phase: Phase::Initialize,
@@ -122,7 +123,7 @@ impl Client {
             session_id: None,
             model: None,
             usage: Usage::default(),
-            transcript: Transcript::default(),
+            transcript,
             denied: Vec::new(),
             asked: None,
             used_decision: false,

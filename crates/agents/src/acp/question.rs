@@ -5,6 +5,7 @@ use uwf_agent_kit::Reply;
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::ids::Status;
 use uwf_protocol::permissions::{AskedPermission, PermissionOption};
+use uwf_util::mask::Masks;
 use uwf_util::text::shorten;
 
 use super::client::Outcome;
@@ -14,10 +15,10 @@ use crate::answer::render;
 const INPUT_SHOWN: usize = 2000;
 
 /// Returns the reply of an agent: its answer, or the question at which it was stopped.
-pub(crate) fn reply(outcome: Outcome) -> Reply {
+pub(crate) fn reply(outcome: Outcome, masks: &Masks) -> Reply {
     let text = match &outcome.asked {
         None => outcome.text,
-        Some(asked) => suspension(asked, &outcome.text),
+        Some(asked) => suspension(asked, &outcome.text, masks),
     };
     Reply {
         text,
@@ -31,16 +32,16 @@ pub(crate) fn reply(outcome: Outcome) -> Reply {
 }
 
 /// Returns the answer that asks, with what the agent has said before.
-fn suspension(asked: &AskedPermission, said: &str) -> String {
+fn suspension(asked: &AskedPermission, said: &str, masks: &Masks) -> String {
     let fields = [
         (STATUS_FIELD, Status::SUSPEND.to_owned()),
-        (REASON_FIELD, question(asked)),
+        (REASON_FIELD, question(asked, masks)),
     ];
     let fields = fields.map(|(name, text)| (name.to_owned(), Value::from(text)));
     render(&Map::from_iter(fields), said)
 }
 
-fn question(asked: &AskedPermission) -> String {
+fn question(asked: &AskedPermission, masks: &Masks) -> String {
     let kind = match asked.kind.as_str() {
         "" => String::new(),
         kind => format!(" ({kind})"),
@@ -49,7 +50,9 @@ fn question(asked: &AskedPermission) -> String {
     let title = asked.title.trim_matches('`');
     let mut text = format!("May this be done? `{title}`{kind}");
     if !asked.input.is_empty() {
-        text += &format!(", with {}", shorten(&asked.input, INPUT_SHOWN));
+        // Secrets go before anything is cut.
+        let input = shorten(&masks.text(&asked.input), INPUT_SHOWN);
+        text += &format!(", with {input}");
     }
     text += match asked.may_be_permitted_once() {
         true => "\n`-p yes` permits it once, and `-p no` refuses it.",
@@ -96,17 +99,39 @@ mod tests {
         let offers = " The agent offers these answers, too: `always` (Always allow)";
         let end = ". Anything else refuses it, and is told to the agent.";
         assert_eq!(
-            question(&asked),
+            question(&asked, &Masks::default()),
             format!(
                 "{begin}`-p no` refuses it. The agent does not offer to permit it once, so `-p yes` refuses it, too.{offers}{end}"
             )
         );
         asked.options.push(option("once", "once", "allow_once"));
         assert_eq!(
-            question(&asked),
+            question(&asked, &Masks::default()),
             format!(
                 "{begin}`-p yes` permits it once, and `-p no` refuses it.{offers}, `once`{end}"
             )
+        );
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_where_an_input_is_shortened() {
+        let secret = "ghp_a_secret_of_some_length";
+        // The beginning that is kept ends within the secret.
+        let kept = INPUT_SHOWN / 4 * 3;
+        let asked = AskedPermission {
+            title: "write".to_owned(),
+            kind: String::new(),
+            input: format!(
+                "{}{secret}{}",
+                "a".repeat(kept - 10),
+                "b".repeat(INPUT_SHOWN)
+            ),
+            options: Vec::new(),
+        };
+        let asks = question(&asked, &Masks::of([secret.as_bytes()]));
+        assert!(
+            asks.contains("left out") && !asks.contains("ghp_"),
+            "{asks}"
         );
     }
 }

@@ -93,7 +93,8 @@ impl Acp {
         };
         let outcome = agent.ask(task, &mut self.decided, session, prompt);
         self.has_answered |= outcome.is_ok();
-        outcome.map(acp::reply).map_err(explained)
+        let reply = outcome.map(|outcome| acp::reply(outcome, &task.masks));
+        reply.map_err(explained)
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use uwf_agent_kit::{AdapterError, LiveFile, ModelUsage, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, Usage};
+use uwf_util::mask::Masks;
 
 use super::LABEL;
 use super::options::{Chat, Options};
@@ -46,11 +47,11 @@ struct Observed {
 }
 
 impl Observed {
-    fn new(after: &Record, before: Option<&Record>) -> Self {
+    fn new(after: &Record, before: Option<&Record>, masks: &Masks) -> Self {
         Self {
             answer: after.answer(before),
             model: after.model.clone(),
-            turns: after.turns(before),
+            turns: after.turns(before, masks),
             usage: after.usage(before),
         }
     }
@@ -74,7 +75,7 @@ impl Asker<'_> {
         let after = session_id.as_deref().filter(|_| can_tell);
         let after = after.and_then(|session| self.record(task, session));
         let mut observed = after.map_or_else(Observed::default, |after| {
-            Observed::new(&after, before.as_ref())
+            Observed::new(&after, before.as_ref(), &task.masks)
         });
         observed.usage.duration_ms = u64::try_from(said.ended.took.as_millis()).ok();
         let mut live = LiveFile::of(task);
@@ -83,7 +84,7 @@ impl Asker<'_> {
             progress::turn(LABEL, &live.masked(turn));
         }
         let model = observed.model.or_else(|| self.options.model.clone());
-        if let Some(problem) = self.problem(&said) {
+        if let Some(problem) = self.problem(&said, &task.masks) {
             return Err(AdapterError {
                 session_id: session_id.filter(|_| !problem.session_gone),
                 turns: observed.turns,
@@ -140,7 +141,7 @@ impl Asker<'_> {
     }
 
     /// Returns why there is no answer, if there is none. Hermes reports some errors on stdout.
-    fn problem(&self, said: &Said) -> Option<AdapterError> {
+    fn problem(&self, said: &Said, masks: &Masks) -> Option<AdapterError> {
         let program = &self.options.program;
         if said.is_too_long {
             let message = program::too_much(program, self.options.max_output);
@@ -149,10 +150,12 @@ impl Asker<'_> {
         let how = said.ended.ending.what(program)?;
         let stderr = words::without_session(&said.ended.stderr);
         let complaint = match stderr.trim() {
-            "" => &words::without_session(&said.stdout),
-            _ => &stderr,
+            "" => words::without_session(&said.stdout),
+            _ => stderr,
         };
-        let failed = words::failed(&how, program::tail(complaint));
+        // Secrets go before anything is cut.
+        let complaint = masks.text(&complaint);
+        let failed = words::failed(&how, program::tail(&complaint));
         Some(AdapterError {
             exit_code: said.ended.ending.exit_code(),
             class: match failed.class {

@@ -128,7 +128,7 @@ fn exchange(
             ..words::failed("hermes could not reach its model", complaint)
         });
     }
-    Ok(acp::reply(outcome))
+    Ok(acp::reply(outcome, &task.masks))
 }
 
 /// Adds a hint and the class to the error of an exchange.

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
+use uwf_util::mask::Masks;
 use uwf_util::text::shorten;
 
 use crate::bounded::TURN_TEXT;
@@ -56,8 +57,10 @@ impl Record {
     }
 
     /// Returns the turns since an earlier record. Messages to the agent are left out: the kit has them.
-    pub(super) fn turns(&self, before: Option<&Self>) -> Vec<Turn> {
-        self.news(before).iter().filter_map(turn).collect()
+    /// Secrets go before anything is cut.
+    pub(super) fn turns(&self, before: Option<&Self>, masks: &Masks) -> Vec<Turn> {
+        let news = self.news(before).iter();
+        news.filter_map(|message| turn(message, masks)).collect()
     }
 
     /// Returns the agent's last text since an earlier record.
@@ -136,7 +139,7 @@ impl Message {
         }
     }
 
-    fn tool_calls(&self) -> Option<Vec<ToolCall>> {
+    fn tool_calls(&self, masks: &Masks) -> Option<Vec<ToolCall>> {
         // Some versions store the calls as JSON in a string.
         let parsed: Option<Value> = self
             .tool_calls
@@ -150,8 +153,8 @@ impl Message {
                 id: None,
                 name: function["name"].as_str()?.to_owned(),
                 args: match args.as_str() {
-                    Some(text) => shorten(text, TURN_TEXT),
-                    None => shorten(&args.to_string(), TURN_TEXT),
+                    Some(text) => shorten(&masks.text(text), TURN_TEXT),
+                    None => shorten(&masks.text(&args.to_string()), TURN_TEXT),
                 },
             })
         };
@@ -160,7 +163,7 @@ impl Message {
     }
 }
 
-fn turn(message: &Message) -> Option<Turn> {
+fn turn(message: &Message, masks: &Masks) -> Option<Turn> {
     let role = match message.role.as_str() {
         "assistant" => TurnRole::Assistant,
         "tool" => TurnRole::Tool,
@@ -169,8 +172,8 @@ fn turn(message: &Message) -> Option<Turn> {
     Some(Turn {
         index: 0,
         role,
-        content: shorten(&message.text(), TURN_TEXT),
-        tool_calls: message.tool_calls(),
+        content: shorten(&masks.text(&message.text()), TURN_TEXT),
+        tool_calls: message.tool_calls(masks),
         reasoning: message.reasoning.clone().filter(|text| !text.is_empty()),
         answers: None,
     })

@@ -54,7 +54,7 @@ fn continued() -> Value {
 #[test]
 fn an_export_has_turns_answer_and_usage() {
     let record = read(&export());
-    let turns = record.turns(None);
+    let turns = record.turns(None, &Masks::default());
     let roles: Vec<TurnRole> = turns.iter().map(|turn| turn.role).collect();
     assert_eq!(
         roles,
@@ -87,7 +87,7 @@ fn an_export_has_turns_answer_and_usage() {
 #[test]
 fn what_was_there_before_belongs_to_another_step() {
     let (before, after) = (read(&export()), read(&continued()));
-    let turns = after.turns(Some(&before));
+    let turns = after.turns(Some(&before), &Masks::default());
     assert_eq!(turns.len(), 1);
     assert_eq!(turns[0].content, "A second answer.");
     assert_eq!(after.answer(Some(&before)).unwrap(), "A second answer.");
@@ -108,7 +108,7 @@ fn what_was_there_before_belongs_to_another_step() {
 fn a_record_that_did_not_change_says_nothing() {
     let record = read(&export());
     assert_eq!(record.answer(Some(&record)), None);
-    assert_eq!(record.turns(Some(&record)), []);
+    assert_eq!(record.turns(Some(&record), &Masks::default()), []);
     assert_eq!(record.usage(Some(&record)), Usage::default());
 }
 
@@ -121,7 +121,12 @@ fn a_session_that_was_shortened_begins_with_its_last_question() {
         message(17, "assistant", "A second answer."),
     ]);
     let before = read(&continued());
-    assert_eq!(read(&shortened).turns(Some(&before)).len(), 1);
+    assert_eq!(
+        read(&shortened)
+            .turns(Some(&before), &Masks::default())
+            .len(),
+        1
+    );
 
     shortened["id"] = json!("20261122_020000_000000");
     shortened["parent_session_id"] = export()["id"].clone();
@@ -159,7 +164,7 @@ fn the_older_session_file_has_no_account() {
     }));
     assert_eq!(record.model.as_deref(), Some("fake-model"));
     assert_eq!(record.answer(None).unwrap(), "An\nswer");
-    let turns = record.turns(None);
+    let turns = record.turns(None, &Masks::default());
     let call = &turns[0].tool_calls.as_ref().unwrap()[0];
     assert_eq!(
         (&*call.name, &*call.args),
@@ -179,5 +184,26 @@ fn what_is_no_record_is_nothing() {
         r#"{"messages": []}"#,
     ] {
         assert_eq!(Record::read(text), None, "{text}");
+    }
+}
+
+#[test]
+fn no_part_of_a_secret_is_left_where_a_turn_is_shortened() {
+    let secret = "ghp_a_secret_of_some_length";
+    // The beginning that is kept ends within the secret.
+    let kept = TURN_TEXT / 4 * 3;
+    let long = format!("{}{secret}{}", "a".repeat(kept - 10), "b".repeat(TURN_TEXT));
+    let call =
+        |arguments: Value| json!([{ "function": { "name": "write", "arguments": arguments } }]);
+    let record = read(&json!({ "id": "s", "messages": [
+        { "role": "assistant", "content": long, "tool_calls": call(json!(long)) },
+        { "role": "assistant", "content": "", "tool_calls": call(json!({ "text": long })) },
+        { "role": "tool", "content": long },
+    ] }));
+    let turns = record.turns(None, &Masks::of([secret.as_bytes()]));
+    assert_eq!(turns.len(), 3);
+    for turn in turns {
+        let shown = serde_json::to_string(&turn).unwrap();
+        assert!(shown.contains("left out") && !shown.contains("ghp_"));
     }
 }
