@@ -33,7 +33,9 @@ pub use inherited::keep_inherited_files;
 pub use output::Output;
 pub use run::{Limits, NextExit, OutputSeen, WaitEnd};
 pub use short::{ShortEnd, ShortLimits, ShortRun, run_limited, run_short};
-pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised, survive_file_limit};
+pub use signals::{
+    Event, HeldSignals, Signals, Stop, is_supervised, survive_file_limit, told_to_stop,
+};
 pub use snapshot::{Process, below, processes};
 pub use tree::Tree;
 

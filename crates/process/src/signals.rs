@@ -206,6 +206,13 @@ impl HeldSignals {
     }
 }
 
+/// Returns the signal that told this process to stop while signals were [held back](HeldSignals) in this thread. It has ended
+/// what was running then; a caller that would go on asks whether it may.
+#[must_use]
+pub fn told_to_stop() -> Option<Stop> {
+    ON_DEMAND.with(Signals::stop)
+}
+
 impl Drop for HeldSignals {
     fn drop(&mut self) {
         ON_DEMAND.with(Signals::release);

@@ -48,7 +48,12 @@ fn a_tree_leaves_the_ends_of_older_children_to_those_who_wait_for_them() {
         time: Duration::from_secs(60),
         kept: 64,
     };
-    let short = run_short(Command::new("sh").args(["-c", "exit 6"]), b"", limits, &signals);
+    let short = run_short(
+        Command::new("sh").args(["-c", "exit 6"]),
+        b"",
+        limits,
+        &signals,
+    );
     assert!(matches!(short.unwrap().end, ShortEnd::Exited(status) if status.code() == Some(6)));
     assert_eq!(before.try_wait().unwrap().unwrap().code(), Some(3));
     assert_eq!(meanwhile.try_wait().unwrap().unwrap().code(), Some(4));

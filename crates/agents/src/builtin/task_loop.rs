@@ -12,7 +12,7 @@ use uwf_protocol::nodes::{Turn, TurnRole};
 use super::LABEL;
 use super::compaction::{Compacted, Compaction, PROMPT, Parts, size};
 use super::tools::Tools;
-use crate::chat::{Session, failed};
+use crate::chat::{Session, failed, go_on};
 use crate::progress;
 use crate::result_schema::ResultSchema;
 
@@ -112,6 +112,7 @@ impl TaskLoop<'_, '_> {
         };
         let mut refused = 0;
         for turn in 0..self.max_turns {
+            go_on()?;
             if self
                 .deadline
                 .is_some_and(|deadline| Instant::now() >= deadline)

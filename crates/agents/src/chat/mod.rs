@@ -5,7 +5,9 @@ mod session;
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve, with_code};
 use uwf_agent_kit::{AdapterError, ModelUsage, TryAgain};
 use uwf_config::load_dotenv;
+use uwf_process::{Stop, told_to_stop};
 use uwf_protocol::config::Config;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::Usage;
 use uwf_storage::{Env, Root};
 
@@ -50,6 +52,22 @@ pub(crate) fn failed(error: &LlmError) -> AdapterError {
         ..AdapterError::failed(with_code(&error.to_string(), error.code()))
             .class(error.class())
             .hint(error.hint())
+    }
+}
+
+/// Tells whether a step may go on: while git works, signals are held back, and one may have told the step to stop. At other
+/// times it ends this process.
+///
+/// # Errors
+/// When such a signal came.
+pub(crate) fn go_on() -> Result<(), AdapterError> {
+    match told_to_stop() {
+        None => Ok(()),
+        Some(Stop { signal, .. }) => Err(AdapterError {
+            exit_code: 128 + signal,
+            ..AdapterError::failed(format!("the step was stopped by signal {signal}"))
+                .class(FailureClass::Cancelled)
+        }),
     }
 }
 

@@ -112,6 +112,7 @@ impl Llm<'_> {
         mut session: Session,
         message: &str,
     ) -> Result<Reply, AdapterError> {
+        chat::go_on()?;
         session.ask(message);
         session.save()?;
         let mut live = LiveFile::of(task);
