@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::CasRef;
+use uwf_util::mask::Masks;
 use uwf_util::size;
 
 use crate::llm::{ToolRequest, ToolSpec};
@@ -17,13 +18,14 @@ pub const CAS_GET: &str = "cas_get";
 /// Shows nodes of a store. It changes nothing.
 pub struct CasTool<'a> {
     store: &'a Store,
+    masks: &'a Masks,
 }
 
 impl<'a> CasTool<'a> {
-    /// Returns the tool for a store.
+    /// Returns the tool for a store. What it shows is without these secrets.
     #[must_use]
-    pub fn new(store: &'a Store) -> Self {
-        Self { store }
+    pub fn new(store: &'a Store, masks: &'a Masks) -> Self {
+        Self { store, masks }
     }
 
     fn get(&self, arguments: &str) -> Result<String, String> {
@@ -40,7 +42,8 @@ impl<'a> CasTool<'a> {
             Value::String(text) => text,
             payload => payload.to_string(),
         };
-        Ok(shorten(text))
+        // Secrets go before anything is cut.
+        Ok(shorten(self.masks.text(&text)))
     }
 }
 
@@ -95,7 +98,8 @@ mod tests {
         let store = Store::open(dir.path());
         store.create(0).unwrap();
         let hash = store.put(schemas::TEXT, &"hello".into(), 0).unwrap();
-        let mut tool = CasTool::new(&store);
+        let masks = Masks::default();
+        let mut tool = CasTool::new(&store, &masks);
         let of = |hash: &str| json!({ "hash": hash }).to_string();
         assert_eq!(call(&mut tool, &of(&hash.to_string())), "hello");
         for arguments in [
@@ -108,6 +112,20 @@ mod tests {
             let answer = call(&mut tool, arguments);
             assert!(answer.starts_with("error: "), "{arguments}: {answer}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_node_is_cut() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path());
+        store.create(0).unwrap();
+        let secret = "ghp_a_secret_of_some_length";
+        let long = format!("{}{secret}{}", "a".repeat(LIMIT - 10), "b".repeat(LIMIT));
+        let hash = store.put(schemas::TEXT, &long.into(), 0).unwrap();
+        let masks = Masks::of([secret.as_bytes()]);
+        let mut tool = CasTool::new(&store, &masks);
+        let shown = call(&mut tool, &json!({ "hash": hash.to_string() }).to_string());
+        assert!(shown.contains("a***b") && shown.contains("[cut") && !shown.contains("ghp_"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use uwf_protocol::nodes::Usage;
 use uwf_protocol::policy::ExtractPolicy;
 use uwf_protocol::prices::Prices;
 use uwf_storage::{Env, Root};
+use uwf_util::mask::Masks;
 use uwf_util::size;
 
 use crate::cas_tool::CasTool;
@@ -45,6 +46,8 @@ pub struct Extractor<'a> {
     pub policy: Option<ExtractPolicy>,
     /// What models cost whose providers do not tell it.
     pub prices: &'a Prices,
+    /// The secrets that no node may show a model.
+    pub masks: &'a Masks,
 }
 
 /// What became of an answer.
@@ -133,7 +136,11 @@ impl Extractor<'_> {
 
     fn ask(&self, mut client: Client, answer: &str) -> Reading {
         let result = if self.names_a_node(answer) {
-            match self.run_loop(&mut client, &mut CasTool::new(self.store), answer) {
+            match self.run_loop(
+                &mut client,
+                &mut CasTool::new(self.store, self.masks),
+                answer,
+            ) {
                 // Not every endpoint knows tools. The answer alone is enough for most schemas.
                 Err(error) if refuses_tools(&error) => {
                     self.run_loop(&mut client, &mut NoTools, answer)

@@ -233,6 +233,7 @@ impl Service<'_> {
             schema: &context.schema,
             policy: context.role.extract,
             prices: &self.prices,
+            masks: &self.masks,
         };
         let mut read = |answer: &str| extractor.read(answer);
         let schema = &context.schema;

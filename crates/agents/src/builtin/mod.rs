@@ -149,7 +149,7 @@ impl Builtin<'_> {
             offered: &options.tools,
             workspace,
             commands: Commands::of(self.env, &variables),
-            cas: CasTool::new(&self.store),
+            cas: CasTool::new(&self.store, &task.masks),
             diff: DiffOf {
                 task,
                 snapshots: &config.snapshots,

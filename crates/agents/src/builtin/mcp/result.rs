@@ -19,8 +19,7 @@ pub(super) fn text(result: &Value, masks: &Masks) -> Result<String, String> {
     if !structured.is_null() && !is_repeated(structured, &texts) {
         texts.push(structured.to_string());
     }
-    // Secrets go before anything is cut.
-    let text = bounded(&masks.text(&texts.join("\n")));
+    let text = bounded(&texts.join("\n"), masks);
     match result["isError"] == Value::Bool(true) {
         true if text.trim().is_empty() => Err("the tool failed, and does not say why".to_owned()),
         true => Err(text),
@@ -78,10 +77,10 @@ fn is_repeated(structured: &Value, texts: &[String]) -> bool {
     by_field || texts.iter().any(is_same)
 }
 
-/// Returns a text as much of it as a tool may answer.
-fn bounded(text: &str) -> String {
+/// Returns as much of what a server says as a tool may answer, without secrets: they go before anything is cut.
+pub(super) fn bounded(text: &str, masks: &Masks) -> String {
     let mut buffer = BoundedBuffer::new(MAX_SHOWN / 2);
-    buffer.push(text.as_bytes());
+    buffer.push(masks.text(text).as_bytes());
     buffer.text_with_gap()
 }
 

@@ -10,6 +10,7 @@ use uwf_util::mask::Masks;
 use uwf_util::size;
 use uwf_util::text::cut_line;
 
+use super::result::bounded;
 use super::stderr::Stderr;
 use crate::builtin::tools::wait_for;
 use crate::program::{OwnedLine, Pipes, Received};
@@ -115,7 +116,7 @@ impl Server {
                 if let Some(answer) = answer {
                     return answer.map_err(|error| Problem::Refused {
                         method: method.to_owned(),
-                        message: error.message,
+                        message: bounded(&error.message, &self.masks),
                     });
                 }
             }

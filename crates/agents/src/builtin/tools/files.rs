@@ -7,6 +7,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uwf_util::mask::Masks;
 use uwf_util::size;
 
 use super::MAX_SHOWN;
@@ -61,7 +62,8 @@ impl ReadFile {
         })
     }
 
-    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
+    /// Reads the file. What is returned has no secrets: they go before anything is cut.
+    pub(super) fn run(&self, workspace: &Workspace, masks: &Masks) -> Result<String, String> {
         let file = workspace.read(&self.path)?;
         let length = file.metadata().map_err(|error| self.broken(&error))?.len();
         if length > MAX_READ && self.offset.is_none() && self.limit.is_none() {
@@ -74,11 +76,16 @@ impl ReadFile {
         }
         let first = self.offset.unwrap_or(1).max(1);
         let last = first.saturating_add(self.limit.unwrap_or(u64::MAX));
-        self.lines(BufReader::new(file), first, last)
+        self.lines(BufReader::new(file), (first, last), masks)
     }
 
     /// Returns the lines from `first` up to but not including `last`, as many as a tool result can show.
-    fn lines(&self, mut file: impl BufRead, first: u64, last: u64) -> Result<String, String> {
+    fn lines(
+        &self,
+        mut file: impl BufRead,
+        (first, last): (u64, u64),
+        masks: &Masks,
+    ) -> Result<String, String> {
         let mut shown = String::new();
         let mut room = MAX_SHOWN;
         let mut number = 1;
@@ -95,7 +102,8 @@ impl ReadFile {
                 let text = self.text(&line)?;
                 let length = text.chars().count();
                 if length > room {
-                    return Ok(self.cut(shown, text, room, number, first));
+                    let (shown, text) = (masks.text(&shown), masks.text(text));
+                    return Ok(self.cut(shown, &text, room, number, first));
                 }
                 room -= length;
                 shown.push_str(text);
@@ -107,7 +115,7 @@ impl ReadFile {
         }
         Ok(match shown.as_str() {
             "" => format!("(`{}` is empty)", self.path),
-            _ => shown,
+            _ => masks.text(&shown),
         })
     }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use regex::RegexBuilder;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use uwf_util::mask::Masks;
 use uwf_util::text::{counted, cut};
 
 use super::MAX_SHOWN;
@@ -103,11 +104,12 @@ impl Search {
         })
     }
 
-    /// Searches. `left` is the time that is left for the step.
+    /// Searches. `left` is the time that is left for the step. What is found is returned without secrets.
     pub(super) fn run(
         &self,
         workspace: &Workspace,
         left: Option<Duration>,
+        masks: &Masks,
     ) -> Result<String, String> {
         let expression = RegexBuilder::new(&self.pattern)
             .case_insensitive(self.ignore_case)
@@ -123,7 +125,7 @@ impl Search {
             Some(file) => Found::file(file),
             None => files(workspace, self.path.as_deref(), self.files.as_deref(), over)?,
         };
-        let mut hits = Hits::default();
+        let mut hits = Hits::new(masks);
         for path in &found.files {
             if Instant::now() >= over {
                 return Ok(hits.shown(
@@ -144,16 +146,26 @@ fn over(left: Option<Duration>) -> Instant {
 }
 
 /// The lines that were found.
-#[derive(Default)]
-struct Hits {
+struct Hits<'a> {
+    masks: &'a Masks,
     text: String,
     count: usize,
 }
 
-impl Hits {
+impl<'a> Hits<'a> {
+    fn new(masks: &'a Masks) -> Self {
+        Self {
+            masks,
+            text: String::new(),
+            count: 0,
+        }
+    }
+
     /// Adds a line; `None` if no more can be shown.
     fn add(&mut self, path: &str, number: u64, line: &str) -> Option<()> {
-        let line = format!("{path}:{number}: {}\n", cut(line.trim_end(), LINE));
+        // Secrets go before anything is cut.
+        let line = self.masks.text(line.trim_end());
+        let line = format!("{path}:{number}: {}\n", cut(&line, LINE));
         if self.count == MOST_SHOWN || self.text.len() + line.len() > MAX_SHOWN {
             return None;
         }
@@ -175,7 +187,7 @@ fn search_file(
     workspace: &Workspace,
     path: &str,
     expression: &regex::Regex,
-    hits: &mut Hits,
+    hits: &mut Hits<'_>,
 ) -> Option<()> {
     let Ok(file) = workspace.read(path) else {
         return Some(());
@@ -262,7 +274,7 @@ mod tests {
             files: None,
             ignore_case,
         }
-        .run(&workspace, None)
+        .run(&workspace, None, &Masks::default())
     }
 
     #[test]
@@ -351,7 +363,7 @@ mod tests {
             files: None,
             ignore_case: false,
         };
-        let found = search.run(&workspace, None).unwrap();
+        let found = search.run(&workspace, None, &Masks::default()).unwrap();
         assert!(found.lines().count() <= MOST_SHOWN + 1 && found.contains("there are more"));
         let listed = ListFiles {
             path: None,
@@ -362,5 +374,26 @@ mod tests {
             listed.ends_with("name a folder or a pattern to see them]\n"),
             "{listed}"
         );
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_left_where_a_line_is_cut() {
+        let (dir, workspace) = world();
+        let secret = "ghp_a_secret_of_some_length";
+        let line = format!(
+            "hit {}{secret} {}\n",
+            "a".repeat(LINE - 14),
+            "b".repeat(LINE)
+        );
+        fs::write(dir.path().join("long.txt"), line).unwrap();
+        let search = Search {
+            pattern: "hit".to_owned(),
+            path: None,
+            files: None,
+            ignore_case: false,
+        };
+        let masks = Masks::of([secret.as_bytes()]);
+        let found = search.run(&workspace, None, &masks).unwrap();
+        assert!(found.contains("a***") && !found.contains("ghp_"), "{found}");
     }
 }

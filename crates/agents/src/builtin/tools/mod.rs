@@ -31,6 +31,7 @@ use shell::{Shell, ShellExec};
 use workspace::Workspace;
 
 use super::mcp::Servers;
+use crate::chat;
 
 pub(super) use diff::DiffOf;
 pub(super) use shell::wait_for;
@@ -182,6 +183,7 @@ impl Tools<'_> {
             }
             return Err(self.unknown(&request.name));
         }
+        chat::go_on().map_err(|stopped| stopped.message)?;
         if self
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
@@ -197,14 +199,17 @@ impl Tools<'_> {
             let arguments = arguments::<Map<String, Value>>(request)?;
             return self.servers.call(&request.name, &arguments, left);
         };
+        let masks = &self.diff.task.masks;
         match tool {
-            Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace),
+            Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace, masks),
             Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),
             Tool::PatchFile => arguments::<PatchFile>(request)?.run(&self.workspace),
             Tool::ListFiles => {
                 arguments::<ListFiles>(request)?.run(&self.workspace, self.time_left())
             }
-            Tool::Search => arguments::<Search>(request)?.run(&self.workspace, self.time_left()),
+            Tool::Search => {
+                arguments::<Search>(request)?.run(&self.workspace, self.time_left(), masks)
+            }
             Tool::Diff => arguments::<Diff>(request).and_then(|Diff {}| Diff::run(&self.diff)),
             Tool::ShellExec => self.shell_exec(request),
             Tool::CasGet => Ok(self.cas.call(request)),

@@ -28,7 +28,7 @@ fn read(
         offset,
         limit,
     }
-    .run(workspace)
+    .run(workspace, &Masks::default())
 }
 
 #[test]
@@ -183,4 +183,29 @@ fn a_patch_that_does_not_fit_changes_nothing() {
         fs::read_to_string(dir.path().join("f")).unwrap(),
         "one\n2\n"
     );
+}
+
+#[test]
+fn no_part_of_a_secret_is_left_where_a_file_is_cut() {
+    let (dir, workspace) = workspace();
+    let secret = "ghp_a_secret_of_some_length";
+    let long = format!(
+        "{}{secret}{}",
+        "a".repeat(MAX_SHOWN - 10),
+        "b".repeat(MAX_SHOWN)
+    );
+    fs::write(dir.path().join("long"), long).unwrap();
+    fs::write(dir.path().join("short"), format!("a {secret} b\n")).unwrap();
+    let masks = Masks::of([secret.as_bytes()]);
+    let read = |path: &str| {
+        let file = ReadFile {
+            path: path.to_owned(),
+            offset: None,
+            limit: None,
+        };
+        file.run(&workspace, &masks).unwrap()
+    };
+    let shown = read("long");
+    assert!(shown.contains("a***b") && shown.contains("cut here") && !shown.contains("ghp_"));
+    assert_eq!(read("short"), "a *** b\n");
 }
