@@ -9,14 +9,17 @@ use uwf_process::{ShortEnd, ShortLimits, Signals, Tree, run_short};
 fn child(code: u8) -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("read _; exit {code}")]);
-    command.stdin(Stdio::piped()).spawn().unwrap()
+    command.stdin(Stdio::piped()).spawn().expect("sh starts")
 }
 
 /// Ends a child, and waits until it has ended. Its status is left.
 fn end(child: &mut Child) {
     drop(child.stdin.take());
     let state = format!("/proc/{}/stat", child.id());
-    while !std::fs::read_to_string(&state).unwrap().contains(") Z ") {
+    while !std::fs::read_to_string(&state)
+        .expect("a child that nobody waited for is there")
+        .contains(") Z ")
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
