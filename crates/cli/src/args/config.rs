@@ -103,7 +103,7 @@ pub(crate) struct LogFilterArgs {
 pub(crate) struct SetupArgs {
     #[arg(long, value_name = "NAME", help = provider_help())]
     pub(crate) provider: Option<String>,
-    /// The address of its OpenAI-compatible API, usually ending in /v1
+    /// The address of its API, usually ending in /v1: OpenAI-compatible, or Anthropic's own with `--provider anthropic`
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// Its key, or - to read the key from standard input, so that no process list shows it
