@@ -1,14 +1,16 @@
 //! The tools of `uwf-builtin` that look at files: lists, searches, and what has changed.
 
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::json;
 
 use crate::builtin::{note, results, tools, world};
 use crate::model_server::{ModelServer, Scripted};
+use crate::processes::signal;
 use crate::trees::alive;
 use crate::worktrees::{git, repository};
-use crate::world::ONE_STEP;
+use crate::world::{ONE_STEP, wait_until};
 
 #[test]
 fn files_are_listed_and_searched_and_what_the_step_changed_is_shown() {
@@ -97,6 +99,46 @@ fn a_filter_that_hangs_does_not_hold_a_diff_for_longer_than_its_part_of_the_time
     assert_eq!(alive(&world), Vec::<String>::new());
 }
 
+#[test]
+fn a_signal_during_a_diff_ends_the_agent_without_another_call_of_the_model() {
+    let server = ModelServer::start(vec![
+        Scripted::calls(&[(
+            "write_file",
+            json!({ "path": "slow.txt", "content": "new\n" }),
+        )]),
+        Scripted::calls(&[
+            ("diff", json!({})),
+            ("write_file", json!({ "path": "after", "content": "x" })),
+        ]),
+        note("n"),
+    ]);
+    let world = world(ONE_STEP, &server);
+    repository(&world);
+    world.write(".gitattributes", "slow.txt filter=slow\n");
+    let filtering = world.root().join("filtering");
+    let body = format!("touch {}; sleep 1000", filtering.display());
+    let script = world.script("filter.sh", &body);
+    git(
+        &world,
+        &["config", "filter.slow.clean", script.to_str().unwrap()],
+    );
+    world.agent("uwf-builtin", &[]);
+    let thread = world.start("one");
+    let mut command = world.command(&["thread", "step", &thread]);
+    let engine = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("the filter runs", || filtering.exists());
+    signal("TERM", engine.id());
+    let output = engine.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+    assert_eq!(server.requests().len(), 2);
+    assert!(!world.project().join("after").exists());
+    assert_eq!(alive(&world), Vec::<String>::new());
+}
+
 /// A secret in the middle of what is kept of a long output: a part of it would be left if the output were cut first.
 #[test]
 fn a_secret_at_the_place_where_a_long_output_is_cut_is_masked() {
@@ -123,6 +165,7 @@ fn a_secret_at_the_place_where_a_long_output_is_cut_is_masked() {
     world.step(&thread).exits(0);
     let result = &results(&server)[0];
     assert!(result.contains("bytes left out"), "{result}");
+    assert_eq!(result.matches("***").count(), 2, "{result}");
     for part in [half, &secret[secret.len() - 12..]] {
         assert!(!result.contains(part), "{part}");
     }

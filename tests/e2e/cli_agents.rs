@@ -341,3 +341,25 @@ fn no_part_of_a_secret_is_left_where_a_line_of_progress_is_cut() {
         assert!(shown.contains("aaa*") && !shown.contains("ghp_"), "{shown}");
     }
 }
+
+#[test]
+fn no_part_of_a_secret_is_left_where_an_error_is_cut() {
+    let secret = "ghp_a_secret_of_some_length";
+    // Of both, the last 2000 characters are kept: they would begin within the secret.
+    let long = format!("{secret}{}", "b".repeat(1990));
+    let event = json!({ "type": "result", "subtype": "error_during_execution", "is_error": true, "result": long, "session_id": "s1" });
+    for script in [
+        format!("echo '{long}'; exit 1"),
+        format!("echo '{event}'; exit 1"),
+    ] {
+        let (world, thread) = world("uwf-claude-code", "claude", &script);
+        fs::write(world.root().join(".env"), format!("GH_TOKEN={secret}\n")).unwrap();
+        world.configure("agents.default.secrets", r#"["GH_TOKEN"]"#);
+        let stderr = run(&world, &thread).exits(3).stderr;
+        let attempts = world.show(&thread)["attempts"].to_string();
+        for shown in [stderr, attempts] {
+            assert!(shown.contains("***bbb"), "{shown}");
+            assert!(!shown.contains("some_length"), "{shown}");
+        }
+    }
+}

@@ -85,6 +85,7 @@ mod lost_names;
 mod lost_state;
 mod many_steps;
 mod mcp;
+mod mcp_ends;
 mod migrations;
 mod model_apis;
 #[path = "../support/model_server.rs"]

@@ -52,7 +52,7 @@ done
 "#;
 
 /// A world in which the model does this, one round after the other, and then submits its result.
-fn world_of(rounds: Vec<Scripted>) -> (World, ModelServer) {
+pub(crate) fn world_of(rounds: Vec<Scripted>) -> (World, ModelServer) {
     let mut script = rounds;
     script.push(note("n"));
     let server = ModelServer::start(script);
@@ -60,7 +60,7 @@ fn world_of(rounds: Vec<Scripted>) -> (World, ModelServer) {
 }
 
 /// Adds a server to the config whose program is this shell script.
-fn serve(world: &World, name: &str, body: &str) {
+pub(crate) fn serve(world: &World, name: &str, body: &str) {
     let script = world.script(&format!("{name}.sh"), body);
     let key = format!("mcpServers.{name}.command");
     world.configure(&key, script.to_str().unwrap());
@@ -86,7 +86,7 @@ fn pids(world: &World) -> Vec<String> {
     pids.lines().map(ToOwned::to_owned).collect()
 }
 
-fn assert_all_ended(world: &World) {
+pub(crate) fn assert_all_ended(world: &World) {
     let pids = pids(world);
     assert!(!pids.is_empty());
     for pid in pids {
@@ -452,6 +452,9 @@ fn a_secret_at_the_place_where_words_of_a_server_are_cut_is_masked() {
     let run = world.uwf(&["-v", "thread", "step", &thread]).exits(3);
     let attempts = world.show(&thread)["attempts"].to_string();
     let kept = world.state(&format!("runs/{thread}/stderr"));
+    // The secret has arrived, at both places.
+    assert!(kept.contains("a***") && kept.contains("***b"), "{kept}");
+    assert!(attempts.contains("***b"), "{attempts}");
     for part in [&secret[..12], &secret[secret.len() - 12..]] {
         for (place, text) in [
             ("terminal", &run.stderr),

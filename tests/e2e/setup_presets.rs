@@ -51,7 +51,8 @@ fn a_key_of_anthropic_or_google_is_enough() {
     command
         .env("GEMINI_API_KEY", SECRET)
         .env("HTTPS_PROXY", "http://127.0.0.1:9");
-    Run::from(command.output().unwrap()).exits(0);
+    let run = Run::from(command.output().unwrap()).exits(0);
+    assert_eq!(run.json()["validation"]["ok"], json!(false));
     let expected = json!({
         "baseUrl": "https://generativelanguage.googleapis.com/v1beta/openai",
         "apiKeyEnv": "GEMINI_API_KEY",
