@@ -112,13 +112,7 @@ impl TaskLoop<'_, '_> {
         };
         let mut refused = 0;
         for turn in 0..self.max_turns {
-            go_on()?;
-            if self
-                .deadline
-                .is_some_and(|deadline| Instant::now() >= deadline)
-            {
-                return Err(out_of_time());
-            }
+            may_ask(self.deadline)?;
             tool_loop.tools.turns_left = self.max_turns - turn - 1;
             let mut room = Room {
                 task: self.task,
@@ -228,6 +222,15 @@ impl Room<'_, '_, '_> {
         }
         let message = "the conversation is too long for the model, and could not be summarized";
         Err(AdapterError::failed(message).class(FailureClass::ContextTooLong))
+    }
+}
+
+/// Tells whether the model may be asked once more.
+fn may_ask(deadline: Option<Instant>) -> Result<(), AdapterError> {
+    go_on()?;
+    match deadline {
+        Some(deadline) if Instant::now() >= deadline => Err(out_of_time()),
+        Some(_) | None => Ok(()),
     }
 }
 
