@@ -7,7 +7,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use uwf_util::mask::Masks;
+use uwf_util::mask::{Masks, STARS};
 use uwf_util::size;
 
 use super::MAX_SHOWN;
@@ -162,7 +162,14 @@ impl WriteFile {
         })
     }
 
-    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
+    /// Writes the file, unless that would put stars in the place of a secret: a model has seen the file without it.
+    pub(super) fn run(&self, workspace: &Workspace, masks: &Masks) -> Result<String, String> {
+        if self.content.contains(STARS) && has_secret(workspace, &self.path, masks) {
+            return Err(format!(
+                "`{}` has a secret, which is shown as `{STARS}` and would be lost; change its other lines with `patch_file`",
+                self.path
+            ));
+        }
         replace(workspace, &self.path, &self.content)?;
         Ok(format!(
             "wrote {} bytes to `{}`",
@@ -190,27 +197,34 @@ impl PatchFile {
     }
 
     pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
-        let text = self.whole(workspace.read(&self.path)?)?;
+        let text = whole(&self.path, workspace.read(&self.path)?)?;
         let (patched, line) = patch(&text, &self.search, &self.replace)
             .map_err(|problem| format!("`{}`: {problem}", self.path))?;
         replace(workspace, &self.path, &patched)?;
         Ok(format!("replaced it in line {line} of `{}`", self.path))
     }
+}
 
-    fn whole(&self, file: File) -> Result<String, String> {
-        let mut bytes = Vec::new();
-        file.take(MAX_WRITE + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("could not read `{}`: {error}", self.path))?;
-        if bytes.len() as u64 > MAX_WRITE {
-            let limit = size::format(MAX_WRITE);
-            return Err(format!(
-                "`{}` is larger than {limit} and cannot be patched",
-                self.path
-            ));
-        }
-        String::from_utf8(bytes).map_err(|_| not_utf8(&self.path))
+/// Tells whether a file is there and has a secret.
+fn has_secret(workspace: &Workspace, path: &str, masks: &Masks) -> bool {
+    let text = workspace.read(path).and_then(|file| whole(path, file));
+    text.is_ok_and(|text| masks.text(&text) != text)
+}
+
+/// Returns the text of a file, if it is one that can be written.
+fn whole(path: &str, file: File) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    file.take(MAX_WRITE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("could not read `{}`: {error}", path))?;
+    if bytes.len() as u64 > MAX_WRITE {
+        let limit = size::format(MAX_WRITE);
+        return Err(format!(
+            "`{}` is larger than {limit} and cannot be patched",
+            path
+        ));
     }
+    String::from_utf8(bytes).map_err(|_| not_utf8(path))
 }
 
 fn not_utf8(path: &str) -> String {

@@ -202,7 +202,7 @@ impl Tools<'_> {
         let masks = &self.diff.task.masks;
         match tool {
             Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace, masks),
-            Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),
+            Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace, masks),
             Tool::PatchFile => arguments::<PatchFile>(request)?.run(&self.workspace),
             Tool::ListFiles => {
                 arguments::<ListFiles>(request)?.run(&self.workspace, self.time_left())

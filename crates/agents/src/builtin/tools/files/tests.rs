@@ -94,7 +94,7 @@ fn a_file_is_written_whole_and_keeps_its_mode() {
     let (dir, workspace) = workspace();
     let write = |content: &str| {
         let (path, content) = ("a/b".to_owned(), content.to_owned());
-        WriteFile { path, content }.run(&workspace)
+        WriteFile { path, content }.run(&workspace, &Masks::default())
     };
     assert_eq!(write("größer").unwrap(), "wrote 8 bytes to `a/b`");
     let path = dir.path().join("a/b");
@@ -111,7 +111,7 @@ fn four_mebibytes_can_be_written_or_patched_and_no_byte_more() {
     let most = (4 << 20) as usize;
     let write = |length: usize| {
         let (path, content) = ("f".to_owned(), "x".repeat(length));
-        WriteFile { path, content }.run(&workspace)
+        WriteFile { path, content }.run(&workspace, &Masks::default())
     };
     let patch = |replace: &str| {
         let [path, search, replace] = ["f", "end", replace].map(ToOwned::to_owned);
@@ -208,4 +208,27 @@ fn no_part_of_a_secret_is_left_where_a_file_is_cut() {
     let shown = read("long");
     assert!(shown.contains("a***b") && shown.contains("cut here") && !shown.contains("ghp_"));
     assert_eq!(read("short"), "a *** b\n");
+}
+
+#[test]
+fn no_stars_are_written_in_the_place_of_a_secret() {
+    let (dir, workspace) = workspace();
+    let secret = "ghp_a_secret_of_some_length";
+    let masks = Masks::of([secret.as_bytes()]);
+    let write = |path: &str, content: &str| {
+        let (path, content) = (path.to_owned(), content.to_owned());
+        WriteFile { path, content }.run(&workspace, &masks)
+    };
+    let file = dir.path().join("env");
+    fs::write(&file, format!("TOKEN={secret}\n")).unwrap();
+    let refused = write("env", "TOKEN=***\nmore\n").unwrap_err();
+    assert!(refused.contains("patch_file"), "{refused}");
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        format!("TOKEN={secret}\n")
+    );
+    // Without stars, the model means it; a file without secrets may have stars.
+    assert!(write("env", "TOKEN=\n").is_ok());
+    assert!(write("env", "*** heading ***\n").is_ok());
+    assert!(write("new", "***\n").is_ok());
 }
