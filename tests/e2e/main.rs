@@ -107,6 +107,8 @@ mod played_refused;
 mod pokes;
 #[path = "../support/postgres.rs"]
 mod postgres;
+#[path = "../support/postgres_admin.rs"]
+mod postgres_admin;
 mod prices;
 mod processes;
 mod pty;
@@ -138,6 +140,7 @@ mod setup_asks;
 mod setup_presets;
 mod shared_trees;
 mod sharing;
+mod sharing_care;
 mod shells;
 mod sign_of_life;
 mod slots;

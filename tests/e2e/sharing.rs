@@ -24,9 +24,13 @@ fn machine(server: &Server, schema: &str, workflow: &str) -> World {
 
 /// Two machines with one remote, and the agents for a role that works again and again.
 fn machines(server: &Server) -> [World; 2] {
-    let schema = new_schema();
+    machines_in(server, &new_schema())
+}
+
+/// The same, in a schema with this name.
+pub(crate) fn machines_in(server: &Server, schema: &str) -> [World; 2] {
     [(); 2].map(|()| {
-        let world = machine(server, &schema, &AGAIN.replace('@', ""));
+        let world = machine(server, schema, &AGAIN.replace('@', ""));
         gated_agent(
             &world,
             "roles:\n  writer:\n    - output: { status: more }\n",
@@ -36,19 +40,19 @@ fn machines(server: &Server) -> [World; 2] {
 }
 
 /// Starts a thread on the first machine, and shares it with the second one.
-fn shared([one, other]: &[World; 2], workflow: &str) -> String {
+pub(crate) fn shared([one, other]: &[World; 2], workflow: &str) -> String {
     let thread = one.start(workflow);
     one.uwf(&["push", &thread]).exits(0);
     other.uwf(&["fetch", &thread]).exits(0);
     thread
 }
 
-fn head(world: &World, thread: &str) -> String {
+pub(crate) fn head(world: &World, thread: &str) -> String {
     text(&world.show(thread)["head"])
 }
 
 /// Returns the thread at the remote.
-fn at_remote(world: &World, thread: &str) -> Value {
+pub(crate) fn at_remote(world: &World, thread: &str) -> Value {
     let status = world.uwf(&["remote", "status"]).exits(0).json();
     let mut threads = status["threads"].as_array().unwrap().iter();
     threads
@@ -59,7 +63,7 @@ fn at_remote(world: &World, thread: &str) -> Value {
 
 /// Checks that both machines and the remote have one head, after this many steps, and that both stores are whole.
 #[track_caller]
-fn agree(machines: &[World; 2], thread: &str, steps: usize) {
+pub(crate) fn agree(machines: &[World; 2], thread: &str, steps: usize) {
     for world in machines {
         world.uwf(&["fetch", thread]).exits(0);
         world.uwf(&["cas", "verify"]).exits(0);
@@ -76,7 +80,7 @@ fn agree(machines: &[World; 2], thread: &str, steps: usize) {
 }
 
 /// Runs a test with the server that all tests share.
-fn with_server(test: impl FnOnce(&Arc<Server>)) {
+pub(crate) fn with_server(test: impl FnOnce(&Arc<Server>)) {
     match server() {
         Some(server) => test(&server),
         None => println!("{NO_SERVER}"),

@@ -11,6 +11,7 @@ mod address;
 mod advance;
 mod collect;
 mod connection;
+mod end_lease;
 mod failure;
 mod nodes;
 mod records;
@@ -32,6 +33,7 @@ use uwf_remote::{
 pub use address::{Address, AddressError};
 pub use collect::Collected;
 pub use connection::Limits;
+pub use end_lease::Standing;
 pub use statistics::Statistics;
 pub use verify::{Fault, Verified};
 

@@ -122,7 +122,7 @@ pub(crate) struct RepairArgs {
     pub(crate) from: Option<PathBuf>,
 }
 
-fn parse_grace(text: &str) -> Result<u64, String> {
+pub(super) fn parse_grace(text: &str) -> Result<u64, String> {
     match time::parse_duration(text) {
         Some(ms) if ms >= LEAST_GRACE_MS => Ok(ms),
         Some(_) | None => {

@@ -53,7 +53,9 @@ pub(crate) use running::{
     WaitArgs,
 };
 pub(crate) use sessions::SessionsArgs;
-pub(crate) use sharing::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
+pub(crate) use sharing::{
+    FetchArgs, PushArgs, ReleaseArgs, RemoteAddArgs, RemoteCommand, RemoteGcArgs,
+};
 pub(crate) use short::ShortCommand;
 pub(crate) use thread::{
     HowArgs, ReadArgs, StepCommand, StepExportArgs, StepReadArgs, SummarizeArgs, ThreadCommand,
@@ -239,7 +241,7 @@ pub(crate) enum Command {
     Push(PushArgs),
     /// Bring shared threads from other machines, or their new steps
     Fetch(FetchArgs),
-    /// Choose and look at the server where threads are shared
+    /// Choose, look at and care for the server where threads are shared
     #[command(arg_required_else_help = true)]
     Remote {
         #[command(subcommand)]

@@ -3,12 +3,38 @@
 use clap::{Args, Subcommand};
 use uwf_protocol::naming::Label;
 
+use super::cas::parse_grace;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
     /// Choose the server where threads are shared, and make the tables there if there are none
     Add(RemoteAddArgs),
-    /// Show where threads are shared, and which of them are at the remote
+    /// Show where threads are shared, which of them are at the remote, and how much it keeps
     Status,
+    /// Check the nodes and threads of the remote; exit code 4 if something is wrong
+    Verify,
+    /// Remove nodes from the remote that nothing needs; they are condemned first, and removed after a time
+    Gc(RemoteGcArgs),
+    /// End the lease of a machine that is gone; a step that it still does is kept there, beside the thread
+    Release(ReleaseArgs),
+    /// Print the SQL that makes roles for those who read the remote, and for those who work with it
+    Roles,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoteGcArgs {
+    /// Remove what was condemned longer ago than this; 1h at least
+    #[arg(long, value_name = "TIME", default_value = "14d", value_parser = parse_grace)]
+    pub(crate) older_than: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// The thread; by its whole id if it was never here
+    pub(crate) thread: String,
+    /// Do not ask on a terminal
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

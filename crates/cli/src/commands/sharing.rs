@@ -1,10 +1,12 @@
 //! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on.
 
+mod care;
+
 use uwf_engine::{EngineError, SharingError, Site, fetch, push, remote_threads, shared_threads};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Query, Remote};
+use uwf_remote::{Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
 
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
@@ -15,8 +17,12 @@ use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView};
 
 /// Returns the remote that the config of a root names. Nothing is sent yet.
 pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
+    Ok(Box::new(configured(site)?))
+}
+
+fn configured(site: &Site) -> Result<Postgres, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
-    Ok(Box::new(connection(site, &config)?))
+    connection(site, &config)
 }
 
 fn connection(site: &Site, config: &RemoteConfig) -> Result<Postgres, EngineError> {
@@ -41,7 +47,16 @@ pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Fai
     match command {
         RemoteCommand::Add(args) => add(context, args),
         RemoteCommand::Status => status(context),
+        RemoteCommand::Verify => care::verify(context),
+        RemoteCommand::Gc(args) => care::gc(context, &args),
+        RemoteCommand::Release(args) => care::release(context, &args),
+        RemoteCommand::Roles => care::roles(context),
     }
+}
+
+/// Returns what a remote has answered.
+fn answer<T>(answer: Result<T, RemoteError>) -> Result<T, EngineError> {
+    Ok(answer.map_err(SharingError::from)?)
 }
 
 fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
@@ -53,11 +68,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
         schema: args.schema.clone(),
         ..known
     };
-    let mut remote = connection(site, &config)?;
-    let hello = remote
-        .make()
-        .map_err(SharingError::from)
-        .map_err(EngineError::from)?;
+    let hello = answer(connection(site, &config)?.make())?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
     if let Some(schema) = &args.schema {
         uwf_config::set(&site.root, "remote.schema", schema)?;
@@ -78,7 +89,8 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let threads = remote_threads(open(site)?.as_mut(), &Query::default())?;
     let here = shared_threads(site)?;
-    let view = RemoteView::new(config, threads, &here);
+    let kept = answer(connection(site, &config)?.statistics())?;
+    let view = RemoteView::new(config, threads, &here, &kept);
     print(&view, context.format)?;
     Ok(Exit::Done)
 }
@@ -111,9 +123,8 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         }
         (false, []) => shared_threads(site)?,
         (false, named) => {
-            // A thread that was never here has no short name.
-            let one = |text: &String| text.parse().or_else(|_| context.thread(text));
-            named.iter().map(one).collect::<Result<_, Failure>>()?
+            let named = named.iter().map(|text| here_or_there(context, text));
+            named.collect::<Result<_, Failure>>()?
         }
     };
     let (fetched, exit) = each(threads, |thread| fetch(site, remote.as_mut(), thread));
@@ -125,6 +136,11 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         Exit::Done if is_held_up => Exit::Busy,
         exit => exit,
     })
+}
+
+/// Returns the thread that a user names. One that was never here has no short name.
+fn here_or_there(context: &Context, text: &str) -> Result<ThreadId, Failure> {
+    text.parse().or_else(|_| context.thread(text))
 }
 
 /// Does something with each thread. A failure does not keep the others from being tried. The first one decides the exit code.

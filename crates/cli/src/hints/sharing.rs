@@ -18,7 +18,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         }
         SharingError::Unknown(thread) => format!("`uwf push {thread}` shares it, if it is here"),
         SharingError::Busy { .. } => {
-            "run the same command again later; `uwf remote status` shows who works on what".to_owned()
+            "run the same command again later; `uwf remote status` shows who works on what, and `uwf remote release` ends the lease of a machine that is gone".to_owned()
         }
         SharingError::Diverged { thread, here, .. } => format!(
             "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
@@ -48,7 +48,7 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes the tables".to_owned(),
         RemoteError::Denied(_) => {
-            "check the user in `remote.url`, and UWF_REMOTE_PASSWORD in `.env` or the environment"
+            "check the user in `remote.url`, UWF_REMOTE_PASSWORD in `.env` or the environment, and what the user may do (`uwf remote roles`)"
                 .to_owned()
         }
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),

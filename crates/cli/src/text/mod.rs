@@ -11,6 +11,7 @@ mod orchestrate;
 mod progress_line;
 mod setup;
 mod sharing;
+mod sharing_care;
 mod store_care;
 mod store_import;
 mod table;
@@ -43,6 +44,7 @@ pub(crate) use orchestrate::{
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use sharing::{AddedRemoteView, FetchedView, PushedView, RemoteView};
+pub(crate) use sharing_care::{CollectedRemoteView, ReleasedView, VerifiedRemoteView};
 pub(crate) use store_care::RepairView;
 pub(crate) use store_import::StoreImportView;
 pub(crate) use table::{Page, cut};

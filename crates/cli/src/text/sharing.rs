@@ -5,10 +5,11 @@ use uwf_engine::{Fetched, PushOutcome, Pushed};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
-use uwf_util::text::counted;
+use uwf_remote_postgres::Statistics;
 use uwf_util::time::format_duration;
 
 use crate::output::Show;
+use crate::text::sharing_care::KeptView;
 use crate::text::table::{Page, fields, table};
 use crate::text::travel::outcome_text;
 
@@ -35,6 +36,7 @@ pub(crate) struct RemoteView {
     #[serde(flatten)]
     config: RemoteConfig,
     threads: Vec<RemoteThread>,
+    kept: KeptView,
 }
 
 /// A thread at the remote.
@@ -57,7 +59,12 @@ struct RemoteThread {
 }
 
 impl RemoteView {
-    pub(crate) fn new(config: RemoteConfig, threads: Vec<Listed>, here: &[ThreadId]) -> Self {
+    pub(crate) fn new(
+        config: RemoteConfig,
+        threads: Vec<Listed>,
+        here: &[ThreadId],
+        kept: &Statistics,
+    ) -> Self {
         let one = |listed: Listed| RemoteThread {
             thread: listed.thread,
             head: listed.head,
@@ -75,6 +82,7 @@ impl RemoteView {
         Self {
             config,
             threads: threads.into_iter().map(one).collect(),
+            kept: KeptView::from(kept),
         }
     }
 }
@@ -87,12 +95,13 @@ impl Show for RemoteView {
             .schema
             .as_deref()
             .unwrap_or(RemoteConfig::SCHEMA);
-        let threads = counted(self.threads.len(), "thread");
         let head = fields(
             &[
                 ("Remote", url),
                 ("Schema", schema.to_owned()),
-                ("Shared", threads),
+                ("Shared", self.kept.threads_text()),
+                ("Nodes", self.kept.nodes_text()),
+                ("Condemned", self.kept.condemned_text()),
             ],
             page,
         );

@@ -115,7 +115,7 @@ fn move_shared_head(
     step.astray().keep(runner, run)?;
     let found = match head {
         Some(head) => format!("at `{head}` at the remote"),
-        None => "in the hands of another machine, whose lease is later".to_owned(),
+        None => "no longer leased to this machine".to_owned(),
     };
     Err(step.moved(found))
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
 
+#[path = "../../../../tests/support/postgres_admin.rs"]
 mod admin;
 mod collector;
 mod patient;

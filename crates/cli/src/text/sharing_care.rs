@@ -1,0 +1,200 @@
+//! The results of the care for a remote.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_remote::Lease;
+use uwf_remote_postgres::{Collected, Fault, Statistics, Verified};
+use uwf_util::size;
+use uwf_util::text::counted;
+
+use crate::output::Show;
+use crate::text::table::Page;
+
+/// How much a remote keeps.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeptView {
+    by_status: BTreeMap<&'static str, u64>,
+    leases: u64,
+    nodes: u64,
+    bytes: u64,
+    condemned: u64,
+    condemned_bytes: u64,
+}
+
+impl From<&Statistics> for KeptView {
+    fn from(kept: &Statistics) -> Self {
+        let by_status = kept.threads.iter();
+        Self {
+            by_status: by_status
+                .map(|(status, threads)| (status.as_str(), *threads))
+                .collect(),
+            leases: kept.leases,
+            nodes: kept.nodes,
+            bytes: kept.bytes,
+            condemned: kept.condemned,
+            condemned_bytes: kept.condemned_bytes,
+        }
+    }
+}
+
+impl KeptView {
+    pub(super) fn threads_text(&self) -> String {
+        let all = counted(self.by_status.values().sum::<u64>(), "thread");
+        let of_status = self.by_status.iter();
+        let parts: Vec<String> = of_status
+            .map(|(status, threads)| format!("{threads} {status}"))
+            .collect();
+        match parts.as_slice() {
+            [] => all,
+            parts => format!("{all} ({})", parts.join(", ")),
+        }
+    }
+
+    pub(super) fn nodes_text(&self) -> String {
+        format!(
+            "{} ({})",
+            counted(self.nodes, "node"),
+            size::format(self.bytes)
+        )
+    }
+
+    pub(super) fn condemned_text(&self) -> String {
+        let bytes = size::format(self.condemned_bytes);
+        format!("{} ({bytes})", counted(self.condemned, "node"))
+    }
+}
+
+/// Whether a remote is whole.
+#[derive(Serialize)]
+pub(crate) struct VerifiedRemoteView {
+    ok: bool,
+    threads: u64,
+    nodes: u64,
+    problems: Vec<RemoteProblem>,
+}
+
+/// Something that is wrong with a remote.
+#[derive(Serialize)]
+struct RemoteProblem {
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<CasRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<CasRef>,
+    reason: String,
+}
+
+impl From<Fault> for RemoteProblem {
+    fn from(fault: Fault) -> Self {
+        let reason = fault.to_string();
+        let (verdict, node, thread, missing) = match fault {
+            Fault::Damaged(node) => ("corrupted", Some(node), None, Vec::new()),
+            Fault::NodeLacks { node, missing } => ("lacking", Some(node), None, missing),
+            Fault::ThreadLacks { thread, missing } => ("lacking", None, Some(thread), missing),
+            Fault::Senseless { thread, .. } => ("invalid", None, Some(thread), Vec::new()),
+        };
+        Self {
+            verdict,
+            node,
+            thread,
+            missing,
+            reason,
+        }
+    }
+}
+
+impl VerifiedRemoteView {
+    pub(crate) fn new(verified: Verified, faults: Vec<Fault>) -> Self {
+        Self {
+            ok: faults.is_empty(),
+            threads: verified.threads,
+            nodes: verified.nodes,
+            problems: faults.into_iter().map(RemoteProblem::from).collect(),
+        }
+    }
+
+    /// Tells whether nothing is wrong.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.ok
+    }
+}
+
+impl Show for VerifiedRemoteView {
+    fn text(&self, _page: Page) -> String {
+        let problems = self.problems.iter();
+        let mut lines: Vec<String> = problems.map(|one| one.reason.clone()).collect();
+        let (threads, nodes) = (counted(self.threads, "thread"), counted(self.nodes, "node"));
+        let found = match self.problems.len() {
+            0 => "no problems".to_owned(),
+            some => counted(some, "problem"),
+        };
+        lines.push(format!("{threads} and {nodes} checked, {found}"));
+        lines.join("\n")
+    }
+}
+
+/// What a collection of garbage did at the remote.
+#[derive(Serialize)]
+pub(crate) struct CollectedRemoteView {
+    condemned: u64,
+    reprieved: u64,
+    removed: u64,
+}
+
+impl From<Collected> for CollectedRemoteView {
+    fn from(collected: Collected) -> Self {
+        Self {
+            condemned: collected.condemned,
+            reprieved: collected.reprieved,
+            removed: collected.removed,
+        }
+    }
+}
+
+impl Show for CollectedRemoteView {
+    fn text(&self, _page: Page) -> String {
+        format!(
+            "{} removed; {} more condemned; {} reprieved, because they are needed again",
+            counted(self.removed, "node"),
+            self.condemned,
+            self.reprieved
+        )
+    }
+}
+
+/// A thread on which nobody works any more.
+#[derive(Serialize)]
+pub(crate) struct ReleasedView {
+    thread: ThreadId,
+    released: bool,
+    /// Who had it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+}
+
+impl ReleasedView {
+    pub(crate) fn new(thread: ThreadId, ended: Option<Lease>) -> Self {
+        Self {
+            thread,
+            released: ended.is_some(),
+            machine: ended.map(|lease| lease.owner.name),
+        }
+    }
+}
+
+impl Show for ReleasedView {
+    fn text(&self, _page: Page) -> String {
+        let thread = self.thread;
+        match &self.machine {
+            Some(machine) => format!(
+                "the lease of machine `{machine}` is ended; any machine may go on with `uwf thread step {thread}`"
+            ),
+            None => format!("nobody works on thread {thread}; there was nothing to end"),
+        }
+    }
+}
