@@ -6,28 +6,20 @@ use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_storage::{BadLine, StorageError, Vanished};
 use uwf_util::shell_words;
 
+/// What to do about a damaged record that a thread is shared. `{path}` stands for its file, here and below.
+const SHARING: &str = "`rm {path}` forgets it; then `uwf fetch <thread>` makes it anew";
+/// What to do about a damaged record of a worktree.
+const WORKTREE: &str = "`git worktree list` in the repository shows the worktree; when its work is safe, `mv {path} {path}.damaged` forgets it";
+/// What to do about a damaged file of names and labels.
+const NAMES: &str = "fix that line by hand; or `mv {path} {path}.damaged`: no thread is lost, only their names and labels";
+
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
-        StorageError::Sharing(line) => {
-            return Some(aside(
-                line,
-                "`rm {path}` forgets it; then `uwf fetch <thread>` makes it anew",
-            ));
-        }
-        StorageError::Worktree(line) => {
-            return Some(aside(
-                line,
-                "`git worktree list` in the repository shows the worktree; when its work is safe, `mv {path} {path}.damaged` forgets it",
-            ));
-        }
-        StorageError::NamesDamaged(line) => {
-            return Some(aside(
-                line,
-                "fix that line by hand; or `mv {path} {path}.damaged`: no thread is lost, only their names and labels",
-            ));
-        }
+        StorageError::Sharing(line) => return Some(aside(line, SHARING)),
+        StorageError::Worktree(line) => return Some(aside(line, WORKTREE)),
+        StorageError::NamesDamaged(line) => return Some(aside(line, NAMES)),
         StorageError::Vanished(vanished) => return Some(vanished_hint(vanished)),
         StorageError::RegistryCut { path, copy } => {
             let (path, copy) = (quoted(path), quoted(copy));

@@ -53,24 +53,11 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             quoted(place),
             shell_words::quote(branch)
         ),
-        WorkspaceError::Unkept { thread, unkept } => unkept_hint(*thread, unkept),
-        WorkspaceError::Locked { place, git_dir, .. } => format!(
-            "`git -C {} worktree unlock {}` unlocks it",
-            quoted(git_dir),
-            quoted(place)
-        ),
         WorkspaceError::NotSeen { .. }
         | WorkspaceError::NotChecked {
             source: SnapshotError::Stopped { .. },
             ..
         } => "run the same command again".to_owned(),
-        WorkspaceError::NotItsPlace { record, .. } => format!(
-            "nothing in that folder is touched; `rm {}` forgets the record, and then the thread can be removed",
-            quoted(record)
-        ),
-        WorkspaceError::NotChecked { thread, .. } => {
-            format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
-        }
         WorkspaceError::Taken { .. } => {
             "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once, unless files are put back first"
                 .to_owned()
@@ -79,7 +66,32 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
             "run the same command again to continue: it makes the worktree anew".to_owned()
         }
         WorkspaceError::NotMade(_, source) => not_made_hint(source).to_owned(),
+        WorkspaceError::Unkept { .. }
+        | WorkspaceError::Locked { .. }
+        | WorkspaceError::NotItsPlace { .. }
+        | WorkspaceError::NotChecked { .. }
+        | WorkspaceError::NotRemoved(..) => return of_removal(error),
+    })
+}
+
+/// Returns the hint of an error about the removal of a worktree.
+fn of_removal(error: &WorkspaceError) -> Option<String> {
+    Some(match error {
+        WorkspaceError::Unkept { thread, unkept } => unkept_hint(*thread, unkept),
+        WorkspaceError::Locked { place, git_dir, .. } => format!(
+            "`git -C {} worktree unlock {}` unlocks it",
+            quoted(git_dir),
+            quoted(place)
+        ),
+        WorkspaceError::NotItsPlace { record, .. } => format!(
+            "nothing in that folder is touched; `rm {}` forgets the record, and then the thread can be removed",
+            quoted(record)
+        ),
+        WorkspaceError::NotChecked { thread, .. } => {
+            format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
+        }
         WorkspaceError::NotRemoved(..) => WHEN_FIXED.to_owned(),
+        _ => return None,
     })
 }
 

@@ -216,12 +216,11 @@ fn whole(path: &str, file: File) -> Result<String, String> {
     let mut bytes = Vec::new();
     file.take(MAX_WRITE + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| format!("could not read `{}`: {error}", path))?;
+        .map_err(|error| format!("could not read `{path}`: {error}"))?;
     if bytes.len() as u64 > MAX_WRITE {
         let limit = size::format(MAX_WRITE);
         return Err(format!(
-            "`{}` is larger than {limit} and cannot be patched",
-            path
+            "`{path}` is larger than {limit} and cannot be patched"
         ));
     }
     String::from_utf8(bytes).map_err(|_| not_utf8(path))
