@@ -130,7 +130,7 @@ fn the_lease_of_a_machine_that_is_gone_is_ended_and_its_step_is_kept() {
 }
 
 #[test]
-fn a_machine_whose_lease_was_ended_may_take_the_thread_again() {
+fn a_machine_whose_lease_was_ended_shares_its_step_later_if_no_other_one_has_gone_on() {
     with_server(|server| {
         let place = Place::new(server);
         let [one, _] = &place.machines;
@@ -142,8 +142,9 @@ fn a_machine_whose_lease_was_ended_may_take_the_thread_again() {
         let kept = text(&one.show(thread)["refusedSteps"][0]["step"]);
         one.uwf(&["step", "read", &kept]).exits(0);
         agree(&place.machines, thread, 0);
-        one.step(thread).exits(0);
-        assert_eq!(runs(one), 2);
+        let adopted = one.step(thread).exits(0).json();
+        assert_eq!(adopted["adopted"], json!(true), "{adopted}");
+        assert_eq!(runs(one), 1, "the step was not paid for twice");
         agree(&place.machines, thread, 1);
     });
 }

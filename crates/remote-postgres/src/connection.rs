@@ -217,7 +217,14 @@ impl Connection {
         // The client has a limit for the connection to a port alone, and none for the talk that follows.
         let limited = async { tokio::time::timeout(limit, connecting).await };
         let connected = self.runtime.block_on(limited);
-        connected.unwrap_or_else(|_| Err(Failure::Final(self.silent(limit))))
+        let connected = connected.unwrap_or_else(|_| Err(Failure::Final(self.silent(limit))));
+        connected.map_err(|failure| match failure {
+            // The client does not say which server it is.
+            Failure::Again(RemoteError::Away(why)) => {
+                Failure::Again(RemoteError::Away(format!("{}: {why}", self.address)))
+            }
+            other => other,
+        })
     }
 
     /// Returns the address with the numbers of its hosts. They are looked up here, because the client would do so in a pool of

@@ -14,8 +14,8 @@ pub enum SharingError {
     /// The config names no remote.
     #[error("no remote is configured")]
     NoRemote,
-    /// What the config says of the remote cannot be used.
-    #[error("the remote of the config cannot be used: {0}")]
+    /// The address or the schema of the remote cannot be used.
+    #[error("the remote cannot be used: {0}")]
     BadRemote(String),
     /// The remote gave no answer that helps.
     #[error(transparent)]
