@@ -80,6 +80,7 @@ pub(crate) fn agree(machines: &[World; 2], thread: &str, steps: usize) {
 }
 
 /// Runs a test with the server that all tests share.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn with_server(test: impl FnOnce(&Arc<Server>)) {
     match server() {
         Some(server) => test(&server),
