@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::gates::{at_work, gated_agent, open_gate, runs};
+use crate::gates::{NOTE, at_work, gated_agent, open_gate, runs};
 use crate::gc::text;
 use crate::postgres::{NO_SERVER, Server, new_schema, own_server, server};
 use crate::processes::{self, signal};
+use crate::resumes;
 use crate::world::{AGAIN, REVIEW, Run, World, is_soak, wait_until};
 
 /// A machine whose root has a remote.
@@ -254,6 +255,25 @@ fn what_one_machine_asks_another_one_answers_and_the_end_is_that_of_all() {
         one.step(&thread).exits(7);
         assert_eq!(one.show(&thread)["status"], json!("completed"));
         agree(&machines, &thread, 3);
+    });
+}
+
+#[test]
+fn a_thread_that_has_ended_for_all_machines_is_not_taken_up_on_one() {
+    with_server(|server| {
+        let schema = new_schema();
+        let world = machine(server, &schema, &resumes::again());
+        world.mock(NOTE);
+        let thread = world.start("again");
+        world.uwf(&["push", &thread]).exits(0);
+        world.step(&thread).exits(0);
+        let resume = ["thread", "resume", &thread, "-p", "more"];
+        world
+            .uwf(&resume)
+            .exits(1)
+            .says("would change it only here")
+            .says("uwf thread fork");
+        assert_eq!(world.show(&thread)["status"], json!("completed"));
     });
 }
 

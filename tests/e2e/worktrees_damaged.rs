@@ -12,6 +12,10 @@ fn a_folder_that_is_no_worktree_any_more_is_not_removed_unasked() {
         let world = world();
         let thread = named(&world, "night");
         step(&world, &thread, &format!("echo work > work; {damage}"));
+        world
+            .step(&thread)
+            .exits(1)
+            .says("is no worktree of git any more");
         world.uwf(&["thread", "kill", &thread]).exits(0);
         let shown = world
             .uwf(&["--format", "text", "thread", "show", &thread])

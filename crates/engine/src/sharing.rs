@@ -57,6 +57,18 @@ pub(crate) fn has_on_its_way(
     Ok(false)
 }
 
+/// Fails if a thread is shared: the command would change it only here.
+pub(crate) fn refuse_only_here(
+    site: &Site,
+    thread: ThreadId,
+    command: &'static str,
+) -> Result<(), EngineError> {
+    match site.root.shared(thread).read()? {
+        Some(_) => Err(error::SharingError::OnlyHere { thread, command }.into()),
+        None => Ok(()),
+    }
+}
+
 /// Makes sure that the remote is the one where a thread is shared.
 pub(crate) fn check_remote(
     thread: ThreadId,

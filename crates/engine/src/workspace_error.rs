@@ -62,6 +62,16 @@ pub enum WorkspaceError {
         /// The git folder of the repository.
         git_dir: PathBuf,
     },
+    /// The folder of the worktree is there, and git does not know it as one any more.
+    #[error("`{}`, the worktree of thread `{thread}`, is no worktree of git any more", place.display())]
+    Strange {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder of the worktree.
+        place: PathBuf,
+        /// The git folder of the repository.
+        git_dir: PathBuf,
+    },
     /// The worktree cannot be made.
     #[error("the worktree of thread `{0}` cannot be made")]
     NotMade(ThreadId, #[source] SnapshotError),
@@ -175,6 +185,7 @@ impl WorkspaceError {
             | Self::PlaceTaken(_)
             | Self::BranchTaken { .. }
             | Self::Gone { .. }
+            | Self::Strange { .. }
             | Self::NotMade(..)
             | Self::Unkept { .. }
             | Self::Locked { .. }

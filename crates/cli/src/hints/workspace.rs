@@ -42,17 +42,7 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
                 quoted(repository)
             )
         }
-        WorkspaceError::Gone {
-            place,
-            branch,
-            git_dir,
-            thread,
-        } => format!(
-            "`git -C {} worktree add --force {} {}` brings back what was committed, and `uwf thread restore <step>` what a step left; `uwf thread fork {thread}` goes on in a new worktree",
-            quoted(git_dir),
-            quoted(place),
-            shell_words::quote(branch)
-        ),
+        WorkspaceError::Gone { .. } | WorkspaceError::Strange { .. } => return of_lost(error),
         WorkspaceError::NotSeen { .. }
         | WorkspaceError::NotChecked {
             source: SnapshotError::Stopped { .. },
@@ -71,6 +61,33 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
         | WorkspaceError::NotItsPlace { .. }
         | WorkspaceError::NotChecked { .. }
         | WorkspaceError::NotRemoved(..) => return of_removal(error),
+    })
+}
+
+/// Returns the hint of an error about a worktree that is not where it was.
+fn of_lost(error: &WorkspaceError) -> Option<String> {
+    Some(match error {
+        WorkspaceError::Gone {
+            place,
+            branch,
+            git_dir,
+            thread,
+        } => format!(
+            "`git -C {} worktree add --force {} {}` brings back what was committed, and `uwf thread restore <step>` what a step left; `uwf thread fork {thread}` goes on in a new worktree",
+            quoted(git_dir),
+            quoted(place),
+            shell_words::quote(branch)
+        ),
+        WorkspaceError::Strange {
+            thread,
+            place,
+            git_dir,
+        } => format!(
+            "an agent has probably removed its `.git`: `git -C {} worktree repair {}` may bring it back; `uwf thread fork {thread}` goes on in a new worktree",
+            quoted(git_dir),
+            quoted(place)
+        ),
+        _ => return None,
     })
 }
 

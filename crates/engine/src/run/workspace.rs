@@ -49,7 +49,11 @@ pub(crate) fn prepare(
     let mode = mode_of(site, thread, config)?;
     let worktree = match known {
         Some(record) if record.made => {
-            if !worktree_of(&record).exists() {
+            let worktree = worktree_of(&record);
+            if worktree.is_strange() {
+                return Err(strange(thread.id, record).into());
+            }
+            if !worktree.exists() {
                 return Err(gone(thread.id, record).into());
             }
             Some(record)
@@ -124,6 +128,14 @@ fn gone(thread: ThreadId, record: WorktreeRecord) -> WorkspaceError {
         thread,
         place: record.place,
         branch: record.branch,
+        git_dir: record.git_dir,
+    }
+}
+
+fn strange(thread: ThreadId, record: WorktreeRecord) -> WorkspaceError {
+    WorkspaceError::Strange {
+        thread,
+        place: record.place,
         git_dir: record.git_dir,
     }
 }
