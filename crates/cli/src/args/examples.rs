@@ -53,8 +53,8 @@ mod tests {
                 .collect();
             assert!(!calls.is_empty(), "{command}");
             for call in calls {
-                // The shell takes a redirection away before the command sees its arguments.
-                let arguments = call.split(['<', '>']).next().unwrap();
+                // The shell takes redirections and pipes away before the command sees its arguments.
+                let arguments = call.split(['<', '>', '|']).next().unwrap();
                 let typed = format!("uwf {arguments}");
                 assert!(typed.starts_with(&format!("uwf {command}")), "{typed}");
                 let parsed =
