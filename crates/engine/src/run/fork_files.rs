@@ -31,12 +31,12 @@ pub enum ForkFiles {
     Restored(Restored),
 }
 
-/// Creates a thread as [`fork`](crate::fork) does, and puts the files back with which it begins: those that its step left, or those
+/// Creates a thread as [`fork`](crate::fork()) does, and puts the files back with which it begins: those that its step left, or those
 /// from before the first step. The second result is an error if they could be put back when the fork was not made yet, and cannot
 /// any more.
 ///
 /// # Errors
-/// See [`fork`](crate::fork), and when the files cannot be put back. Then there is no new thread.
+/// See [`fork`](crate::fork()), and when the files cannot be put back. Then there is no new thread.
 pub fn fork_with_files(
     runner: &Runner,
     from: ForkPoint,
