@@ -96,6 +96,52 @@ fn changes_that_git_was_told_to_overlook_are_not_lost() {
 }
 
 #[test]
+fn links_and_repositories_that_git_was_told_to_overlook_keep_no_thread_from_its_worktree() {
+    let world = world();
+    let inner = world.project().join("inner");
+    fs::create_dir(&inner).unwrap();
+    for args in [
+        ["init", "--quiet"].as_slice(),
+        &[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@localhost",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message=i",
+        ],
+    ] {
+        crate::worktrees::git_at(&inner, args);
+    }
+    std::os::unix::fs::symlink("nowhere", world.project().join("dangling")).unwrap();
+    std::os::unix::fs::symlink("kept", world.project().join("link")).unwrap();
+    git(&world, &["add", "--all"]);
+    git(&world, &["commit", "--quiet", "--message=second"]);
+    git(
+        &world,
+        &[
+            "update-index",
+            "--skip-worktree",
+            "dangling",
+            "link",
+            "inner",
+        ],
+    );
+    let thread = named(&world, "night");
+    step(
+        &world,
+        &thread,
+        "git update-index --assume-unchanged dangling link",
+    );
+    let uncommitted = || world.show(&thread)["workspace"]["uncommitted"].clone();
+    assert_eq!(uncommitted(), Value::from(0));
+    step(&world, &thread, "ln -sf elsewhere link");
+    assert_eq!(uncommitted(), Value::from(1));
+}
+
+#[test]
 fn a_fork_that_is_to_begin_with_files_that_are_gone_is_not_made() {
     let world = world();
     let thread = named(&world, "night");

@@ -25,22 +25,13 @@ static SERVER: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 /// How many schemas were named.
 static SCHEMAS: AtomicU32 = AtomicU32::new(0);
 
-/// What a test says that was skipped.
-pub(crate) const NO_SERVER: &str =
-    "skipped: there is no PostgreSQL on this machine (initdb and postgres)";
-
-/// Returns the one server that tests share, or nothing if there is no PostgreSQL on this machine.
+/// Returns the one server that tests share. If there is no PostgreSQL on this machine, says that the test is skipped.
 ///
 /// # Panics
 /// If PostgreSQL is there and does not start, or if `UWF_TEST_POSTGRES=required` and it is not there.
 #[must_use]
 pub(crate) fn server() -> Option<Arc<Server>> {
-    let Some(programs) = programs() else {
-        let is_required =
-            std::env::var_os("UWF_TEST_POSTGRES").is_some_and(|value| value == "required");
-        assert!(!is_required, "PostgreSQL is required, and there is none");
-        return None;
-    };
+    let programs = programs_or_skip()?;
     let mut known = SERVER
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -54,7 +45,19 @@ pub(crate) fn server() -> Option<Arc<Server>> {
 
 /// Returns a new server for a test that kills it, under the same conditions.
 pub(crate) fn own_server() -> Option<Server> {
-    server().map(|shared| Server::start(shared.programs.clone()))
+    programs_or_skip().map(Server::start)
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn programs_or_skip() -> Option<PathBuf> {
+    let programs = programs();
+    if programs.is_none() {
+        let asked = std::env::var_os("UWF_TEST_POSTGRES");
+        let is_required = asked.is_some_and(|value| value == "required");
+        assert!(!is_required, "PostgreSQL is required, and there is none");
+        println!("skipped: there is no PostgreSQL on this machine (initdb and postgres)");
+    }
+    programs
 }
 
 /// Returns the name of a schema that no other test of this process uses.

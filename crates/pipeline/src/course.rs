@@ -23,7 +23,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use accept::{AcceptError, Restart, Spot, kept_items, kept_results, passed_over, restart};
+pub use accept::{
+    AcceptError, Restart, Spot, kept_items, kept_results, moved_behind, passed_over, restart,
+};
 pub use event::{Archived, Event, Resume, Visit};
 pub use items::MAX_ITEMS;
 pub use key::{ParseKeyError, StepKey};

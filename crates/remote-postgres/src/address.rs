@@ -30,7 +30,7 @@ pub(crate) enum Tls {
     },
 }
 
-/// Why an address is none.
+/// Why a text is not the address of a remote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It is no URL of a PostgreSQL server.
@@ -41,7 +41,7 @@ pub enum AddressError {
         "the address has a password in it, where others can read it; give it as UWF_REMOTE_PASSWORD, in `.env` or the environment"
     )]
     HasPassword,
-    /// Its `sslmode` is none of those that there are here.
+    /// Its `sslmode` is not supported.
     #[error(
         "`sslmode={0}` is not supported; leave it out, or say `verify-full`, or `disable` for a server on this machine"
     )]

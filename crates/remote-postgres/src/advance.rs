@@ -136,7 +136,7 @@ pub(crate) fn advance(
         match column(row, "what")? {
             "old" => return Err(too_old(remote)),
             "lacking" => return Ok(Advanced::Lacking(named(row, "lacking")?)),
-            // Whoever stored another node came while this call was under way, and the next one sees it.
+            // Another call stored a different node while this one was under way. The next statement sees it.
             "clash" if named(row, "clashing")?.is_empty() => continue,
             "clash" => return Ok(Advanced::Clash(named(row, "clashing")?)),
             what => {

@@ -9,8 +9,8 @@
 //!    such statements have ended. What begins later sees the condemnation.
 //! 3. Then the reprieve finds what the statements of fact 2 did, and takes those condemnations back. From now on, no node that
 //!    is not condemned needs one that was condemned before the barriers, and no thread does.
-//! 4. A node is removed only if it was condemned before the barriers and still is. Whoever stores it at that moment waits for
-//!    the removal and stores it anew, or is faster and takes the condemnation back.
+//! 4. A node is removed only if it was condemned before the barriers and still is. A statement that stores it at that moment waits
+//!    for the removal and stores it anew, or it comes first and takes the condemnation back.
 //!
 //! Two collections at once do no harm: each removes only what was condemned before its own barriers. A collection that dies
 //! leaves condemned nodes behind; the next one reprieves what is needed before it removes anything.

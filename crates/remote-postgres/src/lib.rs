@@ -1,7 +1,7 @@
 //! A remote in a PostgreSQL database.
 //!
-//! Each call is one statement, so a call is done as a whole or not at all, whoever dies when. The statements are in `sql/`, with
-//! the tables in `sql/schema.sql`. They work in any isolation level, and in databases that speak the language of PostgreSQL:
+//! Each call is one statement. So a call is done as a whole or not at all, also if the client or the server dies. The statements are
+//! in `sql/`, with the tables in `sql/schema.sql`. They work in any isolation level, and in databases that speak the language of PostgreSQL:
 //! each changes a table once, and takes no locks but those of rows.
 //!
 //! A call that a server refuses because of others, or whose connection is lost, is made again here: every call may be repeated.
@@ -258,7 +258,7 @@ fn listed(row: &tokio_postgres::Row) -> Result<Listed, RemoteError> {
         label: label
             .map(str::parse)
             .transpose()
-            .map_err(|_| rows::broken("a label is none"))?,
+            .map_err(|_| rows::broken("a label is not `key=value`"))?,
         busy: acquire::busy(row)?,
     })
 }

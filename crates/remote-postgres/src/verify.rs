@@ -167,11 +167,11 @@ fn senseless(thread: &str, problem: &str) -> Fault {
 fn problems(row: &Row) -> Result<Vec<String>, RemoteError> {
     let mut problems = Vec::new();
     if column::<&str>(row, "id")?.parse::<ThreadId>().is_err() {
-        problems.push("its id is none".into());
+        problems.push("its id is not the id of a thread".into());
     }
     let label: Option<&str> = column(row, "label")?;
     if label.is_some_and(|label| label.parse::<Label>().is_err()) {
-        problems.push("its label is none".into());
+        problems.push("its label is not `key=value`".into());
     }
     if !column::<bool>(row, "fits_history")? {
         problems.push("its head does not fit its history".into());

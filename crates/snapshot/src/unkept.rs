@@ -1,20 +1,24 @@
 //! What would be lost with a working tree: changes that are in no commit, and commits that are nowhere else.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use crate::SnapshotError;
 use crate::git::Git;
+use crate::start::Start;
 use crate::worktree::refused_as_none;
 
-/// How `git` lists an entry that is a repository of its own.
-const COMMIT: &str = "160000";
+/// The mode of an entry that is a repository of its own.
+const COMMIT: &[u8] = b"160000";
+/// The mode of a link.
+const LINK: &[u8] = b"120000";
 
 /// Returns how many files have changes that are not committed, also those that `git` was told to overlook. Ignored files do not
 /// count.
-pub(crate) fn uncommitted(git: &Git<'_>, tree: &Path) -> Result<u64, SnapshotError> {
+pub(crate) fn uncommitted(tree: &Path, start: &dyn Start) -> Result<u64, SnapshotError> {
+    let git = Git::at(tree).by(start);
     let args = [
         "status",
         "--porcelain",
@@ -24,47 +28,77 @@ pub(crate) fn uncommitted(git: &Git<'_>, tree: &Path) -> Result<u64, SnapshotErr
     ];
     let printed = git.bytes(&args, b"")?;
     let seen = printed.iter().filter(|byte| **byte == 0).count() as u64;
-    Ok(seen + overlooked(git, tree)?)
+    Ok(seen + overlooked(&git, tree, start)?)
 }
 
 /// Returns how many files have changes that `git status` does not see, because a person or an agent told it that they have none
 /// (`assume-unchanged`, `skip-worktree`).
-fn overlooked(git: &Git<'_>, tree: &Path) -> Result<u64, SnapshotError> {
+fn overlooked(git: &Git<'_>, tree: &Path, start: &dyn Start) -> Result<u64, SnapshotError> {
     let listed = git.bytes(&["ls-files", "-v", "-z"], b"")?;
     let flagged = listed.split(|byte| *byte == 0).filter_map(|entry| {
         let (flag, path) = (entry.first()?, entry.get(2..)?);
         (flag.is_ascii_lowercase() || *flag == b'S').then_some(path)
     });
-    // Those of a sparse checkout are not there.
     let is_there = |path: &&[u8]| {
-        tree.join(OsStr::from_bytes(path))
-            .symlink_metadata()
-            .is_ok()
+        let found = tree.join(OsStr::from_bytes(path));
+        found.symlink_metadata().is_ok()
     };
-    let flagged: Vec<&[u8]> = flagged.filter(is_there).collect();
+    // Files of a sparse checkout are not there.
+    let flagged: HashSet<&[u8]> = flagged.filter(is_there).collect();
     if flagged.is_empty() {
         return Ok(0);
     }
     let staged = git.bytes(&["ls-files", "--stage", "-z"], b"")?;
-    let staged: HashMap<&[u8], &[u8]> = staged
-        .split(|byte| *byte == 0)
-        .filter_map(hash_of)
-        .collect();
+    let staged = staged.split(|byte| *byte == 0).filter_map(Entry::parse);
     let mut changed = 0;
-    for path in flagged {
-        let name = OsStr::from_bytes(path);
-        let args = [OsStr::new("hash-object"), OsStr::new("--"), name];
-        let now = git.line(&args)?;
-        changed += u64::from(staged.get(path) != Some(&now.as_bytes()));
+    for entry in staged.filter(|entry| flagged.contains(entry.path)) {
+        changed += entry.changes(git, tree, start)?;
     }
     Ok(changed)
 }
 
-/// Returns the path of a staged entry, and the hash of its content.
-fn hash_of(entry: &[u8]) -> Option<(&[u8], &[u8])> {
-    let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let hash = entry[..tab].split(|byte| *byte == b' ').nth(1)?;
-    Some((&entry[tab + 1..], hash))
+/// An entry of an index.
+struct Entry<'a> {
+    mode: &'a [u8],
+    hash: &'a [u8],
+    path: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// Reads a line of `git ls-files --stage`.
+    fn parse(line: &'a [u8]) -> Option<Self> {
+        let tab = line.iter().position(|byte| *byte == b'\t')?;
+        let mut words = line[..tab].split(|byte| *byte == b' ');
+        Some(Self {
+            mode: words.next()?,
+            hash: words.next()?,
+            path: &line[tab + 1..],
+        })
+    }
+
+    /// Returns how many changes its file has: of a repository in the tree, those of its own files. Its commits are looked at by
+    /// [`unkept_inside`].
+    fn changes(&self, git: &Git<'_>, tree: &Path, start: &dyn Start) -> Result<u64, SnapshotError> {
+        let name = OsStr::from_bytes(self.path);
+        let file = tree.join(name);
+        if self.mode == COMMIT {
+            return match file.join(".git").exists() {
+                true => uncommitted(&file, start),
+                false => Ok(0),
+            };
+        }
+        let is_same = if self.mode == LINK {
+            let hash = OsStr::from_bytes(self.hash);
+            let kept = git.bytes(&[OsStr::new("cat-file"), OsStr::new("blob"), hash], b"")?;
+            let target = file.read_link();
+            target.is_ok_and(|target| target.as_os_str().as_bytes() == kept)
+        } else {
+            let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file());
+            let args = [OsStr::new("hash-object"), OsStr::new("--"), name];
+            is_file && git.line(&args)?.as_bytes() == self.hash
+        };
+        Ok(u64::from(!is_same))
+    }
 }
 
 /// Returns the repositories in a working tree, at every depth, that have commits which none of their remote branches has. Those that
@@ -72,13 +106,10 @@ fn hash_of(entry: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(crate) fn unkept_inside(tree: &Path) -> Result<Vec<String>, SnapshotError> {
     let listed = Git::at(tree).bytes(&["ls-files", "--stage", "-z"], b"")?;
     let mut unkept = Vec::new();
-    for entry in listed.split(|byte| *byte == 0) {
-        let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else {
-            continue;
-        };
-        let path = Path::new(OsStr::from_bytes(&entry[tab + 1..]));
+    for entry in listed.split(|byte| *byte == 0).filter_map(Entry::parse) {
+        let path = Path::new(OsStr::from_bytes(entry.path));
         let folder = tree.join(path);
-        if !entry.starts_with(COMMIT.as_bytes()) || !folder.join(".git").exists() {
+        if entry.mode != COMMIT || !folder.join(".git").exists() {
             continue;
         }
         let own = [

@@ -75,7 +75,7 @@ impl Repository {
     /// # Errors
     /// When `git` refuses.
     pub fn uncommitted(&self, start: &dyn Start) -> Result<u64, SnapshotError> {
-        uncommitted(&self.git().by(start), self.root())
+        uncommitted(self.root(), start)
     }
 
     /// Returns a commit of all files as they are: the commit that is checked out if they are those of it, otherwise a new
@@ -246,7 +246,7 @@ impl Worktree<'_> {
         let mut tips: Vec<String> = self.tip()?.into_iter().collect();
         if self.exists() {
             let inside = Git::at(self.place);
-            unkept.files = uncommitted(&Git::at(self.place).by(start), self.place)?;
+            unkept.files = uncommitted(self.place, start)?;
             // Somebody may have checked out another commit there.
             let head = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
             let head = refused_as_none(inside.line(&head))?;

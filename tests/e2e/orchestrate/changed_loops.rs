@@ -140,3 +140,16 @@ fn a_completed_step_is_not_done_again_because_the_one_after_it_is_gone() {
     accept(&world, &["--from", "A"]).exits(0);
     assert_eq!(log(&world), "A A");
 }
+
+#[test]
+fn a_completed_step_that_the_file_has_behind_the_place_now_is_done_again_and_named() {
+    let lines: Vec<&str> = FLOW.lines().collect();
+    let at = |name: &str| lines.iter().position(|line| line.contains(name)).unwrap();
+    let mut moved = lines.clone();
+    moved.swap(at("name: X"), at("name: Y"));
+    let world = stopped(&moved.join("\n"));
+    accept(&world, &[])
+        .exits(0)
+        .says("what comes after it is done again: `L[1].X`");
+    assert_eq!(log(&world), "X1 Y1 X2 Y2 Y2 X2 Z");
+}

@@ -68,10 +68,10 @@ fn a_fork_of_a_run_of_one_step_does_that_step() {
 #[test]
 fn a_run_is_not_forked_to_another_workflow() {
     let (world, thread) = world(&["run", "p.yaml"]);
-    let threads = world.state("history.jsonl");
+    let threads = world.state("threads.yaml");
     let args = ["thread", "fork", &thread, "--workflow", "p.yaml"];
     let refused: Run = world.uwf(&args);
     assert_ne!(refused.code, 0);
     refused.says("hint: ");
-    assert_eq!(world.state("history.jsonl"), threads);
+    assert_eq!(world.state("threads.yaml"), threads);
 }

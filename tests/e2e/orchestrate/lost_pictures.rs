@@ -1,4 +1,4 @@
-//! A `state.json` that is none, or that another version wrote: no command replaces it without being asked.
+//! A `state.json` that cannot be read, or that another version wrote. No command replaces it without being asked.
 
 use std::fs;
 use std::path::PathBuf;

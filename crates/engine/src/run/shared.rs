@@ -2,7 +2,7 @@
 //!
 //! The order is what keeps a step from being lost or done twice: the lock here, then the lease there, then the head of the
 //! remote becomes that here. After the agent has worked: the nodes are durable here, the pending record names the step, the
-//! remote gets the step, and only then the head here moves. Whoever dies in between leaves a step that is on record here, or one
+//! remote gets the step, and only then the head here moves. A call that dies in between leaves a step that is on record here, or one
 //! that the remote has. The next call here takes the same lease, and finds either.
 
 use std::cell::RefCell;
@@ -138,7 +138,7 @@ impl SharedThread {
         self.renewer.stop();
         let status = match step.route {
             Ok(route) => head_status(route),
-            // The step is done, and whoever takes it up next finds the same problem.
+            // The step is done. The next call finds the same problem when it routes.
             Err(_) => HeadStatus::Ready,
         };
         let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;

@@ -117,6 +117,16 @@ pub fn restart(
     place.and_then(Level::lost_place).map_or(Ok(None), Err)
 }
 
+/// Returns the keys of the steps that have settled and that another pipeline has behind the place where the run stopped: they are
+/// done again when the run goes on there.
+#[must_use]
+pub fn moved_behind(course: &Course, accepted: &Pipeline) -> Vec<String> {
+    let (levels, _) = levels(course, accepted);
+    let open = levels.iter().filter(|level| !level.is_ended);
+    open.flat_map(|level| level.settled_after(level.place()))
+        .collect()
+}
+
 /// Returns the steps that only another pipeline has and that come before the place where the run goes on: they are not done.
 /// `from` is the key of that place, if it is not where the run stopped.
 #[must_use]
@@ -277,15 +287,20 @@ impl<'c> Level<'c> {
     }
 
     fn restart(&self, at: usize) -> Restart {
+        Restart {
+            key: self.key(&self.new[at].name),
+            again: self.settled_after(at),
+        }
+    }
+
+    /// Returns the keys of the steps after this one that have settled, and of a loop that is under way.
+    fn settled_after(&self, at: usize) -> Vec<String> {
         let open = self
             .has_open_loop
             .then(|| self.old[self.frame.at].name.as_str());
-        let later = self.new[at + 1..].iter().map(|step| step.name.as_str());
-        let again = later.filter(|name| self.is_settled(name) || Some(*name) == open);
-        Restart {
-            key: self.key(&self.new[at].name),
-            again: again.map(|name| self.key(name)).collect(),
-        }
+        let later = self.new.iter().skip(at + 1).map(|step| step.name.as_str());
+        let settled = later.filter(|name| self.is_settled(name) || Some(*name) == open);
+        settled.map(|name| self.key(name)).collect()
     }
 
     /// Returns the error if the run would go on at a completed step or at none, because the current one is gone.

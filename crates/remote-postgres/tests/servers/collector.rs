@@ -38,7 +38,6 @@ fn numbers(collected: Collected) -> [u64; 3] {
 #[test]
 fn garbage_is_condemned_first_and_removed_when_its_time_has_come() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let place = InSchema::new(&server.url());
@@ -107,7 +106,6 @@ fn garbage_is_condemned_first_and_removed_when_its_time_has_come() {
 #[test]
 fn what_is_wrong_with_a_remote_is_found() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let place = InSchema::new(&server.url());
@@ -227,7 +225,6 @@ fn every_chain_is_whole(remote: &mut Postgres, steps: &[u64]) {
 #[test]
 fn nothing_is_removed_that_eight_workers_need() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let place = InSchema::new(&server.url());
@@ -276,7 +273,6 @@ fn nothing_is_removed_that_eight_workers_need() {
 #[test]
 fn a_node_stays_that_a_statement_under_way_refers_to() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let place = InSchema::new(&server.url());
@@ -307,7 +303,6 @@ fn a_node_stays_that_a_statement_under_way_refers_to() {
 #[test]
 fn a_server_that_is_killed_amid_a_collection_loses_nothing() {
     let Some(server) = postgres::own_server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let place = InSchema::new(&server.url());
@@ -348,7 +343,6 @@ fn a_server_that_is_killed_amid_a_collection_loses_nothing() {
 #[test]
 fn an_old_client_is_refused() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let place = InSchema::new(&server.url());
@@ -391,7 +385,6 @@ fn an_old_client_is_refused() {
 #[test]
 fn two_that_make_a_remote_at_once_make_one() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     for _ in 0..5 {

@@ -81,20 +81,17 @@ fn passes(url: &str, begin: &dyn Fn(&str)) {
 
 #[test]
 fn a_database_is_a_remote() {
-    match postgres::server() {
-        Some(server) => passes(&server.url(), &|name| println!("{name}")),
-        None => println!("{}", postgres::NO_SERVER),
+    if let Some(server) = postgres::server() {
+        passes(&server.url(), &|name| println!("{name}"));
     }
 }
 
 #[test]
 fn a_database_that_serializes_transactions_is_a_remote() {
     let isolation = "options=-cdefault_transaction_isolation%3Dserializable";
-    match postgres::server() {
-        Some(server) => passes(&format!("{}?{isolation}", server.url()), &|name| {
-            println!("{name}");
-        }),
-        None => println!("{}", postgres::NO_SERVER),
+    if let Some(server) = postgres::server() {
+        let url = format!("{}?{isolation}", server.url());
+        passes(&url, &|name| println!("{name}"));
     }
 }
 
@@ -110,7 +107,6 @@ fn the_database_that_the_environment_names_is_a_remote() {
 #[test]
 fn a_server_that_is_killed_amid_work_is_found_again_with_all_it_said_yes_to() {
     let Some(server) = postgres::own_server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let workers = |case: &Case| case.name == "many workers take each thread once, and lose no step";
@@ -133,7 +129,6 @@ fn a_server_that_is_killed_amid_work_is_found_again_with_all_it_said_yes_to() {
 #[test]
 fn a_server_that_is_away_for_a_while_is_found_again_by_the_same_client() {
     let Some(server) = postgres::own_server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let mut client = InSchema::new(&server.url()).open();

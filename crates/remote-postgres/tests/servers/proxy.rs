@@ -215,7 +215,6 @@ fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
 #[test]
 fn a_connection_that_is_cut_anywhere_changes_nothing_of_the_result() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let url = server.url();
@@ -241,7 +240,6 @@ fn a_connection_that_is_cut_anywhere_changes_nothing_of_the_result() {
 #[test]
 fn a_large_request_that_is_cut_in_its_middle_is_done_once() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let url = server.url();

@@ -1,4 +1,5 @@
-//! Who may come in, and whom a client trusts. No password is ever shown or sent to a stranger.
+//! Passwords, certificates and roles: which clients a server lets in, and which servers a client trusts. No password is shown, or sent
+//! to a server that is not trusted.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -54,7 +55,6 @@ fn folder_of(admin: &Admin) -> PathBuf {
 #[test]
 fn a_password_is_asked_for_and_never_shown() {
     let Some(server) = postgres::own_server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let admin = Admin::new(&server.url());
@@ -102,7 +102,6 @@ fn authority(until_year: i32) -> Authority {
 #[test]
 fn only_a_server_with_the_right_certificate_is_trusted() {
     let Some(server) = postgres::own_server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let folder = folder_of(&Admin::new(&server.url()));
@@ -234,7 +233,6 @@ fn assert_denied<T: std::fmt::Debug>(answers: Vec<(&str, Result<T, RemoteError>)
 #[test]
 fn a_reader_reads_and_changes_nothing() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let shared = Shared::new(&server.url());
@@ -278,7 +276,6 @@ fn a_reader_reads_and_changes_nothing() {
 #[test]
 fn a_worker_does_all_that_a_remote_is_for_and_no_more() {
     let Some(server) = postgres::server() else {
-        println!("{}", postgres::NO_SERVER);
         return;
     };
     let one_at_a_time = cases()

@@ -198,9 +198,11 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
     if let Some(step) = &decided.from {
         notes.push(format!("the run goes on at step `{step}`"));
     }
-    let again = decided.changed.as_ref().map(|changed| &changed.again);
-    let again = again.filter(|again| !again.is_empty() && decided.is_sent_back());
-    if let Some(again) = again {
+    let again = match &decided.changed {
+        Some(changed) if decided.is_sent_back() => &changed.again,
+        Some(_) | None => &decided.moved_behind,
+    };
+    if !again.is_empty() {
         notes.push(format!(
             "what comes after it is done again: `{}`",
             again.join("`, `")

@@ -1,7 +1,7 @@
 //! How a person wants a run to go on, and what that means for where it stands.
 
 use uwf_pipeline::course::{
-    OnError, Restart, Spot, kept_items, kept_results, passed_over, restart,
+    OnError, Restart, Spot, kept_items, kept_results, moved_behind, passed_over, restart,
 };
 use uwf_pipeline::{Course, Pipeline, changed_keys, differences};
 use uwf_util::suggest;
@@ -60,6 +60,8 @@ pub(super) struct Decided<'w> {
     pub(super) accepted: Option<&'w FileNow>,
     /// The first completed step that the changed file does differently.
     pub(super) changed: Option<Restart>,
+    /// The settled steps that the changed file has behind the place where the run stopped, if it goes on there.
+    pub(super) moved_behind: Vec<String>,
     /// The steps that only the changed file has, and that are not done because the run goes on behind them.
     pub(super) passed_over: Vec<Spot>,
     /// The loops under way whose items the changed file has changed. They keep theirs.
@@ -121,7 +123,10 @@ impl ResumeWish {
                 tell(course, &file.pipeline, from.as_deref())
             })
         };
+        let goes_on_there = file.filter(|_| from.is_none());
         Ok(Decided {
+            moved_behind: goes_on_there
+                .map_or_else(Vec::new, |file| moved_behind(course, &file.pipeline)),
             passed_over: about(passed_over),
             kept_items: about(kept_items),
             kept_results: about(kept_results),
