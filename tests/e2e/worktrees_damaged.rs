@@ -96,6 +96,73 @@ fn changes_that_git_was_told_to_overlook_are_not_lost() {
 }
 
 #[test]
+fn work_in_a_repository_inside_is_not_lost_whatever_git_was_told_about_it() {
+    let hides = [
+        (
+            "git config diff.ignoreSubmodules all",
+            "echo new >> inner/file",
+        ),
+        (
+            "git config diff.ignoreSubmodules all",
+            "echo new > inner/new",
+        ),
+        (
+            "git -C inner update-index --assume-unchanged file",
+            "echo new >> inner/file",
+        ),
+        (
+            "git update-index --assume-unchanged program",
+            "chmod +x program",
+        ),
+        (
+            "echo new >> inner/file",
+            "git -C inner -c user.name=t -c user.email=t@localhost stash --quiet",
+        ),
+    ];
+    for (first, then) in hides {
+        let world = world();
+        let origin = world.dir().join("origin");
+        fs::create_dir(&origin).unwrap();
+        let at_origin = |args: &[&str]| crate::worktrees::git_at(&origin, args);
+        at_origin(&["init", "--quiet"]);
+        fs::write(origin.join("file"), "one\n").unwrap();
+        at_origin(&["add", "file"]);
+        at_origin(&[
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@localhost",
+            "commit",
+            "--quiet",
+            "--message=i",
+        ]);
+        let origin = origin.display().to_string();
+        let add = [
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            &origin,
+            "inner",
+        ];
+        git(&world, &add);
+        world.write("program", "#!/bin/sh\n");
+        git(&world, &["add", "--all"]);
+        git(&world, &["commit", "--quiet", "--message=second"]);
+        let thread = named(&world, "night");
+        let clone = "git -c protocol.file.allow=always submodule --quiet update --init";
+        step(&world, &thread, &format!("{clone}\n{first}\n{then}"));
+        world.uwf(&["thread", "kill", &thread]).exits(0);
+        world
+            .uwf(&["thread", "rm", &thread])
+            .exits(1)
+            .says("is not removed");
+        assert!(place(&world, &thread).join("inner/file").exists(), "{then}");
+    }
+}
+
+#[test]
 fn links_and_repositories_that_git_was_told_to_overlook_keep_no_thread_from_its_worktree() {
     let world = world();
     let inner = world.project().join("inner");

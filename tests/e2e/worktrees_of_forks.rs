@@ -152,3 +152,23 @@ fn a_start_that_threads_share_is_that_of_the_thread_that_was_named() {
         .exits(0);
     assert_eq!(read(&world.project(), "kept"), "one\nmonday\n");
 }
+
+#[test]
+fn a_fork_without_a_worktree_yet_has_no_files_put_back_in_that_of_another_thread() {
+    let (world, original) = original();
+    let fork = fork(&world, "night@2");
+    for args in [
+        ["thread", "restore", &fork].as_slice(),
+        &["thread", "restore", "--force", "--before", &fork],
+    ] {
+        world
+            .uwf(args)
+            .exits(1)
+            .says("in the worktree")
+            .says("of another thread");
+    }
+    assert_eq!(
+        read(&place(&world, &original), "work.txt").lines().count(),
+        2
+    );
+}

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use accept::{
-    AcceptError, Restart, Spot, kept_items, kept_results, moved_behind, passed_over, restart,
+    AcceptError, Restart, Spot, kept_items, kept_results, moved_ahead, moved_behind, passed_over,
+    restart,
 };
 pub use event::{Archived, Event, Resume, Visit};
 pub use items::MAX_ITEMS;

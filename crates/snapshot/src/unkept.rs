@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::SnapshotError;
@@ -12,6 +13,8 @@ use crate::worktree::refused_as_none;
 
 /// The mode of an entry that is a repository of its own.
 const COMMIT: &[u8] = b"160000";
+/// The mode of a file that can be executed.
+const PROGRAM: &[u8] = b"100755";
 /// The mode of a link.
 const LINK: &[u8] = b"120000";
 
@@ -25,33 +28,27 @@ pub(crate) fn uncommitted(tree: &Path, start: &dyn Start) -> Result<u64, Snapsho
         "-z",
         "--no-renames",
         "--untracked-files=all",
+        // Whatever the repository says: the changes inside of another repository are counted there.
+        "--ignore-submodules=dirty",
     ];
     let printed = git.bytes(&args, b"")?;
     let seen = printed.iter().filter(|byte| **byte == 0).count() as u64;
     Ok(seen + overlooked(&git, tree, start)?)
 }
 
-/// Returns how many files have changes that `git status` does not see, because a person or an agent told it that they have none
-/// (`assume-unchanged`, `skip-worktree`).
+/// Returns how many files have changes that `git status` does not see: those that a person or an agent told it to take for
+/// unchanged (`assume-unchanged`, `skip-worktree`), and those in other repositories inside.
 fn overlooked(git: &Git<'_>, tree: &Path, start: &dyn Start) -> Result<u64, SnapshotError> {
     let listed = git.bytes(&["ls-files", "-v", "-z"], b"")?;
     let flagged = listed.split(|byte| *byte == 0).filter_map(|entry| {
         let (flag, path) = (entry.first()?, entry.get(2..)?);
         (flag.is_ascii_lowercase() || *flag == b'S').then_some(path)
     });
-    let is_there = |path: &&[u8]| {
-        let found = tree.join(OsStr::from_bytes(path));
-        found.symlink_metadata().is_ok()
-    };
-    // Files of a sparse checkout are not there.
-    let flagged: HashSet<&[u8]> = flagged.filter(is_there).collect();
-    if flagged.is_empty() {
-        return Ok(0);
-    }
+    let flagged: HashSet<&[u8]> = flagged.collect();
     let staged = git.bytes(&["ls-files", "--stage", "-z"], b"")?;
     let staged = staged.split(|byte| *byte == 0).filter_map(Entry::parse);
     let mut changed = 0;
-    for entry in staged.filter(|entry| flagged.contains(entry.path)) {
+    for entry in staged.filter(|entry| entry.mode == COMMIT || flagged.contains(entry.path)) {
         changed += entry.changes(git, tree, start)?;
     }
     Ok(changed)
@@ -87,15 +84,21 @@ impl<'a> Entry<'a> {
                 false => Ok(0),
             };
         }
+        let Ok(found) = file.symlink_metadata() else {
+            // Files of a sparse checkout are not there.
+            return Ok(0);
+        };
         let is_same = if self.mode == LINK {
             let hash = OsStr::from_bytes(self.hash);
             let kept = git.bytes(&[OsStr::new("cat-file"), OsStr::new("blob"), hash], b"")?;
             let target = file.read_link();
             target.is_ok_and(|target| target.as_os_str().as_bytes() == kept)
         } else {
-            let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file());
             let args = [OsStr::new("hash-object"), OsStr::new("--"), name];
-            is_file && git.line(&args)?.as_bytes() == self.hash
+            let is_program = found.permissions().mode() & 0o100 != 0;
+            found.is_file()
+                && is_program == (self.mode == PROGRAM)
+                && git.line(&args)?.as_bytes() == self.hash
         };
         Ok(u64::from(!is_same))
     }
@@ -112,15 +115,7 @@ pub(crate) fn unkept_inside(tree: &Path) -> Result<Vec<String>, SnapshotError> {
         if entry.mode != COMMIT || !folder.join(".git").exists() {
             continue;
         }
-        let own = [
-            "rev-list",
-            "--count",
-            "HEAD",
-            "--branches",
-            "--tags",
-            "--not",
-            "--remotes",
-        ];
+        let own = ["rev-list", "--count", "--all", "--not", "--remotes"];
         // One without a commit has none to lose.
         let count = refused_as_none(Git::at(&folder).line(&own))?;
         if count.is_some_and(|count| count != "0") {

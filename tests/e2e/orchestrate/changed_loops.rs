@@ -153,3 +153,22 @@ fn a_completed_step_that_the_file_has_behind_the_place_now_is_done_again_and_nam
         .says("what comes after it is done again: `L[1].X`");
     assert_eq!(log(&world), "X1 Y1 X2 Y2 Y2 X2 Z");
 }
+
+#[test]
+fn a_step_that_is_left_and_that_the_file_has_before_the_place_now_is_not_done_and_named() {
+    let lines: Vec<&str> = FLOW.lines().collect();
+    let mut moved = lines.clone();
+    let last = moved.remove(
+        lines
+            .iter()
+            .position(|line| line.contains("name: Z"))
+            .unwrap(),
+    );
+    moved.insert(2, last);
+    let world = stopped(&moved.join("\n"));
+    accept(&world, &[])
+        .exits(0)
+        .says("step `Z` comes before the place where the run goes on now, so it is not done")
+        .says("`--from Z` goes back to it");
+    assert_eq!(log(&world), "X1 Y1 X2 Y2 Y2");
+}

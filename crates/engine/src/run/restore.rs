@@ -16,6 +16,7 @@ use crate::run::agent_run::AgentRun;
 use crate::run::owned::with_thread;
 use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
+use crate::workspace::earlier::is_earlier;
 use crate::workspace::family_of;
 use crate::{EngineError, Runner, tags};
 
@@ -62,6 +63,10 @@ pub fn restore(
 ) -> Result<Restored, EngineError> {
     with_thread(runner, id, |run| {
         let at = files_at(&runner.site, Some(id), step, options.files)?;
+        if is_earlier(&runner.site, id, &at.root) {
+            let place = at.root;
+            return Err(FilesError::OfWorktree { step, place }.into());
+        }
         restore_alone(runner, run, &Wanted::new((id, step), at, options))
     })
 }

@@ -32,6 +32,11 @@ pub(crate) fn tree_now(site: &Site, thread: ThreadId, tree: PathBuf) -> PathBuf 
     }
 }
 
+/// Tells whether a path lies in an earlier worktree.
+pub(crate) fn is_earlier(site: &Site, thread: ThreadId, path: &Path) -> bool {
+    below_earlier(site, thread, path).is_some()
+}
+
 /// Returns the way to a path from the earlier worktree in which it lies; `None` if it lies in none. Worktrees are called after
 /// their threads.
 fn below_earlier(site: &Site, thread: ThreadId, path: &Path) -> Option<PathBuf> {

@@ -131,6 +131,28 @@ pub fn moved_behind(course: &Course, accepted: &Pipeline) -> Vec<String> {
 /// `from` is the key of that place, if it is not where the run stopped.
 #[must_use]
 pub fn passed_over(course: &Course, accepted: &Pipeline, from: Option<&str>) -> Vec<Spot> {
+    before_place(course, accepted, from, |level, name| {
+        find(level.old, name).is_none()
+    })
+}
+
+/// Returns the steps without a result that the run would have done later, and that another pipeline has before the place where the
+/// run goes on: they are not done. `from` is as for [`passed_over`].
+#[must_use]
+pub fn moved_ahead(course: &Course, accepted: &Pipeline, from: Option<&str>) -> Vec<Spot> {
+    before_place(course, accepted, from, |level, name| {
+        let comes_later = find(level.old, name).is_some_and(|at| at > level.frame.at);
+        comes_later && !level.frame.results.contains_key(name)
+    })
+}
+
+/// Returns the steps of these that another pipeline has before the place where the run goes on.
+fn before_place(
+    course: &Course,
+    accepted: &Pipeline,
+    from: Option<&str>,
+    is_meant: impl Fn(&Level<'_>, &str) -> bool,
+) -> Vec<Spot> {
     let from: Option<StepKey> = from.and_then(|from| from.parse().ok());
     let depth = from.as_ref().map_or(usize::MAX, StepKey::depth);
     let (levels, _) = levels(course, accepted);
@@ -141,10 +163,8 @@ pub fn passed_over(course: &Course, accepted: &Pipeline, from: Option<&str>) -> 
             .and_then(StepKey::step_name)
             .and_then(|name| find(level.new, name));
         let before = &level.new[..here.unwrap_or(level.place())];
-        let new = before
-            .iter()
-            .filter(|step| find(level.old, &step.name).is_none());
-        new.map(|step| level.spot(&step.name))
+        let meant = before.iter().filter(|step| is_meant(level, &step.name));
+        meant.map(|step| level.spot(&step.name)).collect::<Vec<_>>()
     });
     passed.collect()
 }

@@ -205,10 +205,17 @@ impl PatchFile {
     }
 }
 
-/// Tells whether a file is there and has a secret.
+/// Tells whether a file is there and has a secret, also if it is not all text.
 fn has_secret(workspace: &Workspace, path: &str, masks: &Masks) -> bool {
-    let text = workspace.read(path).and_then(|file| whole(path, file));
-    text.is_ok_and(|text| masks.text(&text) != text)
+    let Ok(mut file) = workspace.read(path) else {
+        return false;
+    };
+    let mut bytes = Vec::new();
+    if file.read_to_end(&mut bytes).is_err() {
+        return true;
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    masks.text(&text) != text
 }
 
 /// Returns the text of a file, if it is one that can be written.

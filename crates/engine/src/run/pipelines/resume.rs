@@ -189,6 +189,11 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
             "step `{key}` is new and comes before the place where the run goes on, so it is not done: `--from {step}` goes back to it"
         ));
     }
+    for Spot { key, step } in &decided.moved_ahead {
+        notes.push(format!(
+            "step `{key}` comes before the place where the run goes on now, so it is not done: `--from {step}` goes back to it"
+        ));
+    }
     if let Some(changed) = &decided.changed {
         notes.push(format!(
             "step `{}` is completed, and the file does it differently now",

@@ -1,7 +1,8 @@
 //! How a person wants a run to go on, and what that means for where it stands.
 
 use uwf_pipeline::course::{
-    OnError, Restart, Spot, kept_items, kept_results, moved_behind, passed_over, restart,
+    OnError, Restart, Spot, kept_items, kept_results, moved_ahead, moved_behind, passed_over,
+    restart,
 };
 use uwf_pipeline::{Course, Pipeline, changed_keys, differences};
 use uwf_util::suggest;
@@ -64,6 +65,8 @@ pub(super) struct Decided<'w> {
     pub(super) moved_behind: Vec<String>,
     /// The steps that only the changed file has, and that are not done because the run goes on behind them.
     pub(super) passed_over: Vec<Spot>,
+    /// The steps that the run would have done later, and that the changed file has before the place where the run goes on.
+    pub(super) moved_ahead: Vec<Spot>,
     /// The loops under way whose items the changed file has changed. They keep theirs.
     pub(super) kept_items: Vec<Spot>,
     /// The loops under way that have finished items, and whose steps the changed file does differently.
@@ -128,6 +131,7 @@ impl ResumeWish {
             moved_behind: goes_on_there
                 .map_or_else(Vec::new, |file| moved_behind(course, &file.pipeline)),
             passed_over: about(passed_over),
+            moved_ahead: about(moved_ahead),
             kept_items: about(kept_items),
             kept_results: about(kept_results),
             from,

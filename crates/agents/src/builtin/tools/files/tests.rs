@@ -227,6 +227,19 @@ fn no_stars_are_written_in_the_place_of_a_secret() {
         fs::read_to_string(&file).unwrap(),
         format!("TOKEN={secret}\n")
     );
+    fs::write(
+        &file,
+        format!("TOKEN={secret}\ncaf")
+            .into_bytes()
+            .into_iter()
+            .chain([0xe9])
+            .collect::<Vec<u8>>(),
+    )
+    .unwrap();
+    assert!(
+        write("env", "TOKEN=***\n").is_err(),
+        "a file that is not all text"
+    );
     // Without stars, the model means it; a file without secrets may have stars.
     assert!(write("env", "TOKEN=\n").is_ok());
     assert!(write("env", "*** heading ***\n").is_ok());
