@@ -69,10 +69,44 @@ fn sha256(file: &Path, place: &CheckPlace<'_>) -> Result<Option<String>, Storage
     }
     match file.metadata() {
         Ok(found) if found.is_file() => Ok(uwf_durable::sha256(file)?),
+        Ok(_) => Ok(None),
+        Err(error) if says_that_there_is_none(error.kind()) => Ok(None),
         // It may be there.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Err(StorageError::io("look at", file)(error))
+        Err(error) => Err(StorageError::io("look at", file)(error)),
+    }
+}
+
+/// Tells whether an error of a look at a path says that there is no file: nothing is there, or the text is no path.
+fn says_that_there_is_none(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::InvalidFilename
+            | ErrorKind::InvalidInput
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_cannot_be_there_counts_as_no_file() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("file"), "x").unwrap();
+        std::os::unix::fs::symlink("loop", temp.path().join("loop")).unwrap();
+        let own = [temp.path().to_owned()];
+        let place = CheckPlace {
+            own: &own,
+            cwd: temp.path(),
+        };
+        let look = |name: &str| sha256(&temp.path().join(name), &place);
+        assert!(look("file").unwrap().is_some());
+        let long = "x".repeat(300);
+        for none in [".", "none", "file/below", "a\0b", &long] {
+            assert_eq!(look(none).unwrap(), None, "{none}");
         }
-        Ok(_) | Err(_) => Ok(None),
+        look("loop").unwrap_err();
     }
 }
