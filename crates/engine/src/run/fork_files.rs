@@ -17,6 +17,7 @@ use crate::run::owned::with_thread;
 use crate::run::restore::{RestoreOptions, Restored, Wanted, alone_in, restore_alone};
 use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
+use crate::workspace::earlier::origins;
 use crate::workspace::mode_of;
 use crate::{EngineError, Runner, Site};
 
@@ -134,13 +135,11 @@ fn worktree_above(
     thread: Option<ThreadId>,
     repository: &Path,
 ) -> Result<Option<WorktreeRecord>, EngineError> {
-    let mut next = thread;
-    while let Some(thread) = next {
+    for thread in thread.into_iter().flat_map(|thread| origins(site, thread)) {
         let record = site.root.worktree(thread).read()?;
         if let Some(record) = record.filter(|record| record.place == repository) {
             return Ok(Some(record));
         }
-        next = site.root.run(thread).origin.read().and_then(|it| it.thread);
     }
     Ok(None)
 }

@@ -1,9 +1,9 @@
 //! Folders on record that lie in a worktree which the thread does not work in any more: that of the thread that it was forked
 //! from, or its own under another root. What lies there stays as it is.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use indexmap::IndexSet;
 use uwf_protocol::ids::ThreadId;
 use uwf_snapshot::tree_around;
 use uwf_storage::real;
@@ -54,9 +54,9 @@ fn below_earlier(site: &Site, thread: ThreadId, path: &Path) -> Option<PathBuf> 
     })
 }
 
-/// Returns the thread, and those that it was forked from, as far as that is on record.
-fn origins(site: &Site, thread: ThreadId) -> HashSet<ThreadId> {
-    let mut all = HashSet::new();
+/// Returns the thread, and those that it was forked from, newest first, as far as that is on record.
+pub(crate) fn origins(site: &Site, thread: ThreadId) -> IndexSet<ThreadId> {
+    let mut all = IndexSet::new();
     let mut next = Some(thread);
     while let Some(thread) = next.filter(|thread| all.insert(*thread)) {
         let origin = site.root.run(thread).origin.read();
