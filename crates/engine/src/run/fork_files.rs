@@ -1,21 +1,19 @@
 //! Forking a thread with its files: those with which the fork begins are put back. Whether that can be done is looked at first, so
 //! that a fork without its files is not made.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
-use uwf_protocol::step_files::reference_of;
 use uwf_protocol::workspace::WorkspaceMode;
-use uwf_snapshot::{Place, Repository};
-use uwf_storage::{PassingIndex, RunRoot, WorktreeRecord};
+use uwf_snapshot::Repository;
+use uwf_storage::{PassingIndex, WorktreeRecord};
 
 use crate::files_error::FilesError;
 use crate::fork::{ForkPoint, Forked, fork_if};
 use crate::read::files_at::{Files, FilesAt, files_at};
 use crate::run::owned::with_thread;
 use crate::run::restore::{RestoreOptions, Restored, Wanted, alone_in, restore_alone};
-use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
 use crate::workspace::earlier::origins;
 use crate::workspace::mode_of;
@@ -48,12 +46,12 @@ pub fn fork_with_files(
     let forked = fork_if(&runner.site, from, workflow, naming, |thread, original| {
         wanted = wanted_of(runner, thread, (original, from.step))?;
         match &wanted {
-            Some((root, wanted)) => look(runner, thread, root, wanted),
+            Some(wanted) => look(runner, thread, wanted),
             None => Ok(()),
         }
     })?;
     let files = match wanted {
-        Some((_, wanted)) => with_thread(runner, forked.thread, |run| {
+        Some(wanted) => with_thread(runner, forked.thread, |run| {
             restore_alone(runner, run, &wanted)
         })
         .map(ForkFiles::Restored),
@@ -63,12 +61,12 @@ pub fn fork_with_files(
     Ok((forked, files))
 }
 
-/// Returns the files that a fork wants, with the folder of their working tree; `None` if it gets a worktree of its own.
+/// Returns the files that a fork wants; `None` if it gets a worktree of its own.
 fn wanted_of(
     runner: &Runner,
     fork: &Thread,
     (original, step): (Option<ThreadId>, CasRef),
-) -> Result<Option<(PathBuf, Wanted)>, EngineError> {
+) -> Result<Option<Wanted>, EngineError> {
     let site = &runner.site;
     let config = uwf_config::load(&site.root)?.unwrap_or_default();
     if mode_of(site, fork, &config)? == Some(WorkspaceMode::Worktree) {
@@ -87,8 +85,7 @@ fn wanted_of(
         let place = record.place;
         return Err(FilesError::OfWorktree { step, place }.into());
     }
-    let root = at.root.clone();
-    Ok(Some((root, Wanted::new((fork.id, step), at, options))))
+    Ok(Some(Wanted::new(&config, (fork.id, step), at, options)))
 }
 
 /// Fails if the repository does not have the commit any more with which the worktree of a fork is to begin.
@@ -107,26 +104,14 @@ fn refuse_without_files(site: &Site, fork: &Thread, at: FilesAt) -> Result<(), E
 }
 
 /// Fails if the files could not be put back now. Nothing is recorded, and no file is changed.
-fn look(runner: &Runner, fork: &Thread, root: &Path, wanted: &Wanted) -> Result<(), EngineError> {
+fn look(runner: &Runner, fork: &Thread, wanted: &Wanted) -> Result<(), EngineError> {
     let site = &runner.site;
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
     let index = PassingIndex::new(&site.root, &site.env)?;
-    let place = Place {
-        index: index.path(),
-        reference: &reference_of(fork.id),
-        most_bytes: config.snapshots.most_bytes(),
-        hides: RunRoot::is_at,
-        start: &SupervisedGit {
-            signals: &runner.signals,
-            attempt: None,
-            until: None,
-        },
-    };
-    alone_in(runner, fork, root, || {
-        let repository = Repository::open(root).map_err(FilesError::NotRestored)?;
-        wanted.check(&repository, place)
-    })?;
-    Ok(())
+    alone_in(runner, fork, &wanted.at.root, || {
+        wanted.in_tree(runner, index.path(), |repository, place| {
+            wanted.check(repository, place).map(drop)
+        })
+    })
 }
 
 /// Returns the worktree of a thread or of one that it was forked from, if it is this one.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::step_files::{REFERENCES, names_left_out, reference_of};
 use uwf_snapshot::{Changed, Place, Repository, SnapshotError, tree_around};
@@ -18,7 +19,7 @@ use crate::run::supervised_git::SupervisedGit;
 use crate::thread::Thread;
 use crate::workspace::earlier::is_earlier;
 use crate::workspace::family_of;
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, Site, tags};
 
 /// How files are restored.
 #[derive(Debug, Clone, Copy)]
@@ -62,12 +63,14 @@ pub fn restore(
     options: RestoreOptions,
 ) -> Result<Restored, EngineError> {
     with_thread(runner, id, |run| {
+        let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
         let at = files_at(&runner.site, Some(id), step, options.files)?;
         if is_earlier(&runner.site, id, &at.root) {
             let place = at.root;
             return Err(FilesError::OfWorktree { step, place }.into());
         }
-        restore_alone(runner, run, &Wanted::new((id, step), at, options))
+        let wanted = Wanted::new(&config, (id, step), at, options);
+        restore_alone(runner, run, &wanted)
     })
 }
 
@@ -100,7 +103,8 @@ fn restore_before(
     let at = files_at(site, Some(id), replaced, options.files)?;
     let ours = Tree::at(&site.root, tree_around(agent_run.cwd))?;
     let is_ours = Tree::at(&site.root, &at.root)? == ours;
-    let wanted = Wanted::new((id, replaced), at, options);
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let wanted = Wanted::new(&config, (id, replaced), at, options);
     match is_ours {
         true => put_back(runner, run, &wanted),
         false => restore_alone(runner, run, &wanted),
@@ -159,12 +163,15 @@ pub(crate) struct Wanted {
     thread: ThreadId,
     /// The step, or the start of the thread.
     step: CasRef,
-    at: FilesAt,
+    pub(crate) at: FilesAt,
     options: RestoreOptions,
+    /// The size from which on an untracked file is left alone.
+    most_bytes: u64,
 }
 
 impl Wanted {
     pub(crate) fn new(
+        config: &Config,
         (thread, step): (ThreadId, CasRef),
         at: FilesAt,
         options: RestoreOptions,
@@ -174,7 +181,30 @@ impl Wanted {
             step,
             at,
             options,
+            most_bytes: config.snapshots.most_bytes(),
         }
+    }
+
+    /// Does something with the repository, with this file as the index.
+    pub(crate) fn in_tree<T>(
+        &self,
+        runner: &Runner,
+        index: &Path,
+        operate: impl FnOnce(&Repository, Place<'_>) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let place = Place {
+            index,
+            reference: &reference_of(self.thread),
+            most_bytes: self.most_bytes,
+            hides: RunRoot::is_at,
+            start: &SupervisedGit {
+                signals: &runner.signals,
+                attempt: None,
+                until: None,
+            },
+        };
+        let repository = Repository::open(&self.at.root).map_err(FilesError::NotRestored)?;
+        operate(&repository, place)
     }
 
     /// Fails if the files cannot be put back now. Returns what happens to the files when they are, and those that are left alone
@@ -206,26 +236,23 @@ impl Wanted {
 }
 
 fn put_back(runner: &Runner, run: &RunDir, wanted: &Wanted) -> Result<Restored, EngineError> {
-    let site = &runner.site;
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let index = run.snapshots.index_of(&wanted.at.root)?;
+    wanted.in_tree(runner, &index, |repository, place| {
+        replace(&runner.site, wanted, repository, place)
+    })
+}
+
+fn replace(
+    site: &Site,
+    wanted: &Wanted,
+    repository: &Repository,
+    place: Place<'_>,
+) -> Result<Restored, EngineError> {
     let thread = wanted.thread;
-    let place = Place {
-        index: &run.snapshots.index_of(&wanted.at.root)?,
-        reference: &reference_of(thread),
-        most_bytes: config.snapshots.most_bytes(),
-        hides: RunRoot::is_at,
-        start: &SupervisedGit {
-            signals: &runner.signals,
-            attempt: None,
-            until: None,
-        },
-    };
-    let not_restored = FilesError::NotRestored;
-    let repository = Repository::open(&wanted.at.root).map_err(not_restored)?;
-    let (changes, left_out) = wanted.check(&repository, place)?;
+    let (changes, left_out) = wanted.check(repository, place)?;
     let now = repository
         .snapshot(place, &format!("before a restore in thread {thread}"))
-        .map_err(not_restored)?
+        .map_err(FilesError::NotRestored)?
         .commit;
     let commit = wanted.at.commit.clone();
     let put = repository
