@@ -128,6 +128,58 @@ fn a_child_that_was_removed_with_its_worktree_is_named_without_files() {
     }
 }
 
+/// Two steps, of which the second works elsewhere.
+const TWO_PLACES: &str = r#"
+name: again
+roles:
+  writer: &writer
+    goal: You write.
+    frontmatter: { type: object, properties: { status: { enum: [more] } }, required: [status] }
+  second: *writer
+graph:
+  $START: { _: { role: writer, prompt: "Write." } }
+  writer: { _: { role: second, prompt: "Write there.", location: "@" } }
+  second: [{ role: $END }]
+"#;
+
+#[test]
+fn what_children_changed_in_several_repositories_is_put_back_step_by_step() {
+    let world = World::new();
+    repository(&world);
+    let other = world.dir().join("other");
+    let project = world.project();
+    git(
+        &world,
+        &[
+            "clone",
+            "--quiet",
+            project.to_str().unwrap(),
+            other.to_str().unwrap(),
+        ],
+    );
+    world.put(&TWO_PLACES.replace('@', other.to_str().unwrap()));
+    let (thread, _) = run_outer(&world, PLAYED);
+    let both = format!("{thread}@2");
+    let refused = world
+        .uwf(&["thread", "restore", "--before", &both])
+        .exits(1);
+    let refused = refused.says("changed files in several repositories");
+    drop(refused.says("`uwf thread restore <step>`"));
+    let places = [("by-writer", &project), ("by-second", &other)];
+    let changed = world.uwf(&["thread", "diff", &both]).exits(0).json();
+    for (repository, (file, folder)) in changed["repositories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(places)
+    {
+        let step = repository["steps"][0]["hash"].as_str().unwrap();
+        assert!(folder.join(file).exists());
+        world.uwf(&["thread", "restore", "--before", step]).exits(0);
+        assert!(!folder.join(file).exists());
+    }
+}
+
 #[test]
 fn a_workflow_that_plays_a_role_alone_works_in_the_worktree_of_its_parent() {
     let world = World::new();

@@ -16,6 +16,11 @@ pub enum FilesError {
     /// The step has recorded no files.
     #[error("step `{0}` has recorded no files")]
     OfStep(CasRef),
+    /// Children of the step changed files in several repositories, and each step of theirs has recorded its own.
+    #[error(
+        "step `{0}` changed files in several repositories, and they cannot be put back together"
+    )]
+    SeveralTrees(CasRef),
     /// Nobody has recorded the files from before the first step of a thread.
     #[error("no files are on record from before the first step after the start `{0}`")]
     OfStart(CasRef),

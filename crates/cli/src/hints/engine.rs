@@ -233,6 +233,9 @@ fn of_files(error: &FilesError) -> Option<String> {
         FilesError::OfStep(_) | FilesError::OfStart(_) | FilesError::OfThread(_) => {
             "files are recorded when an agent works in a git repository, unless the config says `snapshots.enabled: false`; `uwf log show` tells why it failed".to_owned()
         }
+        FilesError::SeveralTrees(step) => format!(
+            "`uwf thread diff --stat {step}` shows them; `uwf thread restore <step>` puts back those of one step of a child"
+        ),
         FilesError::Unsaved { step, before, .. } => {
             let before = if *before { " --before" } else { "" };
             format!(

@@ -70,15 +70,15 @@ pub(crate) fn files_at(
 }
 
 /// Returns the files of a step, or those that its children left in the working tree that they share with it: what is in their own
-/// worktrees is nobody else's.
+/// worktrees is nobody else's. Fails if they share several.
 fn in_own_tree(site: &Site, step: &Stored<StepNode>) -> Result<Option<StepFiles>, EngineError> {
     let mut found = FoundFiles::default();
     found.add(site, step)?;
     let mut shared = found.all.into_iter().filter(|found| found.child.is_none());
-    Ok(match (shared.next(), shared.next()) {
-        (Some(found), None) => Some(found.files),
-        _ => None,
-    })
+    match (shared.next(), shared.next()) {
+        (Some(_), Some(_)) => Err(FilesError::SeveralTrees(step.hash).into()),
+        (found, _) => Ok(found.map(|found| found.files)),
+    }
 }
 
 /// Returns the files that the first step of a thread found. If it has none yet, those that its first attempt found.
