@@ -11,7 +11,7 @@ use uwf_pipeline::course::Agent;
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::step_files::{StepFiles, names_left_out, reference_of};
 use uwf_snapshot::{LIMIT, Place, Repository, Snapshot};
-use uwf_storage::BeforeStep;
+use uwf_storage::{BeforeStep, RunRoot};
 use uwf_util::causes::with_causes;
 
 use super::visit::Visiting;
@@ -56,7 +56,7 @@ impl Visiting<'_, '_, '_> {
             after: after.commit,
             left_out: names_left_out(&after.left_out),
         };
-        serde_json::to_value(recorded).ok()
+        Some(serde_json::to_value(recorded).expect("snapshots are plain data"))
     }
 
     fn try_before(&self, record: &LeaseRecord) -> Result<Option<VisitFiles>, NotRecorded> {
@@ -111,7 +111,7 @@ impl Visiting<'_, '_, '_> {
             index: &files.index,
             reference: &reference_of(thread),
             most_bytes: files.most_bytes,
-            hides: uwf_storage::RunRoot::is_at,
+            hides: RunRoot::is_at,
             start: &SupervisedGit {
                 signals: &self.worker.runner.signals,
                 attempt: record.attempt.as_deref(),
