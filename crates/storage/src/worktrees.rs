@@ -88,6 +88,12 @@ impl WorktreeFile {
         }
     }
 
+    /// Returns the path of the file, which people are told.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns the record; `None` if the thread has no worktree.
     ///
     /// # Errors

@@ -121,16 +121,16 @@ pub(crate) fn refuse_to_lose(
 /// Returns the record of the worktree of a thread. What it names is removed with all that is in it, so it must be a folder that was
 /// made for the thread: those are called after their threads.
 fn record_of(site: &Site, thread: ThreadId) -> Result<Option<WorktreeRecord>, EngineError> {
-    let record = site.root.worktree(thread).read()?;
+    let file = site.root.worktree(thread);
+    let record = file.read()?;
     if let Some(WorktreeRecord { place, .. }) = &record
         && place.file_name() != Some(OsStr::new(thread.as_str()))
     {
         let place = place.clone();
-        let record = site.root.worktrees_dir().join(format!("{thread}.json"));
         return Err(WorkspaceError::NotItsPlace {
             thread,
             place,
-            record,
+            record: file.path().to_owned(),
         }
         .into());
     }
