@@ -75,7 +75,7 @@ pub enum FilesError {
     #[error("the files cannot be put back")]
     NotRestored(#[source] SnapshotError),
     /// Not all files were put back, or it is not known whether they were.
-    #[error("the files in `{}` may be put back only in part; commit {replaced} has them as they were", repository.display())]
+    #[error("perhaps only some of the files in `{}` were put back; commit {replaced} has all of them as they were before", repository.display())]
     PartlyRestored {
         /// The folder of the working tree.
         repository: PathBuf,
