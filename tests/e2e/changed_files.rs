@@ -120,7 +120,7 @@ fn a_step_counts_everything_since_its_first_attempt() {
     );
     let text = ["thread", "diff", "--format", "text", &thread];
     let text = world.uwf(&text).exits(0).stdout;
-    for told in ["a step that is not done yet", "+first"] {
+    for told in ["an unfinished step", "+first"] {
         assert!(text.contains(told), "{text}");
     }
     step(&world, &thread, "echo second > second");

@@ -26,7 +26,7 @@ pub(super) fn diff(context: &Context, args: &DiffArgs) -> Result<Exit, Failure> 
         };
         if let Some(problem) = &found.problem {
             warn(&format!(
-                "what the step has changed that is not done yet is left out: {problem}"
+                "the changes of the unfinished step are left out: {problem}"
             ));
         }
         let view = ChangedFilesView {

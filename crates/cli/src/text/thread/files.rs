@@ -38,12 +38,12 @@ impl Show for ChangedFilesView {
 impl ChangedFilesView {
     fn shown(&self, changed: &ChangedFiles) -> String {
         let steps = match (changed.steps.as_slice(), changed.unfinished) {
-            ([], true) => "a step that is not done yet".to_owned(),
+            ([], true) => "an unfinished step".to_owned(),
             ([step], false) => format!("step {} of `{}`", step.hash, step.role),
             (steps, false) => counted(steps.len() as u64, "step"),
             (steps, true) => {
                 let steps = counted(steps.len() as u64, "step");
-                format!("{steps} and one that is not done yet")
+                format!("{steps} and an unfinished one")
             }
         };
         let place = &changed.snapshots.repository;
