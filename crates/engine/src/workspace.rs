@@ -14,7 +14,7 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::Work;
 use uwf_protocol::workspace::WorkspaceMode;
-use uwf_snapshot::{Limited, SnapshotError, Worktree};
+use uwf_snapshot::{Limited, Presence, SnapshotError, Worktree};
 use uwf_storage::{State, WorktreeRecord};
 use uwf_thread::{Head, read_program, read_start};
 use uwf_util::causes::with_causes;
@@ -152,7 +152,7 @@ impl WorkspaceView {
         };
         let worktree = worktree_of(&record);
         let (unkept, problem) = match worktree.unkept(&[], &Limited::VIEW) {
-            Ok(unkept) if unkept.strange => {
+            Ok(unkept) if unkept.damaged => {
                 let problem = "the folder is no worktree of git any more";
                 (None, Some(problem.to_owned()))
             }
@@ -170,7 +170,10 @@ impl WorkspaceView {
         };
         Ok(Some(Self {
             mode: WorkspaceMode::Worktree,
-            exists: worktree.exists() || worktree.is_strange(),
+            exists: match worktree.presence() {
+                Presence::Whole | Presence::Damaged => true,
+                Presence::Absent => false,
+            },
             uncommitted: unkept.as_ref().map(|unkept| unkept.files),
             unmerged: unkept.as_ref().map(|unkept| unkept.commits),
             problem,

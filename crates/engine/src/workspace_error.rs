@@ -64,7 +64,7 @@ pub enum WorkspaceError {
     },
     /// The folder of the worktree is there, and git does not know it as one any more.
     #[error("`{}`, the worktree of thread `{thread}`, is no worktree of git any more", place.display())]
-    Strange {
+    Damaged {
         /// The thread.
         thread: ThreadId,
         /// The folder of the worktree.
@@ -185,7 +185,7 @@ impl WorkspaceError {
             | Self::PlaceTaken(_)
             | Self::BranchTaken { .. }
             | Self::Gone { .. }
-            | Self::Strange { .. }
+            | Self::Damaged { .. }
             | Self::NotMade(..)
             | Self::Unkept { .. }
             | Self::Locked { .. }
@@ -212,7 +212,7 @@ fn lost(unkept: &UnkeptWork) -> String {
         commits,
         detached,
         inside,
-        strange,
+        damaged,
     } = &unkept.unkept;
     let place = unkept.place.display();
     let files = (*files > 0).then(|| {
@@ -234,14 +234,14 @@ fn lost(unkept: &UnkeptWork) -> String {
             "the repository `{place}/{folder}` has commits that none of its remote branches has"
         )
     });
-    let strange = strange.then(|| {
+    let damaged = damaged.then(|| {
         format!("`{place}`, where its worktree was, is no worktree of git any more, and nobody can tell what in it is kept elsewhere")
     });
     let parts = files
         .into_iter()
         .chain(commits)
         .chain(inside)
-        .chain(strange);
+        .chain(damaged);
     let parts: Vec<String> = parts.collect();
     parts.join(", and ")
 }

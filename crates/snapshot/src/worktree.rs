@@ -44,15 +44,26 @@ pub struct Unkept {
     pub inside: Vec<String>,
     /// Whether the folder is there, and is no worktree of the repository any more: then nobody can tell what in it is kept
     /// elsewhere.
-    pub strange: bool,
+    pub damaged: bool,
 }
 
 impl Unkept {
     /// Tells whether nothing would be lost.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.files == 0 && self.commits == 0 && self.inside.is_empty() && !self.strange
+        self.files == 0 && self.commits == 0 && self.inside.is_empty() && !self.damaged
     }
+}
+
+/// What is where a worktree was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// The worktree.
+    Whole,
+    /// Something that is no worktree of the repository any more.
+    Damaged,
+    /// Nothing.
+    Absent,
 }
 
 impl Repository {
@@ -129,9 +140,20 @@ impl Repository {
 }
 
 impl Worktree<'_> {
-    /// Tells whether the folder is there, as a worktree of the repository.
+    /// Tells what is where the worktree was made.
     #[must_use]
-    pub fn exists(&self) -> bool {
+    pub fn presence(&self) -> Presence {
+        if self.is_whole() {
+            return Presence::Whole;
+        }
+        match self.place.symlink_metadata() {
+            Ok(_) => Presence::Damaged,
+            Err(_) => Presence::Absent,
+        }
+    }
+
+    /// Tells whether the folder is there, as a worktree of the repository.
+    fn is_whole(&self) -> bool {
         let known = self.git_dir.join("worktrees").canonicalize();
         let Ok(Some(link)) = read(&self.place.join(".git")) else {
             return false;
@@ -142,12 +164,6 @@ impl Worktree<'_> {
         let entry = self.place.join(OsStr::from_bytes(link.trim_ascii_end()));
         let entry = entry.canonicalize();
         matches!((&known, &entry), (Ok(known), Ok(entry)) if entry.starts_with(known))
-    }
-
-    /// Tells whether something is where the worktree was, and is no worktree of the repository any more.
-    #[must_use]
-    pub fn is_strange(&self) -> bool {
-        !self.exists() && self.place.symlink_metadata().is_ok()
     }
 
     /// Tells whether the branch could be made: its name is one, and no branch has it.
@@ -196,7 +212,7 @@ impl Worktree<'_> {
     /// # Errors
     /// When `git` cannot be started.
     fn checked_out(&self) -> Result<Option<String>, SnapshotError> {
-        if !self.exists() {
+        if !self.is_whole() {
             return Ok(None);
         }
         let args = ["symbolic-ref", "--quiet", "--short", "HEAD"];
@@ -244,7 +260,7 @@ impl Worktree<'_> {
     pub fn unkept(&self, leaving: &[&str], start: &dyn Start) -> Result<Unkept, SnapshotError> {
         let mut unkept = Unkept::default();
         let mut tips: Vec<String> = self.tip()?.into_iter().collect();
-        if self.exists() {
+        if self.is_whole() {
             let inside = Git::at(self.place);
             unkept.files = uncommitted(self.place, start)?;
             // Somebody may have checked out another commit there.
@@ -254,7 +270,7 @@ impl Worktree<'_> {
             tips.extend(unkept.detached.clone());
             unkept.inside = unkept_inside(self.place)?;
         }
-        unkept.strange = self.is_strange();
+        unkept.damaged = self.presence() == Presence::Damaged;
         if tips.is_empty() {
             return Ok(unkept);
         }

@@ -42,7 +42,7 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
                 quoted(repository)
             )
         }
-        WorkspaceError::Gone { .. } | WorkspaceError::Strange { .. } => return of_lost(error),
+        WorkspaceError::Gone { .. } | WorkspaceError::Damaged { .. } => return of_lost(error),
         WorkspaceError::NotSeen { .. }
         | WorkspaceError::NotChecked {
             source: SnapshotError::Stopped { .. },
@@ -78,7 +78,7 @@ fn of_lost(error: &WorkspaceError) -> Option<String> {
             quoted(place),
             shell_words::quote(branch)
         ),
-        WorkspaceError::Strange {
+        WorkspaceError::Damaged {
             thread,
             place,
             git_dir,
@@ -127,7 +127,7 @@ fn unkept_hint(thread: ThreadId, work: &UnkeptWork) -> String {
         commits,
         detached,
         inside,
-        strange,
+        damaged,
     } = &work.unkept;
     let commit = (*files > 0).then(|| format!("commit the files in `{}`", work.place.display()));
     let merge = (*files > 0 || *commits > 0).then(|| {
@@ -141,7 +141,7 @@ fn unkept_hint(thread: ThreadId, work: &UnkeptWork) -> String {
         let folder = quoted(&work.place.join(folder));
         format!("push the commits in {folder}, or copy that folder")
     });
-    let look = strange.then(|| format!("move what is needed out of `{}`", work.place.display()));
+    let look = damaged.then(|| format!("move what is needed out of `{}`", work.place.display()));
     let steps = commit.into_iter().chain(merge).chain(inside).chain(look);
     let steps: Vec<String> = steps.collect();
     format!(

@@ -11,7 +11,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workspace::WorkspaceMode;
-use uwf_snapshot::{Place, Repository, SnapshotError, Worktree, tree_around};
+use uwf_snapshot::{Place, Presence, Repository, SnapshotError, Worktree, tree_around};
 use uwf_storage::{RunDir, RunRoot, State, WorktreeFile, WorktreeRecord, real};
 use uwf_thread::{Head, steps};
 use uwf_util::text::counted;
@@ -48,16 +48,11 @@ pub(crate) fn prepare(
     let known = file.read()?;
     let mode = mode_of(site, thread, config)?;
     let worktree = match known {
-        Some(record) if record.made => {
-            let worktree = worktree_of(&record);
-            if worktree.is_strange() {
-                return Err(strange(thread.id, record).into());
-            }
-            if !worktree.exists() {
-                return Err(gone(thread.id, record).into());
-            }
-            Some(record)
-        }
+        Some(record) if record.made => match worktree_of(&record).presence() {
+            Presence::Whole => Some(record),
+            Presence::Damaged => return Err(damaged(thread.id, record).into()),
+            Presence::Absent => return Err(gone(thread.id, record).into()),
+        },
         None if mode != Some(WorkspaceMode::Worktree) => None,
         begun => Some(while_on_record(runner, run, (thread, role), |git| {
             let making = Making {
@@ -132,8 +127,8 @@ fn gone(thread: ThreadId, record: WorktreeRecord) -> WorkspaceError {
     }
 }
 
-fn strange(thread: ThreadId, record: WorktreeRecord) -> WorkspaceError {
-    WorkspaceError::Strange {
+fn damaged(thread: ThreadId, record: WorktreeRecord) -> WorkspaceError {
+    WorkspaceError::Damaged {
         thread,
         place: record.place,
         git_dir: record.git_dir,
