@@ -75,7 +75,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Storage(_)
         | EngineError::Io { .. } => of_store(error),
         EngineError::Pipeline(error) => super::pipeline::hint(error),
-        EngineError::Workspace(error) => super::workspace::hint(error),
+        EngineError::Workspace(error) => Some(super::workspace::hint(error)),
         EngineError::Sharing(error) => super::sharing::hint(error),
     }
 }

@@ -12,16 +12,16 @@ pub(super) const LOOK_FOR_HANGS: &str = "run `git status` in the repository to s
 /// What to do without `git`.
 pub(super) const INSTALL_GIT: &str = "install git, or put it on PATH";
 
+/// What to do when somebody else works in the tree.
+const TAKEN: &str = "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once, unless files are put back first";
+
 /// What to do after an error that a person can end.
 const WHEN_FIXED: &str = "when that is fixed, run the same command again";
 
-/// Returns what the user can do next, unless the error text says it.
-pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
-    Some(match error {
-        WorkspaceError::NoRepository { directory, .. } => format!(
-            "`git -C {} init` makes a repository, which then needs a commit; or start a thread with the `--cwd` of one. Without `workspace: worktree` in the workflow or `workspace.mode` in the config, the agents work in the folder itself",
-            quoted(directory)
-        ),
+/// Returns what the user can do next.
+pub(crate) fn hint(error: &WorkspaceError) -> String {
+    match error {
+        WorkspaceError::NoRepository { directory, .. } => no_repository_hint(directory),
         WorkspaceError::NoCommit { repository, .. } => format!(
             "`git -C {} commit --allow-empty --message first` makes one",
             quoted(repository)
@@ -35,81 +35,79 @@ pub(crate) fn hint(error: &WorkspaceError) -> Option<String> {
         }
         WorkspaceError::BranchTaken {
             repository, branch, ..
-        } => {
-            let branch = shell_words::quote(branch);
-            format!(
-                "`git -C {} branch -m {branch} {branch}-old` gives it another name",
-                quoted(repository)
-            )
-        }
-        WorkspaceError::Gone { .. } | WorkspaceError::Damaged { .. } => return of_lost(error),
-        WorkspaceError::NotSeen { .. }
-        | WorkspaceError::NotChecked {
-            source: SnapshotError::Stopped { .. },
-            ..
-        } => "run the same command again".to_owned(),
-        WorkspaceError::Taken { .. } => {
-            "without `--no-wait`, the command waits; with `--shared-ok`, the agent works there at once, unless files are put back first"
-                .to_owned()
-        }
-        WorkspaceError::Interrupted { .. } => {
-            "run the same command again to continue: it makes the worktree anew".to_owned()
-        }
-        WorkspaceError::NotMade(_, source) => not_made_hint(source).to_owned(),
-        WorkspaceError::Unkept { .. }
-        | WorkspaceError::Locked { .. }
-        | WorkspaceError::NotItsPlace { .. }
-        | WorkspaceError::NotChecked { .. }
-        | WorkspaceError::NotRemoved(..) => return of_removal(error),
-    })
-}
-
-/// Returns the hint of an error about a worktree that is not where it was.
-fn of_lost(error: &WorkspaceError) -> Option<String> {
-    Some(match error {
+        } => taken_hint(repository, branch),
         WorkspaceError::Gone {
             place,
             branch,
             git_dir,
             thread,
-        } => format!(
-            "`git -C {} worktree add --force {} {}` brings back what was committed, and `uwf thread restore <step>` what a step left; `uwf thread fork {thread}` goes on in a new worktree",
-            quoted(git_dir),
-            quoted(place),
-            shell_words::quote(branch)
-        ),
+        } => gone_hint(*thread, place, git_dir, branch),
         WorkspaceError::Damaged {
             thread,
             place,
             git_dir,
-        } => format!(
-            "an agent has probably removed its `.git`: `git -C {} worktree repair {}` may bring it back; `uwf thread fork {thread}` goes on in a new worktree",
-            quoted(git_dir),
-            quoted(place)
-        ),
-        _ => return None,
-    })
-}
-
-/// Returns the hint of an error about the removal of a worktree.
-fn of_removal(error: &WorkspaceError) -> Option<String> {
-    Some(match error {
+        } => damaged_hint(*thread, place, git_dir),
+        WorkspaceError::NotSeen { .. }
+        | WorkspaceError::NotChecked {
+            source: SnapshotError::Stopped { .. },
+            ..
+        } => "run the same command again".to_owned(),
+        WorkspaceError::NotChecked { thread, .. } => {
+            format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
+        }
+        WorkspaceError::Taken { .. } => TAKEN.to_owned(),
+        WorkspaceError::Interrupted { .. } => {
+            "run the same command again to continue: it makes the worktree anew".to_owned()
+        }
+        WorkspaceError::NotMade(_, source) => not_made_hint(source).to_owned(),
         WorkspaceError::Unkept { thread, unkept } => unkept_hint(*thread, unkept),
-        WorkspaceError::Locked { place, git_dir, .. } => format!(
-            "`git -C {} worktree unlock {}` unlocks it",
-            quoted(git_dir),
-            quoted(place)
-        ),
+        WorkspaceError::Locked { place, git_dir, .. } => locked_hint(place, git_dir),
         WorkspaceError::NotItsPlace { record, .. } => format!(
             "nothing in that folder is touched; `rm {}` forgets the record, and then the thread can be removed",
             quoted(record)
         ),
-        WorkspaceError::NotChecked { thread, .. } => {
-            format!("`uwf thread rm --force --drop-worktree {thread}` removes it all the same")
-        }
         WorkspaceError::NotRemoved(..) => WHEN_FIXED.to_owned(),
-        _ => return None,
-    })
+    }
+}
+
+fn no_repository_hint(directory: &Path) -> String {
+    format!(
+        "`git -C {} init` makes a repository, which then needs a commit; or start a thread with the `--cwd` of one. Without `workspace: worktree` in the workflow or `workspace.mode` in the config, the agents work in the folder itself",
+        quoted(directory)
+    )
+}
+
+fn taken_hint(repository: &Path, branch: &str) -> String {
+    let branch = shell_words::quote(branch);
+    format!(
+        "`git -C {} branch -m {branch} {branch}-old` gives it another name",
+        quoted(repository)
+    )
+}
+
+fn gone_hint(thread: ThreadId, place: &Path, git_dir: &Path, branch: &str) -> String {
+    format!(
+        "`git -C {} worktree add --force {} {}` brings back what was committed, and `uwf thread restore <step>` what a step left; `uwf thread fork {thread}` goes on in a new worktree",
+        quoted(git_dir),
+        quoted(place),
+        shell_words::quote(branch)
+    )
+}
+
+fn damaged_hint(thread: ThreadId, place: &Path, git_dir: &Path) -> String {
+    format!(
+        "an agent has probably removed its `.git`: `git -C {} worktree repair {}` may bring it back; `uwf thread fork {thread}` goes on in a new worktree",
+        quoted(git_dir),
+        quoted(place)
+    )
+}
+
+fn locked_hint(place: &Path, git_dir: &Path) -> String {
+    format!(
+        "`git -C {} worktree unlock {}` unlocks it",
+        quoted(git_dir),
+        quoted(place)
+    )
 }
 
 fn not_made_hint(source: &SnapshotError) -> &'static str {
