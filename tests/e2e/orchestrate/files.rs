@@ -99,7 +99,8 @@ fn a_step_that_was_done_does_not_wait_for_git_longer_than_the_run_has_time() {
     world.write("one.yaml", PIPELINE);
     let began = Instant::now();
     let args = ["orchestrate", "run", "one.yaml", "--run-id", "one"];
-    world.uwf(&[&args[..], &["--timeout", "5s"]].concat());
+    let ended = world.uwf(&[&args[..], &["--timeout", "5s"]].concat());
+    ended.exits(124);
     assert!(hangs.exists());
     assert!(began.elapsed() < Duration::from_mins(1));
     let thread = thread_of(&world, "one");
