@@ -184,34 +184,33 @@ fn compare(found: Found) -> Result<ChangedFiles, EngineError> {
     } = found;
     let repository = match Repository::open(Path::new(&snapshots.repository)) {
         // The child was removed with its worktree.
-        Err(SnapshotError::Gone(_)) if child.is_some() => {
-            return Ok(ChangedFiles {
-                steps,
-                unfinished,
-                child,
-                branch,
-                gone: true,
-                files: Vec::new(),
-                patch: Vec::new(),
-                snapshots,
-            });
-        }
-        opened => opened.map_err(FilesError::NotCompared)?,
+        Err(SnapshotError::Gone(_)) if child.is_some() => None,
+        opened => Some(opened.map_err(FilesError::NotCompared)?),
     };
-    let (before, after) = (&snapshots.before, &snapshots.after);
-    let changed = repository.changed(before, after);
-    let changed = changed.map_err(FilesError::NotCompared)?;
-    let patch = repository.patch(before, after);
+    let difference = repository.as_ref().map(|one| difference(one, &snapshots));
+    let difference = difference.transpose().map_err(FilesError::NotCompared)?;
+    let (files, patch) = difference.unwrap_or_default();
     Ok(ChangedFiles {
         steps,
         unfinished,
         child,
         branch,
-        gone: false,
-        files: changed.into_iter().map(ChangedFile::from).collect(),
-        patch: patch.map_err(FilesError::NotCompared)?,
+        gone: repository.is_none(),
+        files,
+        patch,
         snapshots,
     })
+}
+
+/// Returns the files that differ, and the patch.
+fn difference(
+    repository: &Repository,
+    snapshots: &StepFiles,
+) -> Result<(Vec<ChangedFile>, Vec<u8>), SnapshotError> {
+    let (before, after) = (&snapshots.before, &snapshots.after);
+    let changed = repository.changed(before, after)?;
+    let files = changed.into_iter().map(ChangedFile::from).collect();
+    Ok((files, repository.patch(before, after)?))
 }
 
 /// Returns the snapshots that the detail of a step names.
