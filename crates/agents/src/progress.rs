@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 
+use uwf_agent_kit::LiveFile;
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
 use uwf_util::printable::printable;
 use uwf_util::size;
@@ -21,9 +22,10 @@ pub(crate) fn line(label: &str, what: &str) {
     let _ = writeln!(io::stderr(), "{label}: {}", printable(&short));
 }
 
-/// Prints a turn, which has no secrets any more: it is cut.
-pub(crate) fn turn(label: &str, turn: &Turn) {
-    line(label, &summary(turn));
+/// Adds a turn to the live file, and prints it. It is masked first: what is printed is cut.
+pub(crate) fn turn(label: &str, live: &mut LiveFile, turn: &Turn) {
+    live.turn(turn);
+    line(label, &summary(&live.masked(turn)));
 }
 
 /// Returns a turn in a few words.

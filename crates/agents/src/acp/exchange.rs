@@ -249,10 +249,7 @@ fn pass_messages(
 fn act(label: &str, action: Action, dialogue: &Dialogue, live: &mut LiveFile) {
     match action {
         Action::Send(line) => dialogue.say(line),
-        Action::Turn(turn) => {
-            live.turn(&turn);
-            progress::turn(label, &live.masked(&turn));
-        }
+        Action::Turn(turn) => progress::turn(label, live, &turn),
         Action::Delta(text) => live.delta(&text),
         Action::Tell(words) => {
             let _ = writeln!(io::stderr(), "{words}");

@@ -103,8 +103,7 @@ impl TaskLoop<'_, '_> {
             stream: true,
             observe: &mut |what| match what {
                 Observed::Turn(turn) => {
-                    live.turn(turn);
-                    progress::turn(LABEL, &live.masked(turn));
+                    progress::turn(LABEL, live, turn);
                 }
                 Observed::Text(piece) => live.delta(piece),
                 Observed::Usage { usage, model } => live.usage(usage, model.or(Some(&asked))),

@@ -80,8 +80,7 @@ impl Asker<'_> {
         observed.usage.duration_ms = u64::try_from(said.ended.took.as_millis()).ok();
         let mut live = LiveFile::of(task);
         for turn in &observed.turns {
-            live.turn(turn);
-            progress::turn(LABEL, &live.masked(turn));
+            progress::turn(LABEL, &mut live, turn);
         }
         let model = observed.model.or_else(|| self.options.model.clone());
         if let Some(problem) = self.problem(&said, &task.masks) {

@@ -137,8 +137,7 @@ impl Llm<'_> {
         });
         session.save()?;
         let turn = turn(&reply);
-        live.turn(&turn);
-        progress::turn(LABEL, &live.masked(&turn));
+        progress::turn(LABEL, &mut live, &turn);
         let asked = self.client()?.endpoint().model.clone();
         answer(reply, session.id, asked)
     }

@@ -232,9 +232,8 @@ impl Transcript {
 
     fn add(&mut self, turn: &Turn) {
         let turn = shortened(self.live.masked(turn));
-        progress::turn(self.label, &turn);
         self.tell_session();
-        self.live.turn(&turn);
+        progress::turn(self.label, &mut self.live, &turn);
         match self.room.checked_sub(weight(&turn)) {
             Some(room) if self.not_kept == 0 => {
                 self.room = room;
