@@ -29,8 +29,8 @@ pub struct Tree {
     orphans: Vec<(Pid, ExitStatus)>,
     /// Which processes had ended, or were past being asked to, when the others were asked to end; once they were.
     unasked: Option<Vec<Pid>>,
-    /// Processes below us that are older than the tree and do not belong to it, with children that had ended: somebody else
-    /// waits for those.
+    /// Processes below us that are older than the tree, and children of ours that had ended before it was started. They do not
+    /// belong to the tree: the code that started one waits for it.
     others: Vec<Process>,
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
     /// of `others`.
