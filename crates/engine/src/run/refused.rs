@@ -93,8 +93,8 @@ pub(crate) fn is_gone(error: &StoreError) -> bool {
     matches!(error, StoreError::NotFound { .. } | StoreError::Lost { .. })
 }
 
-/// Refuses a finished step that does not follow the thread's head, and removes its pending record. Unless the thread has it
-/// already, or it is gone, its nodes are synced and it is recorded as refused.
+/// Refuses a finished step that does not follow the thread's head, and removes its pending record. Unless the thread has the
+/// step already or the step is gone, it is recorded as refused. Its nodes are made durable first, if they can be read.
 pub(crate) fn refuse(
     runner: &Runner,
     run: &RunDir,
