@@ -1,17 +1,12 @@
 //! What a program is told of its visit and how long it has to end, what a wait begins with, and what a run has cost.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
-use super::threads::thread_of;
+use super::threads::{run, thread_of};
+use crate::processes::signal;
 use crate::world::{World, wait_until};
-
-fn run(world: &World, pipeline: &str) -> crate::world::Run {
-    world.write("p.yaml", pipeline);
-    world.uwf(&["orchestrate", "run", "p.yaml", "--run-id", "r"])
-}
 
 fn lines(world: &World, file: &str) -> Vec<String> {
     let text = fs::read_to_string(world.project().join(file)).unwrap();
@@ -35,7 +30,7 @@ fn the_entry_of_a_step_is_the_same_for_all_its_attempts_and_another_one_for_each
         says("kills"),
         says("fails"),
     );
-    assert_eq!(run(&world, &pipeline).code, -1);
+    assert_eq!(run(&world, &pipeline, "r").code, -1);
     world.wait_until_free(&thread_of(&world, "r"));
     world.uwf(&["orchestrate", "resume", "r"]).exits(1);
     world.uwf(&["orchestrate", "resume", "r"]).exits(0);
@@ -65,9 +60,7 @@ fn a_wait_that_was_interrupted_has_its_full_time_again() {
     };
     wait_until("it waits", || status()["current_step"]["key"] == "W");
     std::thread::sleep(std::time::Duration::from_millis(700));
-    let pid = engine.id().to_string();
-    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-    assert!(sent.success());
+    signal("TERM", engine.id());
     assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(143));
     let began = std::time::Instant::now();
     world.uwf(&["orchestrate", "resume", "r"]).exits(124);
@@ -93,7 +86,7 @@ steps:
 - {name: Unread, provider: p, input_file: nowhere}
 - {name: Secret, provider: p, input_file: there, secrets: [NO_SUCH_SECRET]}
 ";
-    run(&world, pipeline).exits(0);
+    run(&world, pipeline, "r").exits(0);
     let thread = thread_of(&world, "r");
     let cost = || world.uwf(&["thread", "cost", &thread]).exits(0).json();
     let unknown = |cost: &Value| {
@@ -120,9 +113,7 @@ fn a_program_has_several_seconds_to_end_after_a_signal() {
     world.write("p.yaml", &pipeline);
     let engine = world.spawn(&["orchestrate", "run", "p.yaml"]);
     wait_until("it works", || world.project().join("at-work").exists());
-    let pid = engine.id().to_string();
-    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-    assert!(sent.success());
+    signal("TERM", engine.id());
     assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(143));
     assert!(world.project().join("done").exists());
 }
