@@ -6,7 +6,7 @@ use std::fs;
 use crate::world::{Run, World};
 
 /// `Y` fails for the second item until there is a file `ok`. Each step notes that it ran.
-const FLOW: &str = "
+pub(super) const FLOW: &str = "
 steps:
 - name: L
   for_each:
@@ -36,7 +36,7 @@ fn accept(world: &World, more: &[&str]) -> Run {
 }
 
 /// Returns what ran, in order.
-fn log(world: &World) -> String {
+pub(super) fn log(world: &World) -> String {
     let log = fs::read_to_string(world.project().join("log")).unwrap();
     log.lines().collect::<Vec<_>>().join(" ")
 }

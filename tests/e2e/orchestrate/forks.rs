@@ -2,23 +2,14 @@
 
 use std::fs;
 
+use super::changed_loops::{FLOW, log};
 use super::threads::{picture, thread_of};
 use crate::world::{Run, World};
-
-const FLOW: &str = "
-steps:
-- name: L
-  for_each:
-    items: [1, 2]
-    steps:
-    - {name: X, command: [sh, -c, 'echo X${item} >> log']}
-    - {name: Y, command: [sh, -c, 'echo Y${item} >> log']}
-- {name: Z, command: [sh, -c, 'echo Z >> log']}
-";
 
 fn world(more: &[&str]) -> (World, String) {
     let world = World::new();
     world.write("p.yaml", FLOW);
+    world.write("ok", "");
     let args = [&["orchestrate"], more, &["--run-id", "r"]].concat();
     world.uwf(&args).exits(0);
     let thread = thread_of(&world, "r");
@@ -32,9 +23,7 @@ fn forked(world: &World, point: &str) -> (String, serde_json::Value) {
     let fork = fork["thread"].as_str().unwrap();
     let done = world.uwf(&["orchestrate", "resume", fork, "--json"]);
     let id = done.exits(0).json()["run_id"].as_str().unwrap().to_owned();
-    let log = fs::read_to_string(world.project().join("log")).unwrap();
-    let log = log.lines().collect::<Vec<_>>().join(" ");
-    (log, picture(world, &id))
+    (log(world), picture(world, &id))
 }
 
 #[test]
