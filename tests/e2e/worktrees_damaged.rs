@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::worktrees::{branches, git, named, place, step, world};
+use crate::world::World;
 
 #[test]
 fn a_folder_that_is_no_worktree_any_more_is_not_removed_unasked() {
@@ -95,6 +96,36 @@ fn changes_that_git_was_told_to_overlook_are_not_lost() {
     }
 }
 
+/// Adds a repository with one file as the submodule `inner`.
+fn add_repository(world: &World) {
+    let origin = world.dir().join("origin");
+    fs::create_dir(&origin).unwrap();
+    let at_origin = |args: &[&str]| crate::worktrees::git_at(&origin, args);
+    at_origin(&["init", "--quiet"]);
+    fs::write(origin.join("file"), "one\n").unwrap();
+    at_origin(&["add", "file"]);
+    at_origin(&[
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@localhost",
+        "commit",
+        "--quiet",
+        "--message=i",
+    ]);
+    let origin = origin.display().to_string();
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        &origin,
+        "inner",
+    ];
+    git(world, &add);
+}
+
 #[test]
 fn work_in_a_repository_inside_is_not_lost_whatever_git_was_told_about_it() {
     let hides = [
@@ -121,32 +152,7 @@ fn work_in_a_repository_inside_is_not_lost_whatever_git_was_told_about_it() {
     ];
     for (first, then) in hides {
         let world = world();
-        let origin = world.dir().join("origin");
-        fs::create_dir(&origin).unwrap();
-        let at_origin = |args: &[&str]| crate::worktrees::git_at(&origin, args);
-        at_origin(&["init", "--quiet"]);
-        fs::write(origin.join("file"), "one\n").unwrap();
-        at_origin(&["add", "file"]);
-        at_origin(&[
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@localhost",
-            "commit",
-            "--quiet",
-            "--message=i",
-        ]);
-        let origin = origin.display().to_string();
-        let add = [
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "--quiet",
-            "add",
-            &origin,
-            "inner",
-        ];
-        git(&world, &add);
+        add_repository(&world);
         world.write("program", "#!/bin/sh\n");
         git(&world, &["add", "--all"]);
         git(&world, &["commit", "--quiet", "--message=second"]);
