@@ -141,6 +141,7 @@ mod setup_presets;
 mod shared_trees;
 mod sharing;
 mod sharing_care;
+mod sharing_work;
 mod shells;
 mod sign_of_life;
 mod slots;

@@ -13,7 +13,7 @@ use crate::resumes;
 use crate::world::{AGAIN, REVIEW, Run, World, is_soak, wait_until};
 
 /// A machine whose root has a remote.
-fn machine(server: &Server, schema: &str, workflow: &str) -> World {
+pub(crate) fn machine(server: &Server, schema: &str, workflow: &str) -> World {
     let world = World::new();
     world.put(workflow);
     let url = server.url();

@@ -165,15 +165,11 @@ fn what_children_changed_in_several_repositories_is_put_back_step_by_step() {
         .exits(1);
     let refused = refused.says("changed files in several repositories");
     drop(refused.says("`uwf thread restore <step>`"));
-    let places = [("by-writer", &project), ("by-second", &other)];
     let changed = world.uwf(&["thread", "diff", &both]).exits(0).json();
-    for (repository, (file, folder)) in changed["repositories"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(places)
-    {
-        let step = repository["steps"][0]["hash"].as_str().unwrap();
+    for (file, folder) in [("by-writer", &project), ("by-second", &other)] {
+        let mut repositories = changed["repositories"].as_array().unwrap().iter();
+        let repository = repositories.find(|one| one["repository"] == *folder.to_str().unwrap());
+        let step = repository.unwrap()["steps"][0]["hash"].as_str().unwrap();
         assert!(folder.join(file).exists());
         world.uwf(&["thread", "restore", "--before", step]).exits(0);
         assert!(!folder.join(file).exists());

@@ -176,6 +176,7 @@ pub use run::dry_run::{AgentPlan, StepPlan, plan};
 pub use run::fork_files::{ForkFiles, fork_with_files};
 pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
+pub use run::next::{Taken, take_next};
 pub use run::observer::{Doing, Observer, Progress};
 pub use run::patience::{wait_for_next_try, wait_until_free};
 pub use run::pipelines::clean::{Cleaned, clean_run};

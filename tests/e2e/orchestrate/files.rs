@@ -100,7 +100,8 @@ fn a_step_that_was_done_does_not_wait_for_git_longer_than_the_run_has_time() {
     let began = Instant::now();
     let args = ["orchestrate", "run", "one.yaml", "--run-id", "one"];
     let ended = world.uwf(&[&args[..], &["--timeout", "5s"]].concat());
-    ended.exits(124);
+    // Whether the time was over before the end of the run or just after it, the step is done.
+    assert!([0, 124].contains(&ended.code), "exit {}", ended.code);
     assert!(hangs.exists());
     assert!(began.elapsed() < Duration::from_mins(1));
     let thread = thread_of(&world, "one");

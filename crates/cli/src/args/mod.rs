@@ -24,6 +24,7 @@ mod travel;
 mod tree;
 mod trust;
 mod workflow;
+mod working;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -65,6 +66,7 @@ pub(crate) use travel::{ExportArgs, ImportArgs, ImportStoreArgs};
 pub(crate) use tree::furnished;
 pub(crate) use trust::TrustArgs;
 pub(crate) use workflow::{WorkflowCommand, WorkflowDiffArgs, WorkflowExportArgs};
+pub(crate) use working::WorkerArgs;
 
 use crate::output::{Form, Format};
 use crate::style::Color;
@@ -241,6 +243,8 @@ pub(crate) enum Command {
     Push(PushArgs),
     /// Bring shared threads from other machines, or their new steps
     Fetch(FetchArgs),
+    /// Do steps of the threads at the remote, whenever one is ready, until this process is told to stop
+    Work(WorkerArgs),
     /// Choose, look at and care for the server where threads are shared
     #[command(arg_required_else_help = true)]
     Remote {

@@ -145,7 +145,7 @@ pub(crate) struct RunThreadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct StepArgs {
     /// The threads, which get their steps one after the other
-    #[arg(required_unless_present = "all", conflicts_with_all = ["all", "status", "after", "before", "AboutArgs", "limit"], value_name = "THREAD")]
+    #[arg(required_unless_present_any = ["all", "next"], conflicts_with_all = ["all", "next", "status", "after", "before", "AboutArgs", "limit"], value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
     /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]
@@ -158,6 +158,10 @@ pub(crate) struct StepArgs {
     /// Do a step of every idle thread; a thread that another process works on is skipped
     #[arg(long)]
     pub(crate) all: bool,
+    /// Do a step of the shared thread that has been ready at the remote for the longest time; with `--label`, also of those that
+    /// were pushed with that label
+    #[arg(long, conflicts_with_all = ["all", "status", "after", "before", "workflow", "name", "here", "limit", "background", "dry_run"])]
+    pub(crate) next: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Work on up to N threads at once (unset: 1); of one thread, on up to N branches at once
@@ -237,7 +241,7 @@ fn parse_count(text: &str) -> Result<u64, String> {
 /// How many threads are stepped at once at most: each takes some open files and two processes.
 const MOST_JOBS: usize = 256;
 
-fn parse_jobs(text: &str) -> Result<usize, String> {
+pub(super) fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if (1..=MOST_JOBS).contains(&number) => Ok(number),
         Ok(_) | Err(_) => Err(format!("a number from 1 to {MOST_JOBS} is expected")),
@@ -252,7 +256,7 @@ fn parse_patience(text: &str) -> Result<Patience, String> {
 }
 
 /// Parses a number of seconds, or a duration with its unit.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().map(Duration::from_secs).ok();
     let time = seconds.or_else(|| time::parse_duration(text).map(Duration::from_millis));
     time.ok_or_else(|| {

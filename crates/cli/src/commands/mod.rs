@@ -143,6 +143,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Orchestrate { command } => orchestrate::run(context, command),
         Command::Push(args) => sharing::push_threads(context, &args),
         Command::Fetch(args) => sharing::fetch_threads(context, &args),
+        Command::Work(args) => thread::work(context, &args),
         Command::Remote { command } => sharing::run(context, command),
         Command::ImportStore(args) => import_store::run(context, &args),
         Command::Setup(args) => setup::run(context, &args),

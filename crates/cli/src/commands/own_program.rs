@@ -5,7 +5,7 @@ use std::process::Command;
 use uwf_engine::{AgentChoice, Early, NoSlot, Session, Sharing, Site, StepOptions};
 use uwf_protocol::ids::ThreadId;
 
-use crate::args::{Patience, StepArgs};
+use crate::args::{AgentArgs, Many, Patience, StepArgs};
 use crate::commands::Context;
 use crate::output::Format;
 
@@ -61,6 +61,31 @@ fn chosen(choice: &AgentChoice) -> impl Iterator<Item = String> {
     agent.into_iter().chain(permissions)
 }
 
+/// Returns the arguments that say how agents work.
+fn agent_arguments(args: &AgentArgs) -> Vec<String> {
+    let mut arguments: Vec<String> = chosen(&args.choice()).collect();
+    arguments.extend(given(&[
+        (args.no_wait, "--no-wait"),
+        (args.shared_ok, "--shared-ok"),
+    ]));
+    arguments
+}
+
+fn given(flags: &[(bool, &str)]) -> Vec<String> {
+    let given = flags.iter().filter(|(is_given, _)| *is_given);
+    given.map(|(_, flag)| (*flag).to_owned()).collect()
+}
+
+/// Returns the arguments of a call that does one step of a thread, in a process of its own.
+pub(super) fn one_of_many(agent: &AgentArgs, thread: ThreadId) -> Vec<String> {
+    let mut arguments = ["thread", "step", thread.as_str(), "--quiet"]
+        .map(str::to_owned)
+        .to_vec();
+    arguments.extend(agent_arguments(agent));
+    arguments.push(format!("--part-of={}", Many::All.name()));
+    arguments
+}
+
 /// Returns the arguments of a call that does the same for one thread, in a process of its own.
 pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
     let mut arguments = ["thread", "step", thread.as_str(), "--quiet", "--count"]
@@ -70,15 +95,11 @@ pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
         u64::MAX => "all".to_owned(),
         count => count.to_string(),
     });
-    arguments.extend(chosen(&args.agent.choice()));
-    let flags = [
+    arguments.extend(agent_arguments(&args.agent));
+    arguments.extend(given(&[
         (args.new_session, "--new-session"),
         (args.early.now, "--now"),
-        (args.agent.no_wait, "--no-wait"),
-        (args.agent.shared_ok, "--shared-ok"),
-    ];
-    let given = flags.iter().filter(|(is_given, _)| *is_given);
-    arguments.extend(given.map(|(_, flag)| (*flag).to_owned()));
+    ]));
     arguments.extend(args.patience.wait.map(|patience| match patience {
         Patience::Endless => "--wait".to_owned(),
         Patience::Limited(time) => format!("--wait={}ms", time.as_millis()),

@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Fai
 }
 
 /// Returns what a remote has answered.
-fn answer<T>(answer: Result<T, RemoteError>) -> Result<T, EngineError> {
+pub(super) fn answer<T>(answer: Result<T, RemoteError>) -> Result<T, EngineError> {
     Ok(answer.map_err(SharingError::from)?)
 }
 

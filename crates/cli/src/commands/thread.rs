@@ -6,10 +6,12 @@ mod cost;
 mod dry_run;
 mod files;
 mod following;
+mod jobs;
 mod listing;
 mod live;
 mod many;
 mod naming;
+mod next;
 mod next_try;
 mod parallel;
 mod reading;
@@ -20,6 +22,7 @@ mod stepping;
 mod tally;
 mod travel;
 mod waiting;
+mod working;
 
 use uwf_engine::{StartOptions, Started};
 use uwf_protocol::exit::Exit;
@@ -38,6 +41,7 @@ pub(crate) use running::run_new;
 use step_command::run_steps;
 use stepping::{Said, intervene};
 pub(crate) use travel::open as open_bundle;
+pub(crate) use working::work;
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
     match command {

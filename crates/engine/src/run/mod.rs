@@ -21,6 +21,7 @@ pub(crate) mod kill;
 mod left_secrets;
 mod leftovers;
 pub(crate) mod migrate;
+pub(crate) mod next;
 pub(crate) mod observer;
 pub(crate) mod owned;
 pub(crate) mod patience;

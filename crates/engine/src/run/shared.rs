@@ -190,7 +190,7 @@ impl SharedThread {
 }
 
 /// Returns how long a lease lasts.
-fn lease_time(site: &Site) -> Result<Duration, EngineError> {
+pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let text = config.lease.as_deref().unwrap_or(RemoteConfig::LEASE);
     match time::parse_duration(text) {

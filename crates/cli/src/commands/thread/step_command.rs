@@ -6,7 +6,7 @@ use uwf_protocol::ids::ThreadId;
 
 use super::next_try::step_in_time;
 use super::stepping::{or_print_failure, print_report, step_options};
-use super::{background, dry_run, many};
+use super::{background, dry_run, many, next};
 use crate::args::StepArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -20,7 +20,10 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     if args.quiet {
         stderr::be_quiet();
     }
-    let threads = many::named(context, args)?;
+    let threads = match args.next {
+        true => vec![next::take(context, args)?],
+        false => many::named(context, args)?,
+    };
     let options = StepOptions {
         jobs: args.jobs,
         early: args.early.into(),

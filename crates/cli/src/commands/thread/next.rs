@@ -1,0 +1,42 @@
+//! `uwf thread step --next`: the thread that is ready at the remote.
+
+use uwf_engine::take_next;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::naming::{Label, LabelSelector};
+
+use crate::args::StepArgs;
+use crate::commands::{Context, sharing};
+use crate::failure::{Failure, note};
+
+/// Takes the next thread, whose step this call does. Exits with *busy* if there is none: there may be one later.
+pub(super) fn take(context: &Context, args: &StepArgs) -> Result<ThreadId, Failure> {
+    let labels = labels(args)?;
+    let mut remote = sharing::open(context.site())?;
+    let taken = take_next(context.site(), remote.as_mut(), &labels)?;
+    let Some(taken) = taken else {
+        let nothing = Failure {
+            exit: Exit::Busy,
+            ..Failure::request("no thread is ready at the remote")
+        };
+        return Err(nothing.hint("`uwf remote status` shows the threads there, and who works on them; run the same command again later"));
+    };
+    note(&format!("thread {} is next", taken.thread()));
+    Ok(taken.thread())
+}
+
+/// Returns the labels of this machine.
+fn labels(args: &StepArgs) -> Result<Vec<Label>, Failure> {
+    let given = args.filter.about.labels.iter();
+    let label = |one: &LabelSelector| match &one.value {
+        Some(value) => Ok(Label {
+            key: one.key.clone(),
+            value: value.clone(),
+        }),
+        None => Err(Failure::usage(format!(
+            "`--next --label {0}` needs a value: `{0}=<value>`",
+            one.key.as_str()
+        ))),
+    };
+    given.map(label).collect()
+}

@@ -1,0 +1,256 @@
+//! `uwf work`: a worker, which does steps of the threads at the remote.
+//!
+//! The worker takes one ready thread after the other. Each step is done by a process of its own, `uwf thread step`, which has the
+//! lease. So a worker that dies loses no step.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use uwf_engine::{EngineError, SharingError, Taken, take_next};
+use uwf_process::Stop;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_remote::{Remote, RemoteError};
+use uwf_util::text::counted;
+
+use super::jobs::{Jobs, Next};
+use super::tally::is_skipped;
+use crate::args::WorkerArgs;
+use crate::commands::{Context, own_program, sharing};
+use crate::failure::{Failure, note, warn};
+
+/// How long a worker waits at least before it asks the remote again that had nothing ready.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
+const REST: Duration = Duration::from_secs(30);
+/// The longest of these times.
+const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
+
+/// Works until the worker is told to stop, or nothing was ready for as long as the caller wants to wait.
+pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure> {
+    let mut remote = sharing::open(context.site())?;
+    // What is wrong with the remote is said before the worker waits for anything.
+    sharing::answer(remote.hello())?;
+    let mut worker = Worker {
+        context,
+        args,
+        remote,
+        jobs: Jobs::new(context)?,
+        resting: HashMap::new(),
+        count: Count::default(),
+        look_at: Instant::now(),
+        last_work: Instant::now(),
+        is_away: false,
+        is_told: false,
+    };
+    let result = worker.until_the_end();
+    if !args.quiet {
+        note(&worker.count.summary());
+    }
+    result
+}
+
+/// A worker.
+struct Worker<'a> {
+    context: &'a Context,
+    args: &'a WorkerArgs,
+    remote: Box<dyn Remote + Send>,
+    jobs: Jobs<'a>,
+    /// The threads that it leaves to others for a while.
+    resting: HashMap<ThreadId, Rest>,
+    count: Count,
+    /// When it asks for the next thread.
+    look_at: Instant,
+    /// When it had something to do the last time.
+    last_work: Instant,
+    /// Whether the remote did not answer the last time.
+    is_away: bool,
+    /// Whether it was told to stop. It begins nothing more, and what it has begun is paid for.
+    is_told: bool,
+}
+
+/// How often the step of a thread has failed here, and until when the thread rests.
+struct Rest {
+    failures: u32,
+    until: Instant,
+}
+
+impl Worker<'_> {
+    fn until_the_end(&mut self) -> Result<Exit, Failure> {
+        loop {
+            while self.has_room() && Instant::now() >= self.look_at {
+                self.look()?;
+            }
+            let is_idle = self.jobs.len() == 0;
+            if is_idle && self.is_told {
+                return Ok(Exit::Done);
+            }
+            if is_idle && self.count.in_a_row >= self.args.max_failures.get() {
+                return Ok(self.count.last);
+            }
+            if is_idle
+                && self
+                    .args
+                    .idle
+                    .is_some_and(|idle| self.last_work.elapsed() >= idle)
+            {
+                return Ok(match self.is_away {
+                    true => Exit::Busy,
+                    false => Exit::Done,
+                });
+            }
+            match self.jobs.next() {
+                Next::Nothing => {}
+                Next::Ended(thread, exit, shown) => {
+                    shown?;
+                    self.ended(thread, exit);
+                }
+                Next::Stopped(stop) if self.is_told => return self.end(stop),
+                Next::Stopped(stop) => self.stop_when_done(stop),
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        !self.is_told
+            && self.jobs.len() < self.args.jobs
+            && self.count.in_a_row < self.args.max_failures.get()
+    }
+
+    /// Takes the next thread and begins its step, if there is one.
+    fn look(&mut self) -> Result<(), Failure> {
+        let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
+        let was_away = std::mem::replace(&mut self.is_away, false);
+        match taken {
+            Ok(Some(taken)) => self.begin(&taken),
+            Ok(None) => {
+                self.look_later();
+                Ok(())
+            }
+            Err(error) => {
+                self.look_later();
+                self.not_taken(error, was_away)
+            }
+        }
+    }
+
+    /// Goes on after an error that concerns one thread, or the way to the remote. Any other error of the remote ends the worker.
+    fn not_taken(&mut self, error: EngineError, was_away: bool) -> Result<(), Failure> {
+        if let EngineError::Sharing(problem) = &error
+            && let SharingError::Remote(problem) = problem.as_ref()
+        {
+            let RemoteError::Away(_) = problem else {
+                return Err(error.into());
+            };
+            if !was_away {
+                warn(&format!("{problem}; trying again"));
+            }
+            self.is_away = true;
+            return Ok(());
+        }
+        // The thread is given back.
+        let failure = Failure::from(error);
+        failure.print();
+        if !is_skipped(failure.exit) {
+            self.count.failed(failure.exit);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, taken: &Taken) -> Result<(), Failure> {
+        let thread = taken.thread();
+        let rest = self.resting.get(&thread);
+        if rest.is_some_and(|rest| Instant::now() < rest.until) {
+            self.look_later();
+            return Ok(taken.give_back(self.remote.as_mut())?);
+        }
+        self.last_work = Instant::now();
+        let arguments = own_program::one_of_many(&self.args.agent, thread);
+        let begun = self.jobs.start(thread, &arguments);
+        if begun.is_err() {
+            // If this fails, too, its lease ends by itself.
+            let _ = taken.give_back(self.remote.as_mut());
+        }
+        begun
+    }
+
+    fn look_later(&mut self) {
+        // Several workers do not ask at the same time.
+        let random = self.context.site().env.random().unwrap_or_default();
+        let more = u64::try_from(random % 1000).unwrap_or_default();
+        self.look_at = Instant::now() + PAUSE + Duration::from_millis(more);
+    }
+
+    fn ended(&mut self, thread: ThreadId, exit: Exit) {
+        self.last_work = Instant::now();
+        self.look_at = Instant::now();
+        if exit == Exit::Done {
+            self.resting.remove(&thread);
+            self.count.done();
+            return;
+        }
+        let rest = self.resting.entry(thread).or_insert(Rest {
+            failures: 0,
+            until: Instant::now(),
+        });
+        let doubled = 1 << rest.failures.min(16);
+        rest.until = Instant::now() + (REST * doubled).min(LONGEST_REST);
+        rest.failures += 1;
+        if !is_skipped(exit) {
+            self.count.failed(exit);
+        }
+    }
+
+    fn stop_when_done(&mut self, stop: Stop) {
+        self.is_told = true;
+        let left = self.jobs.len();
+        if left > 0 && !self.args.quiet {
+            note(&format!(
+                "told to stop by signal {}: {} at work, which will be finished; the same signal again ends them",
+                stop.signal,
+                counted(left, "step")
+            ));
+        }
+    }
+
+    /// Ends all steps, with their agents.
+    fn end(&mut self, stop: Stop) -> Result<Exit, Failure> {
+        for shown in self.jobs.end(stop) {
+            shown?;
+            self.count.failed(Exit::Signal(stop.signal));
+        }
+        Ok(Exit::Signal(stop.signal))
+    }
+}
+
+/// What came of the steps of a worker.
+#[derive(Default)]
+struct Count {
+    done: usize,
+    failed: usize,
+    /// How many have failed since one was done.
+    in_a_row: u32,
+    /// The exit code of the last one that failed.
+    last: Exit,
+}
+
+impl Count {
+    fn done(&mut self) {
+        self.done += 1;
+        self.in_a_row = 0;
+    }
+
+    fn failed(&mut self, exit: Exit) {
+        self.failed += 1;
+        self.in_a_row += 1;
+        self.last = exit;
+    }
+
+    fn summary(&self) -> String {
+        let steps = counted(self.done, "step");
+        match self.failed {
+            0 => format!("{steps} done"),
+            failed => format!("{steps} done, {failed} failed"),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The next thread that is ready at the remote: taken by this machine, and brought here.
+//!
+//! The lease is taken in the name of a new owner, because nobody knows yet which thread it is. The record of the thread then names
+//! that owner. So the step that follows, which may be done by another process of this machine, has the lease already.
+
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::naming::Label;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{Acquired, Lease, Remote, Want, Which};
+use uwf_storage::SharedRecord;
+
+use crate::run::shared::lease_time;
+use crate::sharing::error::SharingError;
+use crate::sharing::fetch::fetch;
+use crate::sharing::{check_remote, new_record, owner};
+use crate::{EngineError, Outcome, Site, thread};
+
+/// A thread that this machine has taken, and that nobody works on yet.
+#[derive(Debug)]
+pub struct Taken {
+    lease: Lease,
+    record: ThreadRecord,
+}
+
+impl Taken {
+    /// Returns the thread.
+    #[must_use]
+    pub fn thread(&self) -> ThreadId {
+        self.lease.thread
+    }
+
+    /// Gives the thread back, at the end of the line of ready threads.
+    ///
+    /// # Errors
+    /// When the remote does not answer. Then the lease ends by itself.
+    pub fn give_back(&self, remote: &mut dyn Remote) -> Result<(), EngineError> {
+        let released = remote.release(&self.lease, &self.record);
+        released
+            .map(|_| ())
+            .map_err(|error| SharingError::from(error).into())
+    }
+}
+
+/// Takes the thread that has been ready at the remote for the longest time and that nobody works on, and brings it here. A thread
+/// with a label is taken only if that is one of these. Returns `None` if there is no such thread.
+///
+/// # Errors
+/// When the remote does not answer, or does not give the next thread; when the thread has gone on here in another way, or is busy
+/// here. The thread is given back.
+pub fn take_next(
+    site: &Site,
+    remote: &mut dyn Remote,
+    labels: &[Label],
+) -> Result<Option<Taken>, EngineError> {
+    site.create()?;
+    let hello = remote.hello().map_err(SharingError::from)?;
+    let record = new_record(site, hello.store)?;
+    let owner = owner(&record);
+    let want = Want {
+        owner: &owner,
+        lasts: lease_time(site)?,
+        have: &[],
+        at_most: 0,
+    };
+    let acquired = remote.acquire(Which::Next { labels }, &want);
+    let Acquired::Leased(leased) = acquired.map_err(SharingError::from)? else {
+        return Ok(None);
+    };
+    let taken = Taken {
+        lease: leased.lease,
+        record: leased.record,
+    };
+    match bring(site, remote, taken.thread(), &record) {
+        Ok(()) => Ok(Some(taken)),
+        Err(error) => {
+            // If this fails, the lease ends by itself.
+            let _ = taken.give_back(remote);
+            Err(error)
+        }
+    }
+}
+
+/// Brings a thread here, and records in whose name this machine has its lease.
+fn bring(
+    site: &Site,
+    remote: &mut dyn Remote,
+    thread: ThreadId,
+    record: &SharedRecord,
+) -> Result<(), EngineError> {
+    let file = site.root.shared(thread);
+    if let Some(known) = file.read()? {
+        check_remote(thread, &known, &record.remote)?;
+    }
+    file.write(record)?;
+    // A finished step that waits here keeps nobody: the step that follows shares it.
+    match fetch(site, remote, thread)?.outcome == Outcome::Busy {
+        true => Err(thread::busy(thread, None)),
+        false => Ok(()),
+    }
+}

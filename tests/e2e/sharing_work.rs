@@ -1,0 +1,194 @@
+//! Workers, and the next thread that is ready at the remote.
+
+use std::process::Child;
+
+use serde_json::json;
+
+use crate::gates::{at_work, close_gate, gated_agent, open_gate, runs};
+use crate::postgres::{new_schema, own_server};
+use crate::processes::{self, signal};
+use crate::sharing::{agree, at_remote, machine, machines_in, shared, with_server};
+use crate::world::{AGAIN, World, is_soak, wait_until};
+
+/// Answers of a thread of two steps.
+const TWO_STEPS: &str =
+    "roles:\n  writer:\n    - output: { status: more }\n    - output: { status: done }\n";
+
+/// Starts a worker, and returns when it works on a thread.
+fn worker_at_work(world: &World, args: &[&str]) -> Child {
+    at_work(world, &[&["work"], args].concat())
+}
+
+#[test]
+fn the_next_thread_is_one_that_nobody_works_on() {
+    with_server(|server| {
+        let [one, other] = &machines_in(server, &new_schema());
+        let next = ["thread", "step", "--next"];
+        other
+            .uwf(&next)
+            .exits(5)
+            .says("no thread is ready at the remote")
+            .says("uwf remote status");
+        let thread = one.start("again");
+        one.uwf(&["push", &thread]).exits(0);
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        other.uwf(&next).exits(5).says("no thread is ready");
+        open_gate(one);
+        assert!(working.wait().unwrap().success());
+        let report = other.uwf(&next).exits(0).json();
+        assert_eq!(report["thread"], json!(thread));
+        // A thread that this machine has stepped before is taken in a new name, and goes on as any other.
+        for _ in 0..2 {
+            let report = one.uwf(&next).exits(0).json();
+            assert_eq!(report["thread"], json!(thread));
+        }
+        one.step(&thread).exits(0);
+        assert_eq!([one, other].map(runs), [4, 1]);
+    });
+}
+
+#[test]
+fn a_thread_with_a_label_goes_to_those_who_have_it() {
+    with_server(|server| {
+        let [one, other] = &machines_in(server, &new_schema());
+        let thread = one.start("again");
+        one.uwf(&["push", &thread, "--label", "gpu=yes"]).exits(0);
+        let next = ["thread", "step", "--next"];
+        other.uwf(&next).exits(5);
+        other
+            .uwf(&[&next[..], &["--label", "gpu=no"]].concat())
+            .exits(5);
+        other
+            .uwf(&[&next[..], &["--label", "gpu"]].concat())
+            .exits(2)
+            .says("gpu=<value>");
+        let report = other
+            .uwf(&[&next[..], &["--label", "gpu=yes"]].concat())
+            .exits(0);
+        assert_eq!(report.json()["thread"], json!(thread));
+        other
+            .uwf(&["work", "--idle", "100ms", "--label", "gpu=no"])
+            .exits(0)
+            .says("0 steps done");
+    });
+}
+
+#[test]
+fn workers_do_each_step_once() {
+    with_server(|server| {
+        let (count, threads) = if is_soak() { (8, 40) } else { (3, 6) };
+        let schema = new_schema();
+        let workers: Vec<World> = (0..count)
+            .map(|_| {
+                let world = machine(server, &schema, &AGAIN.replace('@', ""));
+                gated_agent(&world, TWO_STEPS);
+                world
+            })
+            .collect();
+        let threads: Vec<String> = (0..threads).map(|_| workers[0].start("again")).collect();
+        let named: Vec<&str> = threads.iter().map(String::as_str).collect();
+        workers[0].uwf(&[&["push"], &named[..]].concat()).exits(0);
+        let running = workers.iter();
+        let running = running.map(|world| world.spawn(&["work", "--jobs", "2", "--idle", "4s"]));
+        for mut worker in running.collect::<Vec<_>>() {
+            assert!(worker.wait().unwrap().success());
+        }
+        let done: usize = workers.iter().map(runs).sum();
+        assert_eq!(done, 2 * threads.len(), "each step was done once");
+        let [one, other] = [&workers[0], &workers[1]];
+        for thread in &threads {
+            assert_eq!(at_remote(one, thread)["status"], json!("ended"));
+            for world in [one, other] {
+                world.uwf(&["fetch", thread]).exits(0);
+                assert_eq!(world.show(thread)["status"], json!("completed"));
+            }
+        }
+        one.uwf(&["remote", "verify"]).exits(0);
+    });
+}
+
+#[test]
+fn a_worker_that_is_told_to_stop_finishes_what_it_has_begun() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let mut worker = worker_at_work(other, &[]);
+        signal("TERM", worker.id());
+        one.step(&thread).exits(5).says("is busy");
+        open_gate(other);
+        assert_eq!(worker.wait().unwrap().code(), Some(0));
+        agree(&machines, &thread, 1);
+        assert_eq!(runs(other), 1, "it began nothing more");
+    });
+}
+
+#[test]
+fn a_worker_that_is_told_to_stop_twice_ends_its_agents() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let mut worker = worker_at_work(other, &[]);
+        let agent = other.agent_at_work(&thread);
+        signal("TERM", worker.id());
+        signal("TERM", worker.id());
+        let code = worker.wait().unwrap().code();
+        assert_eq!(code, Some(143));
+        wait_until("the agent has ended", || !processes::is_running(agent));
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 1);
+    });
+}
+
+#[test]
+fn a_worker_that_is_killed_loses_no_step() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [_, other] = &machines;
+        let thread = shared(&machines, "again");
+        processes::kill(worker_at_work(other, &[]));
+        open_gate(other);
+        other.wait_until_free(&thread);
+        agree(&machines, &thread, 1);
+        assert_eq!(runs(other), 1);
+    });
+}
+
+#[test]
+fn a_worker_whose_steps_all_fail_ends_and_says_so() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let threads = [(); 3].map(|()| shared(&machines, "again"));
+        other.scripted_agent("echo \"$2\" >> failed; exit 9");
+        other
+            .uwf(&["work", "--max-failures", "2"])
+            .exits(3)
+            .says("0 steps done, 2 failed");
+        // What fails here is left to others.
+        let free = threads.iter().map(|thread| at_remote(one, thread));
+        assert!(free.into_iter().all(|thread| thread["leftMs"].is_null()));
+        one.uwf(&["thread", "step", "--next"]).exits(0);
+    });
+}
+
+#[test]
+fn a_worker_waits_for_a_server_that_is_away() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines_in(&server, &new_schema());
+    let [_, other] = &machines;
+    let thread = shared(&machines, "again");
+    let mut worker = worker_at_work(other, &["--idle", "3s"]);
+    server.pause();
+    close_gate(other);
+    open_gate(other);
+    assert_eq!(worker.wait().unwrap().code(), Some(5), "the remote is away");
+    other.uwf(&["work"]).exits(5).says("cannot be reached");
+    server.resume();
+    other.uwf(&["thread", "step", &thread, "--wait"]).exits(0);
+    assert_eq!(runs(other), 1, "the step was not paid for twice");
+    agree(&machines, &thread, 1);
+}
