@@ -102,7 +102,8 @@ impl Connection {
         })
     }
 
-    /// Runs a script of statements in one transaction. It is made again under the same conditions.
+    /// Runs a script of statements. They are sent together, so they are one transaction, which must not be begun or ended in the script:
+    /// a script that fails would leave its transaction open. It is made again under the same conditions.
     pub(crate) fn script(&mut self, statements: &str) -> Result<(), RemoteError> {
         self.repeated(|connection| {
             let limit = connection.limits.call;
@@ -149,7 +150,8 @@ impl Connection {
         })
     }
 
-    /// Does something with the connection within the time of a call. The connection is given up if that fails.
+    /// Does something with the connection within the time of a call. The connection is kept only if the server has answered, with
+    /// rows or with an error.
     fn limited<T>(
         &mut self,
         limit: Duration,
@@ -217,14 +219,10 @@ impl Connection {
         // The client has a limit for the connection to a port alone, and none for the talk that follows.
         let limited = async { tokio::time::timeout(limit, connecting).await };
         let connected = self.runtime.block_on(limited);
-        let connected = connected.unwrap_or_else(|_| Err(Failure::Final(self.silent(limit))));
-        connected.map_err(|failure| match failure {
-            // The client does not say which server it is.
-            Failure::Again(RemoteError::Away(why)) => {
-                Failure::Again(RemoteError::Away(format!("{}: {why}", self.address)))
-            }
-            other => other,
-        })
+        match connected {
+            Ok(connected) => connected.map_err(|failure: Failure| failure.at(&self.address)),
+            Err(_) => Err(Failure::Final(self.silent(limit))),
+        }
     }
 
     /// Returns the address with the numbers of its hosts. They are looked up here, because the client would do so in a pool of

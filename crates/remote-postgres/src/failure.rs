@@ -1,12 +1,13 @@
 //! What an error of a connection means: whether the same call can succeed, and what a person has to do.
 
 use std::error::Error;
+use std::io::ErrorKind;
 
 use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
 use uwf_remote::RemoteError;
 
-use crate::address::with_cause;
+use crate::address::{Address, with_cause};
 
 /// Why a call failed.
 pub(crate) enum Failure {
@@ -16,12 +17,28 @@ pub(crate) enum Failure {
     Final(RemoteError),
 }
 
+impl Failure {
+    /// Says at which server a call failed that could not be reached: the client does not say it.
+    pub(crate) fn at(self, address: &Address) -> Self {
+        let at = |error: RemoteError| match error {
+            RemoteError::Away(why) => RemoteError::Away(format!("{address}: {why}")),
+            other => other,
+        };
+        match self {
+            Self::Again(error) => Self::Again(at(error)),
+            Self::Final(error) => Self::Final(at(error)),
+        }
+    }
+}
+
 /// Returns what an error of the client means.
 pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     let text = with_cause(problem);
     let Some(code) = problem.code() else {
         return match refusal(problem) {
             Some(refusal) => Failure::Final(RemoteError::Denied(refusal)),
+            // The time for it is over. Another try would take as long.
+            None if is_timeout(problem) => Failure::Final(RemoteError::Away(text)),
             None => Failure::Again(RemoteError::Away(text)),
         };
     };
@@ -49,6 +66,12 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     }
 }
 
+fn is_timeout(problem: &tokio_postgres::Error) -> bool {
+    let cause = problem.source();
+    let system = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    system.is_some_and(|system| system.kind() == ErrorKind::TimedOut)
+}
+
 /// Returns why this client and this server do not come together, if it is more than a lost connection.
 fn refusal(problem: &tokio_postgres::Error) -> Option<String> {
     let cause = problem.source()?;
@@ -66,14 +89,14 @@ fn refusal(problem: &tokio_postgres::Error) -> Option<String> {
                 .into(),
         ),
         "server does not support TLS" => Some(
-            "the server offers no encrypted way, so nothing was sent; turn on `ssl` at the server".into(),
+            "the server does not offer TLS, so no password was sent; turn on `ssl` at the server".into(),
         ),
         _ if problem.to_string().starts_with("authentication error") => Some(with_cause(problem)),
         _ => None,
     }
 }
 
-/// Returns why the certificate of the server, or its way of encrypting, does not count.
+/// Returns why the certificate of the server, or its way of encrypting, is not accepted.
 fn distrust(problem: &rustls::Error) -> String {
     let why = match problem {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
@@ -87,9 +110,78 @@ fn distrust(problem: &rustls::Error) -> String {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 "its time is over; give the server a new one"
             }
-            _ => return format!("the certificate of the server does not count: {certificate}"),
+            _ => return format!("the certificate of the server is not accepted: {certificate}"),
         },
         _ => return format!("no encrypted way to the server: {problem}"),
     };
-    format!("the certificate of the server does not count: {why}")
+    format!("the certificate of the server is not accepted: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+    use tokio_postgres::{Config, NoTls};
+
+    use super::*;
+
+    /// A way to a server, on which everything fails in one manner.
+    struct Broken(ErrorKind);
+
+    impl AsyncRead for Broken {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(self.0.into()))
+        }
+    }
+
+    impl AsyncWrite for Broken {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(self.0.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(self.0.into()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// Returns whether a call is made again after such an error, and what is said about it.
+    fn after(kind: ErrorKind) -> (bool, String) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let mut config = Config::new();
+        let connecting = config.user("u").connect_raw(Broken(kind), NoTls);
+        let problem = match runtime.expect("there is one").block_on(connecting) {
+            Ok(_) => panic!("the way is broken"),
+            Err(problem) => problem,
+        };
+        let address = Address::new("postgres://u@127.0.0.1/d", "uwf").expect("it is an address");
+        match failure(&problem).at(&address) {
+            Failure::Again(error) => (true, error.to_string()),
+            Failure::Final(error) => (false, error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_in_time_is_not_asked_again() {
+        let (again, said) = after(ErrorKind::TimedOut);
+        assert!(!again, "{said}");
+        assert!(said.contains("127.0.0.1"), "{said}");
+        let (again, said) = after(ErrorKind::ConnectionReset);
+        assert!(again, "{said}");
+        assert!(said.contains("127.0.0.1"), "{said}");
+    }
 }

@@ -1,8 +1,9 @@
 //! A remote in a PostgreSQL database.
 //!
-//! Each call is one statement. So a call is done as a whole or not at all, also if the client or the server dies. The statements are
-//! in `sql/`, with the tables in `sql/schema.sql`. They work in any isolation level, and in databases that speak the language of PostgreSQL:
-//! each changes a table once, and takes no locks but those of rows.
+//! What a call changes, it changes in one statement. So it is done as a whole or not at all, even if the client or the server dies
+//! meanwhile. The statements are in `sql/`, with the tables in `sql/schema.sql`. They work in any isolation level, and in databases
+//! that speak the language of PostgreSQL: each changes a table once, and takes no locks but those of rows. Only the collection of
+//! garbage also locks tables, for a moment.
 //!
 //! A call that a server refuses because of others, or whose connection is lost, is made again here: every call may be repeated.
 

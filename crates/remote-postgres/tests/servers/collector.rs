@@ -301,6 +301,28 @@ fn a_node_stays_that_a_statement_under_way_refers_to() {
 }
 
 #[test]
+fn a_collection_waits_longer_than_one_lock_may_take() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let place = InSchema::new(&server.url());
+    let writer = Admin::new(&server.url());
+    let schema = &place.schema;
+    writer.run(&format!(
+        "BEGIN; LOCK TABLE {schema}.nodes IN ROW EXCLUSIVE MODE"
+    ));
+    std::thread::scope(|scope| {
+        let collector = scope.spawn(|| hasty(&place).collect(Duration::ZERO));
+        // The barrier gives up after 5 seconds, and is tried again.
+        std::thread::sleep(Duration::from_secs(7));
+        assert!(!collector.is_finished(), "{:?}", collector.join());
+        writer.run("COMMIT");
+        let collected = collector.join().unwrap();
+        assert_eq!(collected.map(numbers), Ok([0, 0, 0]));
+    });
+}
+
+#[test]
 fn a_server_that_is_killed_amid_a_collection_loses_nothing() {
     let Some(server) = postgres::own_server() else {
         return;

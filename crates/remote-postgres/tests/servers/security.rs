@@ -166,7 +166,7 @@ fn a_password_is_not_sent_without_encryption() {
     let url = format!("postgres://machine@127.0.0.1:{port}/uwf?sslmode=verify-full");
     let refused = connect(&url, Some(RIGHT)).hello().unwrap_err();
     assert!(
-        matches!(&refused, RemoteError::Denied(why) if why.contains("no encrypted way")),
+        matches!(&refused, RemoteError::Denied(why) if why.contains("does not offer TLS")),
         "{refused}"
     );
     let (question, rest) = stranger.join().unwrap();
