@@ -142,7 +142,10 @@ impl Server {
         self.wait();
     }
 
-    /// Ends the server and keeps it from being started again.
+    /// Ends the server, waits until it is gone, and keeps it from being started again.
+    ///
+    /// # Panics
+    /// If it does not end.
     pub(crate) fn pause(&self) {
         std::fs::write(self.folder.path().join("paused"), "")
             .expect("its folder can be written to");
@@ -152,6 +155,12 @@ impl Server {
             killed.is_ok_and(|status| status.success()),
             "it can be ended"
         );
+        // It waits for the end of its sessions, closes its port, and removes its record last.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while self.pid().is_some() {
+            assert!(Instant::now() < deadline, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Starts the server again that was ended.
