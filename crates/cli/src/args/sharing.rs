@@ -15,7 +15,7 @@ pub(crate) enum RemoteCommand {
     Verify,
     /// Remove nodes from the remote that nothing needs; they are condemned first, and removed after a time
     Gc(RemoteGcArgs),
-    /// End the lease of a machine that is gone; a step that it still does is kept there, beside the thread
+    /// End the lease of a machine that is gone; a step that it still does is kept on that machine, beside the thread
     Release(ReleaseArgs),
     /// Print the SQL that makes roles for those who read the remote, and for those who work with it
     Roles,

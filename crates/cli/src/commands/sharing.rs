@@ -87,9 +87,10 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
 fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
-    let threads = remote_threads(open(site)?.as_mut(), &Query::default())?;
+    let mut remote = connection(site, &config)?;
+    let threads = remote_threads(&mut remote, &Query::default())?;
     let here = shared_threads(site)?;
-    let kept = answer(connection(site, &config)?.statistics())?;
+    let kept = answer(remote.statistics())?;
     let view = RemoteView::new(config, threads, &here, &kept);
     print(&view, context.format)?;
     Ok(Exit::Done)

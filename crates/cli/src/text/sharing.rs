@@ -1,7 +1,7 @@
 //! The results of sharing threads.
 
 use serde::Serialize;
-use uwf_engine::{Fetched, PushOutcome, Pushed};
+use uwf_engine::{Fetched, PushOutcome, Pushed, machine_of};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
@@ -53,6 +53,9 @@ struct RemoteThread {
     /// Who works on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
+    /// What people call that machine.
+    #[serde(skip)]
+    worker: Option<String>,
     /// How long that lease still lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_ms: Option<u64>,
@@ -77,6 +80,7 @@ impl RemoteView {
                 .busy
                 .as_ref()
                 .map(|(_, left)| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            worker: listed.busy.as_ref().map(|(owner, _)| machine_of(owner)),
             machine: listed.busy.map(|(owner, _)| owner.name),
         };
         Self {
@@ -109,9 +113,9 @@ impl Show for RemoteView {
             return head;
         }
         let row = |one: &RemoteThread| {
-            let working = match (&one.machine, one.left_ms) {
-                (Some(machine), Some(left)) => {
-                    format!("{machine}, for {} more", format_duration(left))
+            let working = match (&one.worker, one.left_ms) {
+                (Some(worker), Some(left)) => {
+                    format!("{worker}, for {} more", format_duration(left))
                 }
                 _ => String::new(),
             };
@@ -146,9 +150,9 @@ impl Show for PushedView {
             let said = match one.outcome {
                 PushOutcome::Shared => "shared from now on",
                 PushOutcome::Forwarded => "the remote has its new steps",
-                PushOutcome::Unchanged => "nothing new",
+                PushOutcome::Unchanged => "no new steps",
                 PushOutcome::Behind => {
-                    "nothing new: others have gone on with it; `uwf fetch` brings that"
+                    "no new steps: others have gone on with it; `uwf fetch` brings that"
                 }
             };
             let nodes = one.nodes.to_string();

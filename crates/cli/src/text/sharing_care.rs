@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use uwf_engine::machine_of;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Lease;
 use uwf_remote_postgres::{Collected, Fault, Statistics, Verified};
@@ -175,6 +176,9 @@ pub(crate) struct ReleasedView {
     /// Who had it.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
+    /// What people call that machine.
+    #[serde(skip)]
+    worker: Option<String>,
 }
 
 impl ReleasedView {
@@ -182,6 +186,7 @@ impl ReleasedView {
         Self {
             thread,
             released: ended.is_some(),
+            worker: ended.as_ref().map(|lease| machine_of(&lease.owner)),
             machine: ended.map(|lease| lease.owner.name),
         }
     }
@@ -190,9 +195,9 @@ impl ReleasedView {
 impl Show for ReleasedView {
     fn text(&self, _page: Page) -> String {
         let thread = self.thread;
-        match &self.machine {
-            Some(machine) => format!(
-                "the lease of machine `{machine}` is ended; any machine may go on with `uwf thread step {thread}`"
+        match &self.worker {
+            Some(worker) => format!(
+                "the lease of {worker} is ended; any machine may go on with `uwf thread step {thread}`"
             ),
             None => format!("nobody works on thread {thread}; there was nothing to end"),
         }

@@ -31,8 +31,8 @@ pub enum SharingError {
     Unknown(ThreadId),
     /// Another machine works on the thread.
     #[error(
-        "thread `{thread}` is busy: {} works on it, and has it for {} more unless it renews that",
-        machine(owner),
+        "thread `{thread}` is busy: {} works on it; its lease ends in {} unless it is renewed",
+        machine_of(owner),
         format_duration(u64::try_from(left.as_millis()).unwrap_or(u64::MAX))
     )]
     Busy {
@@ -120,8 +120,9 @@ impl SharingError {
     }
 }
 
-/// Returns what people call the machine of an owner.
-fn machine(owner: &Owner) -> String {
+/// Returns what people call the machine of an owner: its name, or its number if it has none.
+#[must_use]
+pub fn machine_of(owner: &Owner) -> String {
     match printable(&owner.name) {
         name if name.is_empty() => format!("machine {}", owner.machine),
         name => format!("machine `{name}`"),

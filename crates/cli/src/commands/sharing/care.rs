@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use uwf_engine::{EngineError, SharingError};
+use uwf_engine::{EngineError, SharingError, machine_of};
 use uwf_protocol::exit::Exit;
 use uwf_remote::Lease;
 use uwf_remote_postgres::Standing;
-use uwf_util::printable::printable;
 use uwf_util::time::format_duration;
 
 use super::{answer, configured, here_or_there};
@@ -59,8 +58,8 @@ pub(super) fn release(context: &Context, args: &ReleaseArgs) -> Result<Exit, Fai
 fn question(lease: &Lease) -> String {
     let left = u64::try_from(lease.lasts.as_millis()).unwrap_or(u64::MAX);
     format!(
-        "machine `{}` works on thread {}, and has it for {} more. A step that it still does will not be in the thread. End its lease?",
-        printable(&lease.owner.name),
+        "{} works on thread {}; its lease ends in {} unless it is renewed. A step that it still does will not be in the thread. End its lease?",
+        machine_of(&lease.owner),
         lease.thread,
         format_duration(left),
     )
