@@ -12,6 +12,9 @@ use crate::processes::{self, signal};
 use crate::resumes;
 use crate::world::{AGAIN, REVIEW, Run, World, is_soak, wait_until};
 
+/// Answers for a role that works again and again.
+const MORE: &str = "roles:\n  writer:\n    - output: { status: more }\n";
+
 /// A machine whose root has a remote.
 pub(crate) fn machine(server: &Server, schema: &str, workflow: &str) -> World {
     let world = World::new();
@@ -32,10 +35,7 @@ fn machines(server: &Server) -> [World; 2] {
 pub(crate) fn machines_in(server: &Server, schema: &str) -> [World; 2] {
     [(); 2].map(|()| {
         let world = machine(server, schema, &AGAIN.replace('@', ""));
-        gated_agent(
-            &world,
-            "roles:\n  writer:\n    - output: { status: more }\n",
-        );
+        gated_agent(&world, MORE);
         world
     })
 }
@@ -321,12 +321,30 @@ fn a_thread_that_went_on_in_two_ways_is_not_mixed() {
 }
 
 #[test]
+fn a_thread_that_another_remote_shares_is_not_stepped() {
+    with_server(|server| {
+        let machines = machines(server);
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let (url, schema) = (server.url(), new_schema());
+        one.uwf(&["remote", "add", &url, "--schema", &schema])
+            .exits(0);
+        one.step(&thread)
+            .exits(1)
+            .says("is shared by another remote");
+    });
+}
+
+#[test]
 fn a_kill_ends_a_thread_for_all_machines_and_a_removal_only_forgets_it_here() {
     with_server(|server| {
         let machines = machines(server);
         let [one, other] = &machines;
         let thread = shared(&machines, "again");
         one.uwf(&["thread", "kill", &thread]).exits(0);
+        // The head is the same here and there.
+        let pushed = other.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("behind"), "{pushed}");
         other.step(&thread).exits(7);
         assert_eq!(other.show(&thread)["status"], json!("cancelled"));
         one.uwf(&["thread", "rm", &thread]).exits(0);
@@ -337,19 +355,57 @@ fn a_kill_ends_a_thread_for_all_machines_and_a_removal_only_forgets_it_here() {
     });
 }
 
+/// Returns how many failed attempts are on record on a machine.
+fn failed_attempts(world: &World, thread: &str) -> usize {
+    let file = format!("runs/{thread}/attempts.jsonl");
+    world.state(&file).lines().count()
+}
+
+#[test]
+fn what_was_used_up_elsewhere_counts_also_when_a_step_is_set_aside() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines(&server);
+    let [one, other] = &machines;
+    let thread = shared(&machines, "again");
+    let mut working = at_work(one, &["thread", "step", &thread]);
+    server.pause();
+    open_gate(one);
+    assert_eq!(working.wait().unwrap().code(), Some(5));
+    server.resume();
+    other.uwf(&["remote", "release", "--yes", &thread]).exits(0);
+    other.scripted_agent("exit 9");
+    other.step(&thread).exits(3);
+    gated_agent(other, MORE);
+    other.step(&thread).exits(0);
+    // The step that it had finished does not follow the head, and it does another one.
+    one.step(&thread).exits(0);
+    assert_eq!(runs(one), 2);
+    assert!(one.show(&thread)["refusedSteps"][0]["step"].is_string());
+    assert_eq!(failed_attempts(one, &thread), 1);
+    agree(&machines, &thread, 2);
+}
+
 #[test]
 fn what_was_used_up_on_one_machine_counts_on_all() {
     with_server(|server| {
         let machines = machines(server);
         let [one, other] = &machines;
         let thread = shared(&machines, "again");
-        one.scripted_agent("exit 9");
+        one.write("answer.md", "There is more.");
+        one.agent("uwf-command", &["--", "cat", "answer.md"]);
+        one.configure("extract", "strict");
         one.step(&thread).exits(3);
-        let attempts = |world: &World| {
-            let file = format!("runs/{thread}/attempts.jsonl");
-            world.state(&file).lines().count()
-        };
+        let raw = text(&one.show(&thread)["attempts"][0]["raw"]);
+        let attempts = |world| failed_attempts(world, &thread);
         assert_eq!([one, other].map(attempts), [1, 0]);
+        // What the record of the attempt names is sent by `push` and brought by `fetch`.
+        let pushed = one.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("unchanged"), "{pushed}");
+        other.uwf(&["fetch", &thread]).exits(0);
+        assert_eq!([one, other].map(attempts), [1, 1]);
+        other.uwf(&["cas", "get", &raw]).exits(0);
         other.step(&thread).exits(0);
         assert_eq!([one, other].map(attempts), [1, 1]);
     });
@@ -359,22 +415,23 @@ fn what_was_used_up_on_one_machine_counts_on_all() {
 fn a_thread_that_is_not_shared_asks_no_remote() {
     let world = World::new();
     world.put(&AGAIN.replace('@', ""));
-    gated_agent(
-        &world,
-        "roles:\n  writer:\n    - output: { status: more }\n",
-    );
-    world.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
+    gated_agent(&world, MORE);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    world.configure("remote.url", &format!("postgres://uwf@{address}/none"));
     let thread = world.start("again");
-    let begun = std::time::Instant::now();
     world.step(&thread).exits(0);
-    assert!(
-        begun.elapsed() < Duration::from_secs(3),
-        "it tried to reach a server"
-    );
-    assert!(!world.root().join("shared").exists());
+    let asked = listener.accept().map_err(|problem| problem.kind());
+    let nobody = std::io::ErrorKind::WouldBlock;
+    assert_eq!(asked.err(), Some(nobody), "it tried to reach a server");
+    drop(listener);
+    let shared_here = world.root().join("shared");
+    assert!(!shared_here.exists());
     let run: Run = world.uwf(&["push", &thread]);
     run.exits(5).says("cannot be reached");
     // It is shared only when the remote has it.
+    assert!(!shared_here.exists());
     world.step(&thread).exits(0);
 }
 

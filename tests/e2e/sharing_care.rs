@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::gates::{at_work, open_gate, runs};
 use crate::gc::text;
-use crate::postgres::{Server, new_schema};
+use crate::postgres::{Server, USER, new_schema};
 use crate::postgres_admin::Admin;
 use crate::pty::Terminal;
 use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
@@ -195,6 +195,28 @@ fn the_roles_may_do_what_they_are_for() {
         assert!(!may("reader", release));
         assert!(may("worker", release));
         assert!(!may("worker", "DELETE FROM @.nodes"));
+    });
+}
+
+#[test]
+fn a_push_that_is_refused_leaves_the_thread_as_it_was() {
+    with_server(|server| {
+        let place = Place::new(server);
+        place.run(&place.remote(&["roles"]).exits(0).stdout);
+        place.run("CREATE ROLE @_guest LOGIN; GRANT @_reader TO @_guest");
+        let one = &place.machines[0];
+        let guest = format!("//{}_guest@", place.schema);
+        let url = server.url().replace(&format!("//{USER}@"), &guest);
+        assert!(url.contains(&guest), "{url}");
+        let thread = one.start("again");
+        one.configure("remote.url", &url);
+        one.uwf(&["push", &thread])
+            .exits(1)
+            .says("refuses this user");
+        one.step(&thread).exits(0);
+        one.configure("remote.url", &server.url());
+        one.uwf(&["push", &thread]).exits(0);
+        assert_eq!(at_remote(one, &thread)["head"], json!(head(one, &thread)));
     });
 }
 

@@ -9,8 +9,9 @@ pub(crate) mod fetch;
 pub(crate) mod nodes;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Owner, Remote};
-use uwf_storage::{SharedRecord, machine_id, machine_name};
+use uwf_storage::{RunDir, SharedRecord, StorageError, machine_id, machine_name};
 use uwf_thread::{Head, steps};
 
 use crate::{EngineError, Site};
@@ -37,6 +38,30 @@ pub(crate) fn owner(record: &SharedRecord) -> Owner {
         machine: machine_id(),
         name: machine_name(),
         mark: record.mark.clone(),
+    }
+}
+
+/// Returns what is known here of the attempts of a thread, joined with what the remote knows; `None` if it knows nothing new.
+///
+/// A finished step that waits names attempts by their numbers, and these may change. So nothing is joined before it is shared
+/// or set aside.
+pub(crate) fn merged_record(
+    run: &RunDir,
+    there: &ThreadRecord,
+) -> Result<Option<ThreadRecord>, StorageError> {
+    if run.outbox.read_pending()?.is_some() {
+        return Ok(None);
+    }
+    let known = run.ledger.export();
+    let merged = known.merged(there);
+    Ok((merged != known).then_some(merged))
+}
+
+/// Joins what is known here with what the remote knows, as [`merged_record`]. The caller has the lock of the thread.
+pub(crate) fn merge_record(run: &RunDir, there: &ThreadRecord) -> Result<(), StorageError> {
+    match merged_record(run, there)? {
+        Some(merged) => run.ledger.import(&merged),
+        None => Ok(()),
     }
 }
 

@@ -285,6 +285,7 @@ fn travelling(
         completed_at: one.end.map(|end| end.completed_at),
         replaced: Vec::new(),
         record: ThreadRecord::default(),
+        is_trusted: false,
     })
 }
 

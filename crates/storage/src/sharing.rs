@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use uwf_durable::Durability;
+use uwf_durable::{Draft, Placed};
 use uwf_protocol::ids::ThreadId;
 
 use crate::{BadLine, StorageError};
@@ -46,17 +46,24 @@ impl SharedFile {
             .map_err(|error| StorageError::Sharing(BadLine::in_json(&self.path, &error)))
     }
 
-    /// Replaces the record, durably.
+    /// Makes the record durable, unless there is one already. Of two calls at once, one makes it, and its mark counts for both.
+    /// Returns the record that counts.
     ///
     /// # Errors
-    /// [`StorageError::Io`].
-    pub fn write(&self, record: &SharedRecord) -> Result<(), StorageError> {
-        if let Some(directory) = self.path.parent() {
-            uwf_durable::create_dir(directory)?;
-        }
+    /// See [`read`](Self::read).
+    pub fn create(&self, record: &SharedRecord) -> Result<SharedRecord, StorageError> {
+        let directory = self.path.parent().expect("it is in a directory");
+        uwf_durable::create_dir(directory)?;
         let content = serde_json::to_vec(record).expect("it is two texts");
-        let durably = Durability::Durable;
-        Ok(uwf_durable::replace(&self.path, &content, durably)?)
+        let draft = Draft::beside(&self.path, &content)?;
+        draft.sync()?;
+        // The other call may not have come so far, so the name is made durable in both cases.
+        let placed = draft.place(&self.path)?;
+        uwf_durable::sync_dir(directory)?;
+        match placed {
+            Placed::Done => Ok(record.clone()),
+            Placed::Taken(_) => Ok(self.read()?.unwrap_or_else(|| record.clone())),
+        }
     }
 
     /// Removes the record, if there is one.
@@ -65,5 +72,25 @@ impl SharedFile {
     /// [`StorageError::Io`].
     pub fn remove(&self) -> Result<(), StorageError> {
         Ok(uwf_durable::remove(&self.path)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_record_of_a_thread_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = SharedFile::at(&folder.path().join("shared"), ThreadId::new(1, 0));
+        let record = |mark: &str| SharedRecord {
+            remote: "r".to_owned(),
+            mark: mark.to_owned(),
+        };
+        assert_eq!(file.create(&record("1")).unwrap(), record("1"));
+        assert_eq!(file.create(&record("2")).unwrap(), record("1"));
+        assert_eq!(file.read().unwrap(), Some(record("1")));
+        file.remove().unwrap();
+        assert_eq!(file.create(&record("3")).unwrap(), record("3"));
     }
 }

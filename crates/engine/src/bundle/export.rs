@@ -138,5 +138,6 @@ fn one_travelling(
             chain: None,
             ..site.root.run(id).ledger.export()
         },
+        is_trusted: false,
     })
 }

@@ -22,6 +22,7 @@ use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
 use super::plan::{Diverging, ThreadPlan, plan_all};
 use super::returning::{self, Returned};
+use crate::sharing::merged_record;
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site, tags};
 
@@ -271,7 +272,7 @@ fn carry_out(
 ) -> Result<(Outcome, Option<TakenName>), EngineError> {
     let run = site.root.run(one.thread);
     if plan == ThreadPlan::Add {
-        let record = joined(&run, one).unwrap_or_else(|| run.ledger.export());
+        let record = joined(&run, one)?.unwrap_or_else(|| run.ledger.export());
         returning::record_missing(site, one, &record)?;
         return change(site, &run, one, plan);
     }
@@ -397,7 +398,7 @@ fn add_replaced(state: &State<'_>, one: &Travelling) -> Result<bool, StorageErro
 
 /// Adds failed attempts and raised limits. Returns whether something was new; `None` if somebody works on the thread.
 fn add_record(run: &RunDir, one: &Travelling) -> Result<Option<bool>, StorageError> {
-    if joined(run, one).is_none() {
+    if joined(run, one)?.is_none() {
         return Ok(Some(false));
     }
     let Some(_lock) = run.lease.acquire_if_free()? else {
@@ -409,18 +410,21 @@ fn add_record(run: &RunDir, one: &Travelling) -> Result<Option<bool>, StorageErr
 
 /// Adds failed attempts and raised limits. The caller has the lock of the thread.
 fn merge_record(run: &RunDir, one: &Travelling) -> Result<(), StorageError> {
-    match joined(run, one) {
+    match joined(run, one)? {
         Some(record) => run.ledger.import(&record),
         None => Ok(()),
     }
 }
 
 /// Returns the record of the thread here with what the bundle adds; `None` if it adds nothing.
-fn joined(run: &RunDir, one: &Travelling) -> Option<ThreadRecord> {
+fn joined(run: &RunDir, one: &Travelling) -> Result<Option<ThreadRecord>, StorageError> {
+    if one.is_trusted {
+        return merged_record(run, &one.record);
+    }
     let known = run.ledger.export();
     let mut joined = known.clone();
     joined.absorb(&one.record);
-    (joined != known).then_some(joined)
+    Ok((joined != known).then_some(joined))
 }
 
 #[cfg(test)]

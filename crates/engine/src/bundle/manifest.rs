@@ -48,6 +48,9 @@ pub(crate) struct Travelling {
     /// Its failed attempts and raised limits.
     #[serde(default)]
     pub(crate) record: ThreadRecord,
+    /// Whether it comes from the remote, whose machines trust each other. A bundle may come from a stranger.
+    #[serde(skip)]
+    pub(crate) is_trusted: bool,
 }
 
 /// Whether a thread goes on.

@@ -66,16 +66,7 @@ pub(crate) fn adopt(
         Some(Ok(step)) => step,
         Some(Err(Refusal::Store(error))) if !is_permanent(&error) => return Err(error.into()),
         Some(Err(_)) | None => {
-            let message = format!("step={}", pending.step);
-            runner.site.log(&thread, tags::PENDING_REFUSED, &message);
-            if pending.step == thread.head {
-                count_committed(runner, run, &pending);
-            }
-            if is_elsewhere {
-                refuse(runner, run, &thread, &pending)?;
-            } else {
-                run.outbox.clear_pending()?;
-            }
+            set_aside(runner, run, &thread, &pending, is_elsewhere)?;
             return Ok(Adoption::Nothing(Box::new(thread)));
         }
     };
@@ -95,6 +86,31 @@ pub(crate) fn adopt(
     reported.report.kept_running = kept && !left.is_empty();
     reported.report.left_running = left;
     Ok(Adoption::Committed(Box::new(reported.result()?)))
+}
+
+/// Removes the record of a finished step that is not committed. One that belongs elsewhere is kept as refused.
+fn set_aside(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: &Thread,
+    pending: &Pending,
+    is_elsewhere: bool,
+) -> Result<(), EngineError> {
+    let message = format!("step={}", pending.step);
+    runner.site.log(thread, tags::PENDING_REFUSED, &message);
+    if pending.step == thread.head {
+        count_committed(runner, run, pending);
+    }
+    if is_elsewhere {
+        refuse(runner, run, thread, pending)?;
+    } else {
+        run.outbox.clear_pending()?;
+    }
+    match &run.shared {
+        // The step is done again, or another one, and what other machines used up counts before.
+        Some(shared) => shared.merge_record(run),
+        None => Ok(()),
+    }
 }
 
 /// Clears the record of the answer of an adopted step: an agent that was ended right after it had finished leaves it, and nobody

@@ -9,7 +9,9 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::Work;
-use uwf_remote::{Acquired, Advanced, Found, NewThread, Push, Put, Remote, Want, Which};
+use uwf_remote::{
+    Acquired, Advanced, Found, NewThread, Push, Put, Remote, RemoteError, Want, Which,
+};
 use uwf_storage::{Located, RunDir, SharedRecord};
 
 use crate::children::parent_of;
@@ -31,7 +33,7 @@ pub enum PushOutcome {
     Shared,
     /// The remote has its new steps.
     Forwarded,
-    /// The remote has had it all.
+    /// The remote has had all its steps.
     Unchanged,
     /// Other machines have gone on with it: the remote has more steps.
     Behind,
@@ -67,14 +69,19 @@ pub fn push(
         let thread = Thread::load(&runner.site.store, id, head)?;
         check_sharable(&thread)?;
         let status = status_of(&thread, &located)?;
-        let record = record_of(&runner.site, remote, id)?;
+        let store = remote.hello().map_err(SharingError::from)?.store;
+        let known = runner.site.root.shared(id).read()?;
+        if let Some(record) = &known {
+            check_remote(id, record, &store)?;
+        }
         let found = remote.find(id, head).map_err(SharingError::from)?;
         let job = Job {
             site: &runner.site,
             run,
             thread: &thread,
             status,
-            record: &record,
+            store,
+            known,
         };
         let (outcome, nodes) = match found {
             None => job.share(remote, label)?,
@@ -87,24 +94,6 @@ pub fn push(
             nodes,
         })
     })
-}
-
-/// Returns the record that the thread is shared, and makes one if there is none. It is durable before anything is at the remote:
-/// a call that dies in between leaves a record of a thread that is not there yet, and the next push shares it.
-fn record_of(
-    site: &Site,
-    remote: &mut dyn Remote,
-    id: ThreadId,
-) -> Result<SharedRecord, EngineError> {
-    let hello = remote.hello().map_err(SharingError::from)?;
-    let file = site.root.shared(id);
-    if let Some(record) = file.read()? {
-        check_remote(id, &record, &hello.store)?;
-        return Ok(record);
-    }
-    let record = new_record(site, hello.store)?;
-    file.write(&record)?;
-    Ok(record)
 }
 
 fn check_sharable(thread: &Thread) -> Result<(), EngineError> {
@@ -140,10 +129,38 @@ struct Job<'a> {
     run: &'a RunDir,
     thread: &'a Thread,
     status: HeadStatus,
-    record: &'a SharedRecord,
+    /// The id of the remote.
+    store: String,
+    /// The record that the thread is shared, if there was one before.
+    known: Option<SharedRecord>,
 }
 
 impl Job<'_> {
+    /// Returns the record that the thread is shared, and makes one if there is none. It is durable before the thread is at the
+    /// remote: a call that dies in between leaves a record of a thread that is not there yet, and the next push shares it.
+    fn record(&self) -> Result<SharedRecord, EngineError> {
+        if let Some(record) = &self.known {
+            return Ok(record.clone());
+        }
+        let new = new_record(self.site, self.store.clone())?;
+        Ok(self.site.root.shared(self.thread.id).create(&new)?)
+    }
+
+    /// Puts a new thread at the remote, whose nodes are there. If it is refused, the thread is as if it had never been pushed.
+    fn put(&self, remote: &mut dyn Remote, new: &NewThread) -> Result<Put, EngineError> {
+        self.record()?;
+        let answer = remote.put(&[], Some(new));
+        let is_refused = matches!(answer, Err(RemoteError::Denied(_)) | Ok(Put::Clash(_)));
+        // An earlier try may have put it, whose answer was lost.
+        if is_refused
+            && self.known.is_none()
+            && matches!(remote.find(new.thread, new.head), Ok(None))
+        {
+            self.site.root.shared(new.thread).remove()?;
+        }
+        Ok(answer.map_err(SharingError::from)?)
+    }
+
     /// Puts a new thread at the remote: the nodes first, then the thread.
     fn share(
         &self,
@@ -162,9 +179,9 @@ impl Job<'_> {
         let mut needed = nodes_of_push(&self.site.store, head, None)?;
         needed.extend(nodes::of_record(self.site, &new.record)?);
         let mut sent = 0;
-        loop {
+        for _ in 0..nodes::TIMES {
             sent += nodes::send(self.site, remote, &needed)?;
-            match remote.put(&[], Some(&new)).map_err(SharingError::from)? {
+            match self.put(remote, &new)? {
                 Put::Done => return Ok((PushOutcome::Shared, sent)),
                 Put::Already => return Ok((PushOutcome::Unchanged, sent)),
                 Put::HeadIs(there) => return Err(self.diverged(there)),
@@ -172,20 +189,31 @@ impl Job<'_> {
                 Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
             }
         }
+        Err(SharingError::forgets().into())
     }
 
-    /// Sends what is new, if the remote has an earlier head.
+    /// Sends what is new, if the remote has an earlier head. In any case it sends what the record here names: a step sends only
+    /// the record.
     fn forward(
         &self,
         remote: &mut dyn Remote,
         found: &Found,
     ) -> Result<(PushOutcome, usize), EngineError> {
+        let record = self.record()?;
         let (here, there) = (self.thread.head, found.listed.head);
+        let named = nodes::of_record(self.site, &self.run.ledger.export())?;
         if here == there && found.listed.status == self.status {
-            return Ok((PushOutcome::Unchanged, 0));
+            let sent = nodes::send(self.site, remote, &named)?;
+            return Ok((PushOutcome::Unchanged, sent));
         }
-        if here != there && found.had {
-            return Ok((PushOutcome::Behind, 0));
+        // A thread that has ended there does not go on from the same head here.
+        let is_behind = match here == there {
+            true => found.listed.status == HeadStatus::Ended,
+            false => found.had,
+        };
+        if is_behind {
+            let sent = nodes::send(self.site, remote, &named)?;
+            return Ok((PushOutcome::Behind, sent));
         }
         // What the remote has may be a step that was never here.
         let is_ahead = self.site.store.has(there)? && has_on_its_way(self.site, here, there)?;
@@ -193,15 +221,20 @@ impl Job<'_> {
             return Err(self.diverged(there));
         }
         let mut needed = nodes_of_push(&self.site.store, here, Some(there))?;
-        needed.extend(nodes::of_record(self.site, &self.run.ledger.export())?);
+        needed.extend(named);
         let sent = nodes::send(self.site, remote, &needed)?;
-        self.move_head(remote, there)?;
+        self.move_head(remote, there, &record)?;
         Ok((PushOutcome::Forwarded, sent))
     }
 
-    fn move_head(&self, remote: &mut dyn Remote, from: CasRef) -> Result<(), EngineError> {
+    fn move_head(
+        &self,
+        remote: &mut dyn Remote,
+        from: CasRef,
+        record: &SharedRecord,
+    ) -> Result<(), EngineError> {
         let thread = self.thread.id;
-        let owner = owner(self.record);
+        let owner = owner(record);
         let want = Want {
             owner: &owner,
             lasts: LEASE,
@@ -239,7 +272,7 @@ impl Job<'_> {
             Advanced::Clash(nodes) => Err(SharingError::Clash(nodes).into()),
             Advanced::LeaseLost | Advanced::Lacking(_) => {
                 let problem = "the lease ended before the head was moved; push again".to_owned();
-                Err(SharingError::Remote(uwf_remote::RemoteError::Away(problem)).into())
+                Err(SharingError::Remote(RemoteError::Away(problem)).into())
             }
         }
     }

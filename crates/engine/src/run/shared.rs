@@ -16,28 +16,26 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{
-    Acquired, Advanced, Lease, Leased, Push, Remote, RemoteError, Renewed, Want, Which,
-};
-use uwf_storage::{Advance, Located, RunDir, State};
+use uwf_remote::{Acquired, Advanced, Lease, Leased, Push, Remote, Renewed, Want, Which};
+use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
 use crate::sharing::error::SharingError;
 use crate::sharing::fetch::{bring_end, replaced_by};
-use crate::sharing::{has_on_its_way, nodes, owner};
+use crate::sharing::{check_remote, has_on_its_way, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
 
 /// How many nodes may come with a lease. A root that is further behind asks for the others.
 const WITH_LEASE: usize = 5_000;
 /// How often a lease is renewed in the time that it lasts.
 const RENEWALS: u32 = 4;
-/// How often a step is sent again whose nodes the remote lacks.
-const TIMES: u32 = 5;
 
 /// A shared thread whose lease this call has.
 pub(crate) struct SharedThread {
     lease: Lease,
+    /// What the remote knew of the attempts of the thread.
+    known: ThreadRecord,
     remote: RefCell<Box<dyn Remote + Send>>,
     renewer: Renewer,
     /// The record that was sent with a step. With the step, the lease was given back.
@@ -82,47 +80,32 @@ impl SharedThread {
             // It has ended for all.
             return Ok(None);
         };
-        let mut remote = (runner.remotes)(site)?;
+        let (mut remote, to_renew) = ((runner.remotes)(site)?, (runner.remotes)(site)?);
         let have = nodes::had_with(site, here)?;
-        let owner = owner(&record);
-        let want = Want {
-            owner: &owner,
-            lasts: lease_time(site)?,
-            have: &have,
-            at_most: WITH_LEASE,
-        };
-        let acquired = remote.acquire(Which::Thread(id), &want);
-        let leased = match acquired.map_err(SharingError::from)? {
-            Acquired::Leased(leased) => leased,
-            Acquired::Busy { owner, left } => {
-                let (thread, owner) = (id, Box::new(owner));
-                return Err(SharingError::Busy {
-                    thread,
-                    owner,
-                    left,
-                }
-                .into());
-            }
-            Acquired::Ended => return Err(ended_there(site, remote.as_mut(), id)),
-            Acquired::Unknown | Acquired::Nothing => {
-                return Err(SharingError::Unknown(id).into());
-            }
-        };
-        let lease = leased.lease.clone();
-        let caught_up = catch_up(site, run, remote.as_mut(), (id, here), *leased, &have);
+        let leased = take_lease(site, run, remote.as_mut(), (id, &record), &have)?;
+        let (lease, known) = (leased.lease.clone(), leased.record.clone());
+        // What other machines have done may take longer to come than the lease lasts.
+        let renewer = Renewer::start(to_renew, lease.clone());
+        let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
         if let Err(error) = caught_up {
+            renewer.stop();
             // The lease would end by itself.
             let _ = remote.release(&lease, &run.ledger.export());
             return Err(error);
         }
         remote.rest();
-        let renewer = Renewer::start((runner.remotes)(site)?, lease.clone());
         Ok(Some(Self {
             lease,
+            known,
             remote: RefCell::new(remote),
             renewer,
             sent: RefCell::new(None),
         }))
+    }
+
+    /// Joins what the remote knows of the attempts with what is known here, if a finished step waited before and waits no more.
+    pub(crate) fn merge_record(&self, run: &RunDir) -> Result<(), EngineError> {
+        Ok(merge_record(run, &self.known)?)
     }
 
     /// Gives a durable step to the remote. With it the lease is given back.
@@ -135,17 +118,23 @@ impl SharedThread {
         run: &RunDir,
         step: &NewHead<'_>,
     ) -> Result<AtRemote, EngineError> {
-        self.renewer.stop();
         let status = match step.route {
             Ok(route) => head_status(route),
             // The step is done. The next call finds the same problem when it routes.
             Err(_) => HeadStatus::Ready,
         };
         let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;
-        let mut nodes = linked(site, &needed)?;
         let record = run.ledger.export();
         let mut remote = self.remote.borrow_mut();
-        for _ in 0..TIMES {
+        let mut nodes = match nodes::in_one_request(site, &needed)? {
+            Some(nodes) => nodes,
+            None => {
+                nodes::send(site, remote.as_mut(), &needed)?;
+                Vec::new()
+            }
+        };
+        self.renewer.stop();
+        for _ in 0..nodes::TIMES {
             let push = Push {
                 nodes: &nodes,
                 from: step.from,
@@ -166,8 +155,7 @@ impl SharedThread {
                 Advanced::Lacking(lacking) => nodes.extend(linked(site, &lacking)?),
             }
         }
-        let problem = "it forgets nodes that were just sent".to_owned();
-        Err(SharingError::Remote(RemoteError::Broken(problem)).into())
+        Err(SharingError::forgets().into())
     }
 
     /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
@@ -202,9 +190,46 @@ pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
     }
 }
 
+/// Takes the lease of a thread.
+fn take_lease(
+    site: &Site,
+    run: &RunDir,
+    remote: &mut dyn Remote,
+    (thread, record): (ThreadId, &SharedRecord),
+    have: &[CasRef],
+) -> Result<Leased, EngineError> {
+    let owner = owner(record);
+    let want = Want {
+        owner: &owner,
+        lasts: lease_time(site)?,
+        have,
+        at_most: WITH_LEASE,
+    };
+    let acquired = remote.acquire(Which::Thread(thread), &want);
+    match acquired.map_err(SharingError::from)? {
+        Acquired::Leased(leased) => Ok(*leased),
+        Acquired::Busy { owner, left } => {
+            let owner = Box::new(owner);
+            let busy = SharingError::Busy {
+                thread,
+                owner,
+                left,
+            };
+            Err(busy.into())
+        }
+        Acquired::Ended => Err(ended_there(site, run, remote, thread)),
+        Acquired::Unknown | Acquired::Nothing => {
+            // It may be at another remote than the one that is asked.
+            let hello = remote.hello().map_err(SharingError::from)?;
+            check_remote(thread, record, &hello.store)?;
+            Err(SharingError::Unknown(thread).into())
+        }
+    }
+}
+
 /// Ends a thread here that has ended at the remote, with the steps that we do not have yet.
-fn ended_there(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> EngineError {
-    match bring_end(site, remote, id).and_then(|()| thread::active_head(site, id)) {
+fn ended_there(site: &Site, run: &RunDir, remote: &mut dyn Remote, id: ThreadId) -> EngineError {
+    match bring_end(site, run, remote, id).and_then(|()| thread::active_head(site, id)) {
         // The error says how it has ended.
         Err(error) => error,
         Ok(_) => thread::busy(id, None),
@@ -224,14 +249,10 @@ fn catch_up(
     match leased.complete {
         true => nodes::take(site, leased.nodes)?,
         false => {
-            nodes::bring(site, remote, there, have)?;
+            nodes::bring(site, remote, &[there], have)?;
         }
     }
-    let known = run.ledger.export();
-    let merged = known.merged(&leased.record);
-    if merged != known {
-        run.ledger.import(&merged)?;
-    }
+    merge_record(run, &leased.record)?;
     if here == there {
         return Ok(());
     }

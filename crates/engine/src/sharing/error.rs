@@ -100,6 +100,12 @@ pub enum SharingError {
 }
 
 impl SharingError {
+    /// Returns the error for a remote that collects what it was just given.
+    pub(crate) fn forgets() -> Self {
+        let problem = "it forgets nodes that were just sent".to_owned();
+        Self::Remote(RemoteError::Broken(problem))
+    }
+
     /// Returns the exit of a call that fails with this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {

@@ -6,11 +6,11 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_remote::{Found, Listed, Query, Remote};
-use uwf_storage::{ReplacedStep, State};
+use uwf_storage::{ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
-use super::{check_remote, has_on_its_way, new_record, nodes};
+use super::{check_remote, has_on_its_way, merge_record, new_record, nodes};
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
@@ -80,12 +80,14 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
         None => Vec::new(),
     };
     let head = found.listed.head;
-    let came = nodes::bring(site, remote, head, &have)?;
+    let mut came = nodes::bring(site, remote, &[head], &have)?;
+    came += nodes::bring_of_record(site, remote, &found.record, &have)?;
     // The collector must wait until the head refers to what came.
     let _hold = site.store.hold()?;
     if record.is_none() {
         // It comes before the thread: a shared thread is never here as one that nobody else has.
-        file.write(&new_record(site, hello.store)?)?;
+        let record = file.create(&new_record(site, hello.store.clone())?)?;
+        check_remote(id, &record, &hello.store)?;
     }
     let outcome = adopt(site, &found, here)?;
     Ok(Fetched {
@@ -99,21 +101,16 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
 /// Brings the last steps of a thread that has ended at the remote, and ends it here. The caller has the lock of the thread.
 pub(crate) fn bring_end(
     site: &Site,
+    run: &RunDir,
     remote: &mut dyn Remote,
     id: ThreadId,
 ) -> Result<(), EngineError> {
     let here = thread::active_head(site, id)?;
     let found = remote.find(id, here).map_err(SharingError::from)?;
     let found = found.ok_or(SharingError::Unknown(id))?;
-    nodes::bring(
-        site,
-        remote,
-        found.listed.head,
-        &nodes::had_with(site, here)?,
-    )?;
-    let ended = travelling(site, &found, Some(here))?;
-    if !found.had {
-        let there = found.listed.head;
+    let there = found.listed.head;
+    nodes::bring(site, remote, &[there], &nodes::had_with(site, here)?)?;
+    if !found.had && !has_on_its_way(site, there, here)? {
         return Err(SharingError::Diverged {
             thread: id,
             here,
@@ -121,6 +118,8 @@ pub(crate) fn bring_end(
         }
         .into());
     }
+    let ended = travelling(site, &found, Some(here))?;
+    merge_record(run, &found.record)?;
     let state = State::new(&site.root);
     for replaced in &ended.replaced {
         state.record_replaced(replaced)?;
@@ -179,6 +178,7 @@ fn travelling(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Travel
         completed_at: is_ended.then(|| site.env.now_ms()),
         replaced: replaced.into_iter().collect(),
         record: found.record.clone(),
+        is_trusted: true,
     })
 }
 

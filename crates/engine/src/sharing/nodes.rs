@@ -14,7 +14,7 @@ const BATCH: (usize, usize) = (500, 8 << 20);
 /// How many hashes are asked about at once.
 const ASKED: usize = 5_000;
 /// How often nodes are sent that the remote forgets meanwhile, because they were garbage there.
-const TIMES: u32 = 5;
+pub(crate) const TIMES: u32 = 5;
 
 /// Sends nodes that the remote does not have. Each comes after the nodes that it needs. Returns how many were sent.
 pub(crate) fn send(
@@ -33,8 +33,7 @@ pub(crate) fn send(
         }
         sent += send_missing(site, remote, &missing)?;
     }
-    let problem = "it forgets nodes that were just sent".to_owned();
-    Err(SharingError::Remote(RemoteError::Broken(problem)).into())
+    Err(SharingError::forgets().into())
 }
 
 fn send_missing(
@@ -83,21 +82,63 @@ pub(crate) fn take(site: &Site, nodes: Vec<LinkedNode>) -> Result<(), EngineErro
     intake.finish()
 }
 
-/// Brings all nodes that a head needs, but not what we have. Returns how many came.
+/// Returns nodes that fit into one request; `None` if they do not, and have to be [sent](send) before.
+pub(crate) fn in_one_request(
+    site: &Site,
+    hashes: &[CasRef],
+) -> Result<Option<Vec<LinkedNode>>, EngineError> {
+    let (mut nodes, mut bytes) = (Vec::new(), 0);
+    for hash in hashes {
+        let node = site.store.linked(*hash)?;
+        bytes += node.node.payload.len();
+        if bytes > BATCH.1 {
+            return Ok(None);
+        }
+        nodes.push(node);
+    }
+    Ok(Some(nodes))
+}
+
+/// Brings the nodes that a record names, such as the texts of failed attempts, with what they need. Those that are not at the
+/// remote are left out. Returns how many came.
+pub(crate) fn bring_of_record(
+    site: &Site,
+    remote: &mut dyn Remote,
+    record: &ThreadRecord,
+    have: &[CasRef],
+) -> Result<usize, EngineError> {
+    let mut wanted = Vec::new();
+    for node in record.nodes() {
+        if !site.store.has(node)? {
+            wanted.push(node);
+        }
+    }
+    let mut there = Vec::new();
+    for asked in wanted.chunks(ASKED) {
+        let missing = remote.missing(asked).map_err(SharingError::from)?;
+        there.extend(asked.iter().filter(|node| !missing.contains(node)));
+    }
+    match there.is_empty() {
+        true => Ok(0),
+        false => bring(site, remote, &there, have),
+    }
+}
+
+/// Brings these nodes with all that they need, but not what we have. Returns how many came.
 pub(crate) fn bring(
     site: &Site,
     remote: &mut dyn Remote,
-    head: CasRef,
+    from: &[CasRef],
     have: &[CasRef],
 ) -> Result<usize, EngineError> {
     let mut got = 0;
     let at_most = BATCH.0.try_into().expect("a batch has nodes");
     loop {
         let part = Part { skip: got, at_most };
-        let given = remote.closure(&[head], have, part);
+        let given = remote.closure(from, have, part);
         match given.map_err(SharingError::from)? {
             Given::Lacking(nodes) => {
-                let problem = format!("the node {} of a head is missing there", nodes[0]);
+                let problem = format!("the node {} is needed and is missing there", nodes[0]);
                 return Err(SharingError::Remote(RemoteError::Broken(problem)).into());
             }
             Given::Nodes(Closure { nodes, complete }) => {
