@@ -311,3 +311,12 @@ fn an_empty_answer_is_refused_before_an_agent_starts() {
         run.says("the text of `-p` is empty");
     }
 }
+
+#[test]
+fn a_push_of_nothing_says_how_threads_are_named() {
+    let world = World::new();
+    world
+        .uwf(&["push"])
+        .exits(2)
+        .says("tip: name threads, as in `uwf push @`");
+}

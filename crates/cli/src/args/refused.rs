@@ -12,6 +12,10 @@ use crate::{output, stderr};
 const PROMPT_TIP: &str =
     "say what is to be done: `-p \"…\"`, `-p @task.md` for a file, or `-p -` for standard input";
 
+/// What to type if the threads that are to be shared are missing.
+const PUSH_TIP: &str =
+    "name threads, as in `uwf push @`: `@` is the newest one, and `uwf thread list` shows all";
+
 /// The labels of our own messages.
 const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
 
@@ -54,20 +58,34 @@ fn correct(error: &mut clap::Error) {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(right));
         }
     }
-    if lacks_prompt(error) {
-        let tips = vec![StyledStr::from(PROMPT_TIP)];
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
-    }
+    let tip = if lacks(error, "--prompt") {
+        PROMPT_TIP
+    } else if lacks(error, "<THREADS>") && is_of(error, "push") {
+        PUSH_TIP
+    } else {
+        return;
+    };
+    let tips = vec![StyledStr::from(tip)];
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
 }
 
-/// Tells whether the task of a new thread is missing.
-fn lacks_prompt(error: &clap::Error) -> bool {
+/// Tells whether an argument that begins so is missing.
+fn lacks(error: &clap::Error, argument: &str) -> bool {
     let missing = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => missing,
         _ => return false,
     };
     error.kind() == ErrorKind::MissingRequiredArgument
-        && missing.iter().any(|option| option.starts_with("--prompt"))
+        && missing.iter().any(|option| option.starts_with(argument))
+}
+
+/// Tells whether a message is about this command.
+fn is_of(error: &clap::Error, command: &str) -> bool {
+    let usage = match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string(),
+        _ => return false,
+    };
+    usage.split_whitespace().any(|word| word == command)
 }
 
 /// Makes a message safe that quotes arguments: no line of an argument can look like a message of ours.
