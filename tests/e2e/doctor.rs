@@ -122,7 +122,7 @@ fn its_form_is_fixed() {
     assert_eq!(json["checks"].as_array().unwrap()[..6], expected);
     let expected = [
         ok("state", "no recorded thread or workflow is missing"),
-        ok("names", "0 names; 0 threads have a name or labels"),
+        ok("names", "0 names; 0 threads with a name or labels"),
         ok("threads", "0 can be read"),
         ok("lock", "no thread is locked"),
         ok("pending", "every finished step is committed"),

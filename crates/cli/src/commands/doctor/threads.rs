@@ -7,6 +7,7 @@ use uwf_engine::{Children, ListFilter, Site, ThreadItem, ThreadStatus, list, orp
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunDir, State};
+use uwf_util::text::counted;
 use uwf_util::time;
 
 use crate::commands::thread::costly;
@@ -83,7 +84,11 @@ fn names(site: &Site) -> Check {
             let (threads, names) = (namings.threads().count(), namings.names().count());
             Check::ok(
                 NAME,
-                format!("{names} names; {threads} threads have a name or labels"),
+                format!(
+                    "{}; {} with a name or labels",
+                    counted(names, "name"),
+                    counted(threads, "thread")
+                ),
             )
         }
         Err(error) => {
