@@ -185,7 +185,8 @@ fn the_folder_of_a_run_whose_thread_is_gone_is_removed() {
     let world = World::new();
     let done = run(&world, "one", "echo, '1'", 0);
     world.uwf(&["thread", "rm", thread_of(&done)]).exits(0);
-    let listed = orchestrate(&world, &["list", "--json"]).exits(0).json();
+    let listed = orchestrate(&world, &["list", "--json"]).exits(0);
+    let listed = listed.says("uwf orchestrate clean --older-than").json();
     assert!(listed["runs"][0]["error"].is_string(), "{listed}");
     assert_eq!(clean(&world, &[])["removed"][0]["run_id"], "one");
     assert!(!runs(&world).join("one").exists());

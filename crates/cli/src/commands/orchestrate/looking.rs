@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use uwf_engine::{RunStatusView, RunSummary, run_status, run_story, run_summary};
+use uwf_engine::{EngineError, RunStatusView, run_status, run_story, run_summary};
 use uwf_storage::{RunRoot, ThreadPlace};
 
 use super::place;
 use crate::args::{ListRunsArgs, PlaceArgs, ReportArgs, RunStatusArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
+use crate::hints;
 use crate::hints::run_name::RunName;
 use crate::hints::runs::failed;
 use crate::output::{Form, Format, print, print_document, print_long};
@@ -25,13 +26,33 @@ pub(super) fn format(context: &Context, json: bool) -> Format {
 pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure> {
     let folder = place::state_dir(context, &args.place)?;
     let runs = place::with_missing(context, &folder)?.into_iter();
+    let mut has_lost_threads = false;
     // A run that cannot be read does not hide the others.
-    let row = |(name, at): (String, ThreadPlace)| match read(context, args, (&folder, &name), &at) {
-        Ok(summary) => RunRow::Run(Box::new(summary)),
-        Err(failure) => RunRow::Unreadable {
-            run_id: name,
-            error: failure.what,
-        },
+    let row = |(name, at): (String, ThreadPlace)| {
+        let summary = place::made(
+            context,
+            &args.place,
+            (&name, &RunRoot::at(folder.join(&name))),
+            &at,
+        );
+        let summary = summary.and_then(|thread| {
+            let summary = run_summary(context.site(), thread);
+            let is_lost = |error: &EngineError| {
+                matches!(
+                    error,
+                    EngineError::UnknownThread(_) | EngineError::Removed(_)
+                )
+            };
+            has_lost_threads |= summary.as_ref().is_err_and(is_lost);
+            Ok(summary?)
+        });
+        match summary {
+            Ok(summary) => RunRow::Run(Box::new(summary)),
+            Err(failure) => RunRow::Unreadable {
+                run_id: name,
+                error: failure.what,
+            },
+        }
     };
     let list = RunList {
         runs: runs.map(row).collect(),
@@ -39,18 +60,13 @@ pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure
     if list.runs.is_empty() {
         note(&format!("there is no run in `{}`", folder.display()));
     }
+    if has_lost_threads {
+        note(&format!(
+            "`{}` also removes folders of runs whose threads are gone",
+            hints::here("uwf orchestrate clean --older-than TIME")
+        ));
+    }
     print_long(&list, format(context, args.json), &context.pager)
-}
-
-fn read(
-    context: &Context,
-    args: &ListRunsArgs,
-    (folder, name): (&Path, &str),
-    at: &ThreadPlace,
-) -> Result<RunSummary, Failure> {
-    let root = RunRoot::at(folder.join(name));
-    let thread = place::made(context, &args.place, (name, &root), at)?;
-    Ok(run_summary(context.site(), thread)?)
 }
 
 pub(super) fn status(context: &Context, args: &RunStatusArgs) -> Result<(), Failure> {
