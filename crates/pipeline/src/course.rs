@@ -185,6 +185,12 @@ impl Course {
         }
     }
 
+    /// Returns how the run was asked for.
+    #[must_use]
+    pub fn steering(&self) -> &Steering {
+        &self.start.steering
+    }
+
     /// Returns the pipeline that the run follows now.
     #[must_use]
     pub fn pipeline(&self) -> &Arc<Pipeline> {

@@ -125,6 +125,11 @@ steps:
     assert!(!world.project().join("rescued").exists());
     // The counter survives a resume: the guard still holds.
     let again = resume(&world, ran.id(), &[]).exits(3);
+    // No change of the file helps.
+    let hint = "the limit of `--max-transitions` holds for all of this run";
+    let told = &again.run.stderr;
+    assert!(told.contains(hint) && !told.contains("--accept"), "{told}");
+    assert_eq!(again.summary["next"], json!(null));
     assert_eq!(again.state["transition_count"], 5);
 
     let visits = pipeline.replace(

@@ -15,6 +15,9 @@ use crate::failure::{Failure, last_lines};
 /// How many lines of the error output of a step are shown.
 const STDERR_LINES: usize = 10;
 
+/// What helps a run that the limit of an option stopped.
+const OF_OPTION: &str = "the limit of `--max-transitions` holds for all of this run: `uwf orchestrate run WORKFLOW --max-transitions N` starts a new one with another limit";
+
 /// Whether the steps of a run see the results of others. A step that runs alone sees none, unless a run is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Results {
@@ -33,7 +36,13 @@ pub(crate) struct Asked {
 pub(crate) fn failure(report: &RunReport, asked: &Asked, what: String, code: u8) -> Failure {
     let run = &asked.run;
     let (causes, hint) = match &report.end {
-        RunEnd::Failed(stop) => (stderr_of(stop), Some(after_failure(stop, asked))),
+        RunEnd::Failed(stop) => {
+            let hint = match is_bound_by_option(report) {
+                true => OF_OPTION.to_owned(),
+                false => after_failure(stop, asked),
+            };
+            (stderr_of(stop), Some(hint))
+        }
         RunEnd::Held(held) => (causes_of(held), Some(after_held(held, run))),
         RunEnd::Paused => (Vec::new(), Some(after_pause(report, run))),
         RunEnd::Interrupted(_) => (Vec::new(), Some(goes_on(run))),
@@ -52,7 +61,7 @@ pub(crate) fn failure(report: &RunReport, asked: &Asked, what: String, code: u8)
 pub(crate) fn next(report: &RunReport, asked: &Asked) -> Option<String> {
     let run = &asked.run;
     match &report.end {
-        RunEnd::Failed(stop) if lacks_results(stop, asked) => None,
+        RunEnd::Failed(stop) if lacks_results(stop, asked) || is_bound_by_option(report) => None,
         RunEnd::Failed(stop) => Some(match (missing_context(stop), guard(stop)) {
             (Some(options), _) => restart_with(run, &options),
             (None, Some(_)) => accepts(run),
@@ -158,16 +167,19 @@ fn accepts(run: &RunName) -> String {
     format!("{} --accept-changed-workflow", run.command("resume"))
 }
 
+/// Tells whether a run was stopped by the limit of transitions that an option gave. It holds for all of the run, whatever its file
+/// says.
+fn is_bound_by_option(report: &RunReport) -> bool {
+    let RunEnd::Failed(stop) = &report.end else {
+        return false;
+    };
+    report.max_transitions.is_some() && guard(stop) == Some("max_transitions")
+}
+
 /// Says how a run goes on that a limit of cycles stopped: the counts stay, so the limit must be another one.
 fn of_guard(guard: &str, run: &RunName) -> String {
     let accepts = accepts(run);
-    let raised = format!("raise `{guard}` in the workflow file, then `{accepts}` goes on");
-    match guard {
-        "max_transitions" => format!(
-            "{raised}; a limit of `--max-transitions` holds for all of a run, so that needs a new one"
-        ),
-        _ => raised,
-    }
+    format!("raise `{guard}` in the workflow file, then `{accepts}` goes on")
 }
 
 fn restart_with(run: &RunName, options: &str) -> String {

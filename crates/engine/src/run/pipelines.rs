@@ -142,6 +142,8 @@ pub struct RunReport {
     pub duration: Duration,
     /// The picture of the run.
     pub state_file: PathBuf,
+    /// The limit of transitions that an option gave in place of that of the file.
+    pub max_transitions: Option<u64>,
     /// The report of the newest step that this process did.
     pub(crate) step: StepReport,
 }
@@ -192,6 +194,7 @@ impl RunReport {
             end,
             duration,
             state_file: root.state_file(),
+            max_transitions: None,
             step,
         }
     }

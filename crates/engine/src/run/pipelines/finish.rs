@@ -56,13 +56,17 @@ impl Session<'_, '_> {
             run_id: &worker.run_id,
             status,
         })?;
-        Ok(RunReport::new(
+        let report = RunReport::new(
             worker.thread,
             &worker.run_id,
             &worker.root,
             end,
             (worker.began.elapsed(), step),
-        ))
+        );
+        Ok(RunReport {
+            max_transitions: self.course.steering().max_transitions,
+            ..report
+        })
     }
 
     /// Says which tasks a completed run has claimed and not put anywhere: nobody else finds them.
