@@ -115,7 +115,7 @@ fn a_new_step_of_the_body_before_the_place_is_named_and_not_done() {
     accept(&world, &[])
         .exits(0)
         .says("step `L[1].New` is new and comes before the place where the run goes on")
-        .says("`--from L` goes back to it");
+        .says("`--from L` goes back to it, and begins the loop anew: its finished items are done again");
     assert_eq!(log(&world), "X1 Y1 X2 Y2 Y2 Z");
 }
 

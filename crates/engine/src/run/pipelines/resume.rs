@@ -185,8 +185,12 @@ pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec
         ));
     }
     for Spot { key, step } in &decided.passed_over {
+        let of_loop = match key == step {
+            true => "",
+            false => ", and begins the loop anew: its finished items are done again",
+        };
         notes.push(format!(
-            "step `{key}` is new and comes before the place where the run goes on, so it is not done: `--from {step}` goes back to it"
+            "step `{key}` is new and comes before the place where the run goes on, so it is not done: `--from {step}` goes back to it{of_loop}"
         ));
     }
     for Spot { key, step } in &decided.moved_ahead {
