@@ -91,7 +91,7 @@ pub struct PrunedThread {
     pub status: ThreadStatus,
     /// When it ended, in milliseconds since 1970.
     pub ended_at_ms: i64,
-    /// What the thread is called and about. Only threads that are listed tell it.
+    /// What the thread is called and about.
     #[serde(flatten)]
     pub about: Option<About>,
 }
@@ -223,11 +223,12 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         pruned.threads.push(PrunedThread::from(&record));
         places.push((record.thread, Located::Archived(record)));
     }
+    // Once a thread is removed, its name is gone.
+    let namings = state.namings().unwrap_or_default();
+    for one in &mut pruned.threads {
+        one.about = Some(about(site, one, &namings));
+    }
     if options.mode == Prune::Look {
-        let namings = state.namings().unwrap_or_default();
-        for one in &mut pruned.threads {
-            one.about = Some(about(site, one, &namings));
-        }
         return Ok(pruned);
     }
     let mut removed = HashSet::new();

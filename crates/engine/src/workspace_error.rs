@@ -162,6 +162,8 @@ pub struct UnkeptWork {
     pub source: PathBuf,
     /// What would be lost.
     pub unkept: Unkept,
+    /// Whether the thread has ended.
+    pub has_ended: bool,
 }
 
 impl WorkspaceError {

@@ -142,8 +142,12 @@ fn unkept_hint(thread: ThreadId, work: &UnkeptWork) -> String {
     let look = damaged.then(|| format!("move what is needed out of `{}`", work.place.display()));
     let steps = commit.into_iter().chain(merge).chain(inside).chain(look);
     let steps: Vec<String> = steps.collect();
+    let force = match work.has_ended {
+        true => "",
+        false => " --force",
+    };
     format!(
-        "{}; or `uwf thread rm --force --drop-worktree {thread}` gives that up",
+        "{}; or `uwf thread rm{force} --drop-worktree {thread}` gives that up",
         steps.join(", then ")
     )
 }

@@ -53,6 +53,7 @@ pub(crate) use thread::{
     KilledView, NotDoneView, PausedView, PlanView, PrunedView, RemovedView, RestoredView,
     RunStepView, ShownView, SkippedView, StartedView, StepDifferenceView, StepView, StoppedView,
     SummarizedView, TailView, ThreadDifferenceView, ThreadsView, TopView, UnpausedView, WaitedView,
+    unkept_line,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use trust::{ProjectView, RevokedView, TrustItem, TrustList};

@@ -29,7 +29,7 @@ use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_util::text::counted;
 
-pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView};
+pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView, unkept_line};
 pub(crate) use compared::{StepDifferenceView, ThreadDifferenceView};
 pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use files::{ChangedFilesView, RestoredView};

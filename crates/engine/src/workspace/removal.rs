@@ -8,12 +8,12 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::step_files::reference_of;
 use uwf_snapshot::Limited;
-use uwf_storage::WorktreeRecord;
+use uwf_storage::{Located, WorktreeRecord};
 use uwf_util::causes::with_causes;
 
 use super::{branch_of, worktree_of};
 use crate::workspace_error::{UnkeptWork, WorkspaceError};
-use crate::{EngineError, Site};
+use crate::{EngineError, Site, thread};
 
 /// Whether the work of a thread may be lost that is only in its worktree or on its branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +114,7 @@ pub(crate) fn refuse_to_lose(
         place: record.place,
         source: record.source,
         unkept,
+        has_ended: !matches!(thread::find(site, thread), Ok(Located::Active(_))),
     });
     Err(WorkspaceError::Unkept { thread, unkept }.into())
 }

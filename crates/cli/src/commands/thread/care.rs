@@ -13,7 +13,9 @@ use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::output::{Show, print};
-use crate::text::{CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView};
+use crate::text::{
+    CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView, unkept_line,
+};
 
 pub(super) fn kill(context: &Context, args: &ThreadsArgs) -> Result<Exit, Failure> {
     each(context, args, |id| {
@@ -124,6 +126,9 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure
     };
     for warning in &pruned.warnings {
         warn(warning);
+    }
+    for unkept in &pruned.unkept {
+        note(&unkept_line(unkept));
     }
     for left in &pruned.left {
         let (thread, reason) = (left.thread, &left.reason);

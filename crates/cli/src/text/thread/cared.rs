@@ -164,12 +164,17 @@ impl PrunedView {
             0 => String::new(),
             busy => format!("; {busy} busy, which stay"),
         };
+        let kept = match self.unkept.len() {
+            0 => String::new(),
+            kept => format!(", {kept} kept"),
+        };
         match (self.threads.len(), self.dry_run) {
-            (0, _) => format!("no ended thread matches{busy}"),
-            (_, true) => format!("{count} would be removed{busy}"),
-            (_, false) if self.collected.is_some() => format!("{count} removed{busy}"),
+            (0, _) if self.unkept.is_empty() => format!("no ended thread matches{busy}"),
+            (_, true) => format!("{count} would be removed{kept}{busy}"),
+            (0, false) => format!("{count} removed{kept}{busy}"),
+            (_, false) if self.collected.is_some() => format!("{count} removed{kept}{busy}"),
             (_, false) => format!(
-                "{count} removed{busy}; `{}` frees what only they needed when it is two weeks old",
+                "{count} removed{kept}{busy}; `{}` frees what only they needed when it is two weeks old",
                 hints::here("uwf cas gc")
             ),
         }
@@ -177,7 +182,7 @@ impl PrunedView {
 }
 
 /// Says why a thread is not removed, and what would remove it.
-fn unkept_line(unkept: &UnkeptThread) -> String {
+pub(crate) fn unkept_line(unkept: &UnkeptThread) -> String {
     let UnkeptThread { thread, reason } = unkept;
     let drop = format!("uwf thread rm --drop-worktree {thread}");
     format!("{reason}; `{}` gives that up", hints::here(&drop))
@@ -211,9 +216,7 @@ fn pruned_row(one: &PrunedThread) -> Vec<String> {
 impl Show for PrunedView {
     fn text(&self, page: Page) -> String {
         let collected = self.collected.iter().map(|view| view.text(page));
-        let unkept = self.unkept.iter().map(unkept_line);
-        let said = unkept.chain(iter::once(self.summary())).chain(collected);
-        let said: Vec<String> = said.collect();
+        let said: Vec<String> = iter::once(self.summary()).chain(collected).collect();
         let said = said.join("\n");
         if self.threads.is_empty() {
             return said;
