@@ -242,6 +242,16 @@ fn without_a_repository_or_by_the_config_nothing_is_recorded() {
         .exits(1)
         .says("has recorded no files");
     assert!(references(&world).is_empty());
+    // Where there is no repository at all, that is said.
+    fs::remove_dir_all(world.project().join(".git")).unwrap();
+    let project = world.project().display().to_string();
+    world
+        .uwf(&["thread", "diff", &thread])
+        .exits(1)
+        .says(&format!(
+            "has recorded files: `{project}` is in no git repository"
+        ))
+        .says("hint: files are recorded when an agent works in a git repository");
 }
 
 #[test]
@@ -342,4 +352,35 @@ fn a_file_that_only_looks_like_that_of_a_run_hides_nothing() {
     );
     let shown = files(&diff(&world, &[&thread]));
     assert_eq!(shown, ["a/new added 1 0", "a/thread added 1 0"]);
+}
+
+#[test]
+fn what_a_replaced_step_changed_is_told_unless_it_was_put_back() {
+    let (world, thread) = world();
+    let poke = |thread: &str, script: &str, options: &[&str]| {
+        world.write("do", script);
+        let all = [&["thread", "poke", thread], options].concat();
+        world.uwf(&all).exits(0);
+    };
+    let fork = |thread: &str| {
+        let forked = world.uwf(&["thread", "fork", thread]).exits(0).json();
+        forked["thread"].as_str().unwrap().to_owned()
+    };
+    let all = |thread: &str| files(&diff(&world, &[thread]));
+    step(&world, &thread, "echo two >> kept");
+    let poked_fork = fork(&thread);
+    poke(&thread, "echo three >> kept", &[]);
+    assert_eq!(all(&thread), ["kept modified 2 0"]);
+    let compared = diff(&world, &[&thread]);
+    assert_eq!(compared["steps"].as_array().unwrap().len(), 1);
+    // One step alone changed what it changed.
+    assert_eq!(all(&format!("{thread}@1")), ["kept modified 1 0"]);
+    poke(&thread, "echo four >> kept", &[]);
+    step(&world, &thread, "echo five >> kept");
+    assert_eq!(all(&thread), ["kept modified 4 0"]);
+    assert_eq!(all(&fork(&thread)), ["kept modified 4 0"]);
+    poke(&thread, "echo six >> kept", &["--restore"]);
+    assert_eq!(all(&thread), ["kept modified 4 0"]);
+    poke(&poked_fork, "echo seven >> kept", &[]);
+    assert_eq!(all(&poked_fork), ["kept modified 5 0"]);
 }

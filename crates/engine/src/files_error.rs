@@ -27,6 +27,14 @@ pub enum FilesError {
     /// No step of the thread has recorded files.
     #[error("no step of thread `{0}` has recorded files")]
     OfThread(ThreadId),
+    /// No step of the thread has recorded files, and none will: it does not work in a git repository.
+    #[error("no step of thread `{thread}` has recorded files: `{}` is in no git repository", directory.display())]
+    NoRepository {
+        /// The thread.
+        thread: ThreadId,
+        /// The folder in which it works.
+        directory: PathBuf,
+    },
     /// Changes would be lost.
     #[error("`{}` has changes that no snapshot and no commit has: {}", repository.display(), few(files))]
     Unsaved {

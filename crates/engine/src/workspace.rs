@@ -105,6 +105,13 @@ pub(crate) fn branch_of(record: &WorktreeRecord) -> String {
     renamed.unwrap_or_else(|| record.branch.clone())
 }
 
+/// Returns the directory in which the threads of a start node start.
+pub(crate) fn directory_of(site: &Site, start: &StartNode) -> PathBuf {
+    let own = start.cwd.as_ref().filter(|own| !own.is_empty());
+    let own = own.map(|own| site.env.cwd().join(own));
+    own.unwrap_or_else(|| site.env.cwd().to_owned())
+}
+
 /// Returns the folder in which the worktree of a thread will be.
 pub(crate) fn place_of(site: &Site, thread: ThreadId, config: &Config) -> PathBuf {
     let folder = match config.workspace.folder.as_deref() {

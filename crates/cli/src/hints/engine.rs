@@ -236,6 +236,10 @@ fn of_files(error: &FilesError) -> Option<String> {
         FilesError::SeveralTrees(step) => format!(
             "`uwf thread diff --stat {step}` shows them; `uwf thread restore <step>` puts back those of one step of a child"
         ),
+        FilesError::NoRepository { directory, .. } => format!(
+            "files are recorded when an agent works in a git repository: `git init {}` makes one, and the next steps are recorded",
+            shell_words::quote(&directory.display().to_string())
+        ),
         FilesError::Unsaved { step, before, .. } => {
             let before = if *before { " --before" } else { "" };
             format!(
@@ -407,7 +411,7 @@ fn of_agent(error: &EngineError) -> Option<String> {
 
 /// Returns the hint of an error about workflows.
 fn of_workflow(error: &EngineError) -> Option<String> {
-    let hint = match error {
+    Some(match error {
         EngineError::Workflow(_) => return None,
         EngineError::UnknownWorkflow { near: Some(near), .. }
         | EngineError::NoFile { near: Some(near), .. } => format!("did you mean `{near}`?"),
@@ -417,8 +421,7 @@ fn of_workflow(error: &EngineError) -> Option<String> {
             "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
         }
         _ => return None,
-    };
-    Some(hint)
+    })
 }
 
 /// Returns the hint of an error about the use of a workflow or its name.
@@ -439,7 +442,7 @@ fn of_workflow_use(error: &WorkflowUseError) -> String {
 
 /// Returns the hint of an error about the store and the files under the root.
 fn of_store(error: &EngineError) -> Option<String> {
-    let hint = match error {
+    Some(match error {
         EngineError::WrongType { hash, .. } => format!("`uwf cas get {hash}` shows what it is"),
         EngineError::StartIsNoStep { start } => format!(
             "`uwf cas get {start}` shows it; `uwf thread steps <thread>` lists the steps after it"
@@ -462,8 +465,7 @@ fn of_store(error: &EngineError) -> Option<String> {
         EngineError::Storage(error) => return super::storage::hint(error),
         EngineError::Io { .. } => return None,
         _ => return None,
-    };
-    Some(hint)
+    })
 }
 
 #[cfg(test)]

@@ -12,9 +12,12 @@ use uwf_thread::read_step;
 use uwf_util::causes::with_causes;
 
 use crate::files_error::FilesError;
+use crate::read::copies::Past;
 use crate::read::detail_summary::files_of;
 use crate::read::found_files::{Found, FoundFiles};
 use crate::read::history::History;
+use crate::read::steps::replaced_by;
+use crate::workspace::directory_of;
 use crate::{EngineError, Site};
 
 /// What happened to the files of a repository, in one step or in all steps of a thread.
@@ -106,16 +109,20 @@ pub struct FilesOfThread {
     pub problem: Option<String>,
 }
 
-/// Returns what all steps of a thread changed, for each repository that they worked in. If an attempt at the next step has begun,
-/// also what has changed since then: a step counts everything since its first attempt, and so does what may become one.
+/// Returns what all steps of a thread changed, and the steps that they replaced, for each repository that they worked in.
+///
+/// If an attempt at the next step has begun, also what has changed since then: a step counts everything since its first attempt,
+/// and so does what may become one.
 ///
 /// # Errors
 /// When the thread is unknown or cannot be read, when no step or attempt of it has recorded files, or when `git` cannot compare them.
 pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<FilesOfThread, EngineError> {
     let history = History::read(site, thread)?;
     let mut found = FoundFiles::default();
+    let past = Past::read(site, thread, history.head)?;
+    let replaced = [past.replaced, past.replaced_elsewhere].concat();
     for step in &history.steps {
-        found.add(site, step)?;
+        found.add_with_replaced(site, step, &replaced_by(step.hash, &replaced))?;
     }
     let mut problem = None;
     if history.ended.is_none() {
@@ -129,7 +136,13 @@ pub fn files_of_thread(site: &Site, thread: ThreadId) -> Result<FilesOfThread, E
         }
     }
     if found.all.is_empty() {
-        return Err(FilesError::OfThread(thread).into());
+        let directory = directory_of(site, &history.start);
+        let is_outside = directory.is_dir() && matches!(Repository::of(&directory), Ok(None));
+        return Err(match is_outside {
+            true => FilesError::NoRepository { thread, directory },
+            false => FilesError::OfThread(thread),
+        }
+        .into());
     }
     let repositories = found.all.into_iter().map(compare);
     Ok(FilesOfThread {

@@ -15,6 +15,8 @@ use crate::{EngineError, Site};
 pub(crate) struct Past {
     /// The steps that were done again. Each names the step of the present chain that took its place.
     pub(crate) replaced: Vec<ReplacedStep>,
+    /// The steps of other threads that were done again. A fork has steps of another thread.
+    pub(crate) replaced_elsewhere: Vec<ReplacedStep>,
     /// The present node of each node that was copied.
     copies: HashMap<CasRef, CasRef>,
 }
@@ -22,15 +24,21 @@ pub(crate) struct Past {
 impl Past {
     /// Reads the past of a thread with this head.
     pub(crate) fn read(site: &Site, thread: ThreadId, head: CasRef) -> Result<Self, EngineError> {
-        let mut replaced = State::new(&site.root).replaced()?;
-        replaced.retain(|one| one.in_thread == thread);
-        let (migrations, mut replaced): (Vec<_>, Vec<_>) =
-            replaced.into_iter().partition(ReplacedStep::is_migration);
+        let all = State::new(&site.root).replaced()?.into_iter();
+        let (migrations, all): (Vec<_>, Vec<_>) = all.partition(ReplacedStep::is_migration);
+        let is_own = |one: &ReplacedStep| one.in_thread == thread;
+        let migrations: Vec<_> = migrations.into_iter().filter(is_own).collect();
+        let (mut replaced, replaced_elsewhere): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(is_own);
         let copies = copies(&site.store, head, &migrations)?;
         for step in &mut replaced {
             step.by = copies.get(&step.by).copied().unwrap_or(step.by);
         }
-        Ok(Self { replaced, copies })
+        Ok(Self {
+            replaced,
+            replaced_elsewhere,
+            copies,
+        })
     }
 
     /// Returns a failed attempt where the present chain has it.

@@ -8,7 +8,7 @@ use uwf_protocol::child::ChildrenDetail;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::step_files::StepFiles;
-use uwf_thread::{Stored, steps};
+use uwf_thread::{Stored, read_step, steps};
 
 use crate::read::changed_files::StepOfFiles;
 use crate::read::detail_summary::files_of;
@@ -38,8 +38,22 @@ pub(crate) struct FoundFiles {
 impl FoundFiles {
     /// Adds the files of a step that comes after all others.
     pub(crate) fn add(&mut self, site: &Site, step: &Stored<StepNode>) -> Result<(), EngineError> {
+        self.add_with_replaced(site, step, &[])
+    }
+
+    /// Adds the files of a step that comes after all others, and took the place of these steps, oldest first. What they changed
+    /// counts too, since the files stay when a step is done again.
+    pub(crate) fn add_with_replaced(
+        &mut self,
+        site: &Site,
+        step: &Stored<StepNode>,
+        replaced: &[CasRef],
+    ) -> Result<(), EngineError> {
         let detail = site.store.need(step.node.detail)?;
-        if let Some(files) = files_of(&detail.payload) {
+        if let Some(mut files) = files_of(&detail.payload) {
+            if let Some(before) = before_all(site, replaced, &files.repository) {
+                files.before = before;
+            }
             self.put(Found {
                 files,
                 steps: vec![StepOfFiles {
@@ -116,6 +130,17 @@ impl FoundFiles {
         line.pop();
         Ok(())
     }
+}
+
+/// Returns the commit before the oldest of these steps that worked in the repository. A step that is not on record any more is
+/// passed over.
+fn before_all(site: &Site, steps: &[CasRef], repository: &str) -> Option<String> {
+    let mut files = steps.iter().filter_map(|step| {
+        let step = read_step(&site.store, *step).ok()?;
+        files_of(&site.store.need(step.node.detail).ok()?.payload)
+    });
+    let oldest = files.find(|files| files.repository == repository)?;
+    Some(oldest.before)
 }
 
 /// Returns which of these threads the working tree was made for. A worktree has the name of its thread, and keeps it when both are
