@@ -55,7 +55,8 @@ fn a_fork_that_begins_with_a_poke_works_in_its_own_worktree() {
         let fork = fork(&world, "night@2");
         let mut poke = vec!["thread", "poke", &fork, "-p", "again"];
         poke.extend(restores.then_some("--restore"));
-        world.uwf(&poke).exits(0);
+        let poked = world.uwf(&poke).exits(0);
+        assert!(!poked.stderr.contains("not on record"), "{}", poked.stderr);
         assert_eq!(
             folders(&world)[2],
             place(&world, &fork).display().to_string()
@@ -73,6 +74,44 @@ fn a_fork_that_begins_with_a_poke_works_in_its_own_worktree() {
         step(&world, &fork, WRITES);
         assert_eq!(lines(&original), 2);
     }
+}
+
+#[test]
+fn a_fork_that_begins_with_a_poke_of_the_first_step_has_what_that_step_found() {
+    for restores in [false, true] {
+        let (world, original) = original();
+        let found = git(&world, &["rev-parse", "HEAD"]);
+        world.write("later", "not there yet\n");
+        git(&world, &["add", "later"]);
+        git(&world, &["commit", "--quiet", "--message=later"]);
+        let fork = fork(&world, "night@1");
+        let mut poke = vec!["thread", "poke", &fork, "-p", "again"];
+        poke.extend(restores.then_some("--restore"));
+        let told = world.uwf(&poke).exits(0).says("works in").stderr;
+        assert!(!told.contains("not on record"), "{told}");
+        let begins = format!("begins at {}\n", &found[..10]);
+        assert!(told.contains(&begins), "{told}");
+        assert!(!place(&world, &fork).join("later").exists());
+        let lines = |thread: &str| read(&place(&world, thread), "work.txt").lines().count();
+        assert_eq!((lines(&original), lines(&fork)), (2, 1));
+    }
+}
+
+#[test]
+fn a_fork_at_the_first_step_without_snapshots_is_told_no_untruth() {
+    let world = world();
+    world.configure("snapshots.enabled", "false");
+    let thread = named(&world, "night");
+    step(&world, &thread, WRITES);
+    let fork = fork(&world, "night@1");
+    world.write("kept", "not committed\n");
+    let poke = ["thread", "poke", &fork, "-p", "again"];
+    let told = world.uwf(&poke).exits(0).says("works in").stderr;
+    assert!(!told.contains("earlier steps"), "{told}");
+    assert!(
+        told.contains("it does not have 1 uncommitted file"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workspace::WorkspaceMode;
 use uwf_snapshot::{Place, Presence, Repository, SnapshotError, Worktree, tree_around};
 use uwf_storage::{RunDir, RunRoot, State, WorktreeFile, WorktreeRecord, real};
-use uwf_thread::{Head, steps};
+use uwf_thread::{Head, read_step, steps};
 use uwf_util::text::counted;
 
 use crate::check_error::CheckError;
@@ -21,7 +21,7 @@ use crate::check_files::is_unchanged;
 use crate::read::changed_files::recorded;
 use crate::run::supervised_git::SupervisedGit;
 use crate::thread::{self, Thread};
-use crate::workspace::{mode_of, place_of, worktree_of};
+use crate::workspace::{directory_of, mode_of, place_of, worktree_of};
 use crate::workspace_error::WorkspaceError;
 use crate::{EngineError, Runner, Site, tags};
 
@@ -167,8 +167,8 @@ enum Files {
     Committed,
     /// Those of the parent of the thread as they are.
     Parents,
-    /// Those that the steps of the thread left.
-    LeftBySteps,
+    /// Those that the steps of the thread left, or that the step found that is done again.
+    OfSteps,
 }
 
 impl Making<'_> {
@@ -223,7 +223,7 @@ impl Making<'_> {
                     path,
                     directory,
                 }),
-                Files::Parents | Files::LeftBySteps => None,
+                Files::Parents | Files::OfSteps => None,
             }
         })
     }
@@ -291,23 +291,24 @@ impl Making<'_> {
 
     /// Returns the commit at which the branch begins.
     ///
-    /// A thread with steps goes on with the files that its newest step with a snapshot left: it may be a fork, or was imported.
+    /// A thread with steps goes on with the files that its newest step with a snapshot left: it may be a fork, or was imported. A
+    /// step that is done again begins with the files that it found.
     /// A child begins with the files of its parent as they are. Every other thread begins at the commit that is checked out.
     fn base(&self, repository: &Repository, head: String) -> Result<Base, EngineError> {
         let store = &self.runner.site.store;
-        if let Head::Step(_) = Head::read(store, self.thread.expected_head())? {
-            return Ok(match self.left_by_steps(repository)? {
-                Some(commit) => Base {
-                    commit,
-                    files: Files::LeftBySteps,
-                    note: String::new(),
-                },
-                None => Base {
-                    commit: head,
-                    files: Files::Committed,
-                    note: "; the files of its earlier steps are not on record in this repository"
-                        .to_owned(),
-                },
+        if let Some(commit) = self.of_steps(repository)? {
+            return Ok(Base {
+                commit,
+                files: Files::OfSteps,
+                note: String::new(),
+            });
+        }
+        if let Head::Step(_) = Head::read(store, self.thread.head)? {
+            return Ok(Base {
+                commit: head,
+                files: Files::Committed,
+                note: "; the files of its earlier steps are not on record in this repository"
+                    .to_owned(),
             });
         }
         if let Some(parent) = &self.thread.start.parent {
@@ -332,11 +333,21 @@ impl Making<'_> {
         })
     }
 
-    /// Returns a commit of the files that the newest step with a snapshot left, if the repository has one.
-    fn left_by_steps(&self, repository: &Repository) -> Result<Option<String>, EngineError> {
+    /// Returns a commit of the files that the step that is done again found, or that the newest step with a snapshot left, if the
+    /// repository has one.
+    fn of_steps(&self, repository: &Repository) -> Result<Option<String>, EngineError> {
         let site = &self.runner.site;
         let id = self.thread.id;
         let message = format!("the files with which thread {id} begins");
+        if let Some(replaced) = self.thread.replaces {
+            let replaced = read_step(&site.store, replaced)?;
+            if let Some(files) = recorded(site, replaced.node.detail)? {
+                let commit = self.git(repository.commit_of_snapshot(&files.before, &message))?;
+                if commit.is_some() {
+                    return Ok(commit);
+                }
+            }
+        }
         for step in steps(&site.store, self.thread.head) {
             let Some(files) = recorded(site, step?.node.detail)? else {
                 continue;
@@ -419,9 +430,7 @@ pub(crate) fn own_directory(
 
 /// Returns the folder of the thread.
 pub(crate) fn start_directory(site: &Site, thread: &Thread) -> PathBuf {
-    let own = thread.start.cwd.as_ref().filter(|own| !own.is_empty());
-    let own = own.map(|own| site.env.cwd().join(own));
-    own.unwrap_or_else(|| site.env.cwd().to_owned())
+    directory_of(site, &thread.start)
 }
 
 /// Returns the file in a worktree that stands for a file of the working tree. The file itself may be a link.
