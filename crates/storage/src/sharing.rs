@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use uwf_durable::{Draft, Placed};
+use uwf_durable::{Draft, Durability, Placed};
 use uwf_protocol::ids::ThreadId;
 
 use crate::{BadLine, StorageError};
@@ -15,8 +15,8 @@ use crate::{BadLine, StorageError};
 pub struct SharedRecord {
     /// The id of the remote where it is, as the remote tells it.
     pub remote: String,
-    /// What tells the leases of this root from those of all others. It stays the same, so that a call takes over the lease of
-    /// an earlier call that died: the lock of the thread keeps two living calls apart.
+    /// What tells the leases of this root from those of all others. It stays the same while a lease lasts, so that a call takes over
+    /// the lease of an earlier call that died: the lock of the thread keeps two living calls apart.
     pub mark: String,
 }
 
@@ -64,6 +64,18 @@ impl SharedFile {
             Placed::Done => Ok(record.clone()),
             Placed::Taken(_) => Ok(self.read()?.unwrap_or_else(|| record.clone())),
         }
+    }
+
+    /// Replaces the record, durably.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn replace(&self, record: &SharedRecord) -> Result<(), StorageError> {
+        let directory = self.path.parent().expect("it is in a directory");
+        uwf_durable::create_dir(directory)?;
+        let content = serde_json::to_vec(record).expect("it is two texts");
+        let durably = Durability::Durable;
+        Ok(uwf_durable::replace(&self.path, &content, durably)?)
     }
 
     /// Removes the record, if there is one.

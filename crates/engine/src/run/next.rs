@@ -91,7 +91,7 @@ fn bring(
     if let Some(known) = file.read()? {
         check_remote(thread, &known, &record.remote)?;
     }
-    file.write(record)?;
+    file.replace(record)?;
     // A finished step that waits here keeps nobody: the step that follows shares it.
     match fetch(site, remote, thread)?.outcome == Outcome::Busy {
         true => Err(thread::busy(thread, None)),
