@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::reader::Ledger;
-use super::sweep::{kill_at, restore, save};
+use super::sweep::{chosen, kill_at, restore, save};
 use super::tracer::{Point, Verdict, trace};
 use crate::gates::{NOTE, runs};
 use crate::kept_running::finish_without_an_engine;
@@ -61,9 +61,9 @@ fn what_may_go_on_keeps_no_thread_busy_wherever_its_engine_is_killed() {
     // From there on the agent may run whose number is not on record yet.
     let names_itself = |point: &&Point| point.call.ends_with("/holder.json");
     let first = of_engine.iter().position(names_itself).unwrap();
-    for number in first..of_engine.len() {
+    for number in chosen(&of_engine[first..]) {
         restore(&world);
-        kill_and_go_on(&world, &thread, number);
+        kill_and_go_on(&world, &thread, first + number);
     }
 }
 

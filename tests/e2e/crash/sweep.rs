@@ -1,12 +1,13 @@
 //! Kills a command at each of its points in turn, and judges what is left.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use super::reader::Ledger;
 use super::tracer::{Point, Traced, Verdict, trace};
-use crate::world::World;
+use crate::world::{World, is_soak};
 
-/// Kills the process whose command line has the words, before each of its calls in turn: each time in the same
+/// Kills the process whose command line has the words before [its calls](chosen) in turn, each time in the same
 /// world. After each kill all that was recorded must still be there, before and after `go_on` has gone on with the
 /// work. Returns the calls before which it was killed.
 #[track_caller]
@@ -30,13 +31,17 @@ pub(crate) fn kill_everywhere_by(
 ) -> Vec<String> {
     save(world);
     let before = Ledger::read(&world.root());
+    let whole = trace(world, args, |_| Verdict::GoOn);
+    restore(world);
+    let of_process: Vec<&Point> = whole.points.iter().filter(|it| it.command.contains(words)).collect();
     let mut calls = Vec::new();
-    loop {
-        let traced = kill_at(world, args, words, calls.len(), by);
+    for number in chosen(&of_process) {
+        let traced = kill_at(world, args, words, number, by);
         let Some(point) = traced.killed() else {
-            return calls;
+            // This time it made fewer calls.
+            break;
         };
-        let at = At(calls.len(), point);
+        let at = At(number, point);
         let left = Ledger::read(&world.root());
         left.keeps(&before);
         go_on(&traced);
@@ -45,6 +50,29 @@ pub(crate) fn kill_everywhere_by(
         calls.push(point.call.clone());
         restore(world);
     }
+    calls
+}
+
+/// Returns the numbers of the calls before which a process is killed: with a soak, all. Otherwise, the first of each kind in each
+/// folder, and so many others at even distances.
+pub(crate) fn chosen(points: &[&Point]) -> Vec<usize> {
+    const OTHERS: usize = 20;
+    let stride = if is_soak() { 1 } else { points.len().div_ceil(OTHERS).max(1) };
+    let mut seen = HashSet::new();
+    let numbered = points.iter().enumerate();
+    let chosen = numbered.filter(|(number, point)| {
+        let is_first = seen.insert(kind(&point.call));
+        is_first || number % stride == 0
+    });
+    chosen.map(|(number, _)| number).collect()
+}
+
+/// Returns what a call does, and in which folder.
+fn kind(call: &str) -> (&str, &str) {
+    let (what, path) = call.split_once(' ').unwrap_or((call, ""));
+    // A file is renamed to the last name.
+    let path = path.rsplit(' ').next().unwrap_or(path);
+    (what, path.rsplit_once('/').map_or("", |(folder, _)| folder))
 }
 
 /// Runs a command and kills the process whose command line has the words before its call with this number.
