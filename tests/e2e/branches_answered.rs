@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::branches::{last, ran, statuses};
 use crate::crash::reader::Ledger;
-use crate::crash::sweep::kill_everywhere;
+use crate::crash::sweep::kill_at_many;
 use crate::world::{World, wait_until};
 
 /// Branches that are workflows of two roles, and a workflow that plays a role alone. Each asks if it has failed.
@@ -157,7 +157,7 @@ fn an_answer_that_is_killed_anywhere_is_given_once() {
     fs::remove_file(world.project().join("broken")).unwrap();
     let before = ran(&world).len();
     let args = ["thread", "resume", &thread, "-p", "again"];
-    let calls = kill_everywhere(&world, &args, "thread resume", |traced| {
+    let calls = kill_at_many(&world, &args, "thread resume", |traced| {
         wait_until("the thread is at its end", || {
             let asks = world.show(&thread)["status"] == json!("suspended");
             match asks {

@@ -4,7 +4,9 @@
 use serde_json::json;
 
 use super::reader::Ledger;
-use super::sweep::{is_recorded_as_finished, kill_at, kill_everywhere, restore, save};
+use super::sweep::{
+    is_recorded_as_finished, kill_at, kill_at_many, kill_everywhere, restore, save,
+};
 use super::tracer::Verdict;
 use crate::gates::{gated_agent, runs};
 use crate::world::{World, wait_until};
@@ -52,7 +54,7 @@ fn go_on(world: &World, thread: &str) {
 #[track_caller]
 fn kill_and_go_on(world: &World, thread: &str, children: usize, paid: usize) {
     let args = ["thread", "step", thread];
-    let calls = kill_everywhere(world, &args, ENGINE, |traced| {
+    let calls = kill_at_many(world, &args, ENGINE, |traced| {
         go_on(world, thread);
         let ledger = Ledger::read(&world.root());
         assert_eq!(ledger.threads.len(), 1 + children, "{:?}", traced.killed());

@@ -7,7 +7,7 @@ use super::reader::Ledger;
 use super::tracer::{Point, Traced, Verdict, trace};
 use crate::world::{World, is_soak};
 
-/// Kills the process whose command line has the words before [its calls](chosen) in turn, each time in the same
+/// Kills the process whose command line has the words, before each of its calls in turn: each time in the same
 /// world. After each kill all that was recorded must still be there, before and after `go_on` has gone on with the
 /// work. Returns the calls before which it was killed.
 #[track_caller]
@@ -31,33 +31,67 @@ pub(crate) fn kill_everywhere_by(
 ) -> Vec<String> {
     save(world);
     let before = Ledger::read(&world.root());
+    let mut calls = Vec::new();
+    loop {
+        let traced = kill_at(world, args, words, calls.len(), by);
+        let Some(point) = traced.killed() else {
+            return calls;
+        };
+        judge(world, &before, &At(calls.len(), point), || go_on(&traced));
+        calls.push(point.call.clone());
+        restore(world);
+    }
+}
+
+/// Kills as [`kill_everywhere`] does, before [many](chosen) of the calls: for commands whose sweep takes minutes.
+#[track_caller]
+pub(crate) fn kill_at_many(
+    world: &World,
+    args: &[&str],
+    words: &str,
+    mut go_on: impl FnMut(&Traced),
+) -> Vec<String> {
+    save(world);
+    let before = Ledger::read(&world.root());
     let whole = trace(world, args, |_| Verdict::GoOn);
     restore(world);
-    let of_process: Vec<&Point> = whole.points.iter().filter(|it| it.command.contains(words)).collect();
+    let of_process: Vec<&Point> = whole
+        .points
+        .iter()
+        .filter(|it| it.command.contains(words))
+        .collect();
     let mut calls = Vec::new();
     for number in chosen(&of_process) {
-        let traced = kill_at(world, args, words, number, by);
+        let traced = kill_like(world, args, words, &of_process[..=number]);
         let Some(point) = traced.killed() else {
-            // This time it made fewer calls.
-            break;
+            // This time it made fewer calls of this kind.
+            continue;
         };
-        let at = At(number, point);
-        let left = Ledger::read(&world.root());
-        left.keeps(&before);
-        go_on(&traced);
-        Ledger::read(&world.root()).keeps(&left);
-        drop(at);
+        judge(world, &before, &At(number, point), || go_on(&traced));
         calls.push(point.call.clone());
         restore(world);
     }
     calls
 }
 
-/// Returns the numbers of the calls before which a process is killed: with a soak, all. Otherwise, the first of each kind in each
-/// folder, and so many others at even distances.
+/// Checks what a kill has left, goes on, and checks what there is then.
+#[track_caller]
+fn judge(world: &World, before: &Ledger, _at: &At<'_>, go_on: impl FnOnce()) {
+    let left = Ledger::read(&world.root());
+    left.keeps(before);
+    go_on();
+    Ledger::read(&world.root()).keeps(&left);
+}
+
+/// Returns the numbers of the calls before which a process is killed: with a soak, all, and all of a few. Of more, the first of each
+/// kind in each folder, and twenty others at even distances.
 pub(crate) fn chosen(points: &[&Point]) -> Vec<usize> {
+    const FEW: usize = 40;
     const OTHERS: usize = 20;
-    let stride = if is_soak() { 1 } else { points.len().div_ceil(OTHERS).max(1) };
+    let stride = match is_soak() || points.len() <= FEW {
+        true => 1,
+        false => points.len().div_ceil(OTHERS),
+    };
     let mut seen = HashSet::new();
     let numbered = points.iter().enumerate();
     let chosen = numbered.filter(|(number, point)| {
@@ -67,12 +101,33 @@ pub(crate) fn chosen(points: &[&Point]) -> Vec<usize> {
     chosen.map(|(number, _)| number).collect()
 }
 
-/// Returns what a call does, and in which folder.
+/// Returns what a call does, and in which folder: `rename root/a root/runs/b` is a rename into `root/runs`.
 fn kind(call: &str) -> (&str, &str) {
-    let (what, path) = call.split_once(' ').unwrap_or((call, ""));
-    // A file is renamed to the last name.
-    let path = path.rsplit(' ').next().unwrap_or(path);
+    let what = call
+        .find('/')
+        .map_or(call, |at| call[..at].rsplit_once(' ').map_or("", |it| it.0));
+    let path = call.rsplit(' ').next().unwrap_or_default();
     (what, path.rsplit_once('/').map_or("", |(folder, _)| folder))
+}
+
+/// Runs a command and kills the process whose command line has the words before the last of these calls, which an earlier run made:
+/// names of files may differ, and the calls of processes that run at once may come in another order.
+fn kill_like(world: &World, args: &[&str], words: &str, calls: &[&Point]) -> Traced {
+    let wanted = kind(&calls[calls.len() - 1].call);
+    let mut left = calls
+        .iter()
+        .filter(|point| kind(&point.call) == wanted)
+        .count();
+    trace(world, args, |point| {
+        if !point.command.contains(words) || kind(&point.call) != wanted || left == 0 {
+            return Verdict::GoOn;
+        }
+        left -= 1;
+        match left {
+            0 => Verdict::Kill,
+            _ => Verdict::GoOn,
+        }
+    })
 }
 
 /// Runs a command and kills the process whose command line has the words before its call with this number.

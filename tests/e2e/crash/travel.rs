@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::reader::Ledger;
-use super::sweep::{kill_at, kill_everywhere, restore, save};
+use super::sweep::{kill_at, kill_at_many, kill_everywhere, restore, save};
 use super::tracer::{Verdict, trace};
 use crate::gc::node_file;
 use crate::import_store::{everything, full_store};
@@ -86,7 +86,7 @@ fn an_import_of_a_store_that_is_killed_anywhere_goes_on() {
     let store = full_store(&world);
     let source = everything(&store);
     let args = ["import-store", store.to_str().unwrap()];
-    kill_everywhere(&world, &args, " import-store ", |_| {
+    kill_at_many(&world, &args, " import-store ", |_| {
         world.uwf(&args).exits(0);
         assert_eq!(Ledger::read(&world.root()).threads.len(), 3);
         assert!(world.state("registry.yaml").contains("mini"));

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::commands::was_killed_before;
-use super::sweep::kill_everywhere;
+use super::sweep::kill_at_many;
 use crate::worktrees::{git, step, world};
 use crate::world::World;
 
@@ -31,7 +31,7 @@ fn made_anywhere(words: &str) -> Vec<String> {
     world.write("do", "echo new > new");
     let status = git(&world, &["status", "--porcelain=v2", "--branch"]);
     let args = ["thread", "step", &thread];
-    kill_everywhere(&world, &args, words, |_| {
+    kill_at_many(&world, &args, words, |_| {
         world.show(&thread);
         world.step(&thread).exits(0);
         is_whole(&world, &thread, &status);
@@ -64,7 +64,7 @@ fn a_removal_of_a_thread_with_a_worktree_that_is_killed_anywhere_goes_on() {
     let thread = world.start("again");
     step(&world, &thread, "echo new > new");
     let args = ["thread", "rm", "--force", "--drop-worktree", &thread];
-    let calls = kill_everywhere(&world, &args, " thread ", |_| {
+    let calls = kill_at_many(&world, &args, " thread ", |_| {
         let again = world.uwf(&args);
         assert!([0, 1].contains(&again.code), "{}", again.stderr);
         world.uwf(&["thread", "show", &thread]).exits(1);

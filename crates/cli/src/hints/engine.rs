@@ -1,13 +1,13 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    ArtifactError, CheckError, ChildError, ChildProblem, EngineError, FilesError, Fix,
-    PipelineError, PlannedTry, ReviewError, SnapshotError, WorkflowUseError, message_option,
+    CheckError, ChildError, ChildProblem, EngineError, Fix, PipelineError, PlannedTry, ReviewError,
+    WorkflowUseError, message_option,
 };
 use uwf_util::{shell_words, time};
 
 use super::thread::{before_its_time, raise_command, use_answer};
-use super::{Given, fix};
+use super::{Given, files, fix};
 
 /// Returns what to type next, if there is something, after a call that was given this: the next one keeps it.
 #[expect(clippy::too_many_lines, reason = "it is a list of all errors")]
@@ -148,7 +148,7 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Review(ReviewError::NotSummarized { failure, .. }) => {
             failure.hint.clone()?
         }
-        EngineError::Files(error) => return of_files(error),
+        EngineError::Files(error) => return files::hint(error),
         EngineError::Checks(error) => of_checks(error),
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
@@ -207,71 +207,6 @@ fn of_checks(error: &CheckError) -> String {
             "`uwf thread start` starts a thread that takes `{path}` as it is now; or commit it as it was, and run the same command again"
         ),
     }
-}
-
-/// Returns the hint of an error about artefacts.
-fn of_artifact(error: &ArtifactError) -> Option<String> {
-    Some(match error {
-        ArtifactError::Unknown {
-            near: Some(near), ..
-        } => format!("did you mean `{near}`?"),
-        ArtifactError::Unknown { step, .. } => {
-            format!("`uwf step artifacts {step}` lists those that it has")
-        }
-        ArtifactError::Exists { .. } => {
-            "choose another folder, or replace them with `--force`".to_owned()
-        }
-        ArtifactError::LeftOut { .. }
-        | ArtifactError::NotWritten { .. }
-        | ArtifactError::Bytes { .. } => return None,
-    })
-}
-
-/// Returns the hint of an error about the files that steps changed.
-fn of_files(error: &FilesError) -> Option<String> {
-    Some(match error {
-        FilesError::OfStep(_) | FilesError::OfStart(_) | FilesError::OfThread(_) => {
-            "files are recorded when an agent works in a git repository, unless the config says `snapshots.enabled: false`; `uwf log show` tells why it failed".to_owned()
-        }
-        FilesError::SeveralTrees(step) => format!(
-            "`uwf thread diff --stat {step}` shows them; `uwf thread restore <step>` puts back those of one step of a child"
-        ),
-        FilesError::NoRepository { directory, .. } => format!(
-            "files are recorded when an agent works in a git repository: `git init {}` makes one, and the next steps are recorded",
-            shell_words::quote(&directory.display().to_string())
-        ),
-        FilesError::Unsaved { step, before, .. } => {
-            let before = if *before { " --before" } else { "" };
-            format!(
-                "commit them, or `uwf thread restore --force{before} {step}` replaces them; they stay as a snapshot of the thread"
-            )
-        }
-        FilesError::OfWorktree { step, .. } => format!(
-            "with `workspace: worktree` in the workflow or the config, a fork begins with these files; `uwf thread diff {step}` shows them"
-        ),
-        FilesError::AtWork { by, .. } => format!(
-            "`uwf thread wait {}` waits until nobody works on it; then try again",
-            by[0]
-        ),
-        FilesError::Collected { .. } => {
-            "without `--restore`, the fork begins at the commit that is checked out".to_owned()
-        }
-        FilesError::InTheWay { .. } => "move them elsewhere, and try again".to_owned(),
-        FilesError::Artifact(error) => return of_artifact(error),
-        FilesError::NotCompared(source)
-        | FilesError::NotRestored(source)
-        | FilesError::PartlyRestored { source, .. } => match source {
-            SnapshotError::NoGit(_) => super::workspace::INSTALL_GIT.to_owned(),
-            SnapshotError::Gone(_) => {
-                "the snapshots are in that repository: put it back where it was".to_owned()
-            }
-            SnapshotError::TooSlow { .. } => super::workspace::LOOK_FOR_HANGS.to_owned(),
-            SnapshotError::Stopped { .. } => "run the same command again".to_owned(),
-            SnapshotError::Refused { .. }
-            | SnapshotError::Ended { .. }
-            | SnapshotError::File(_) => return None,
-        },
-    })
 }
 
 /// Returns the hint of an error about the children of a thread: the commands name the thread that they work for.

@@ -3,6 +3,7 @@
 pub(crate) mod bundle;
 pub(crate) mod config;
 mod engine;
+mod files;
 pub(crate) mod fix;
 pub(crate) mod foreign;
 pub(crate) mod pipeline;
