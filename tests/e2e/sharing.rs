@@ -149,6 +149,30 @@ fn a_machine_that_stops_loses_its_lease_and_its_step_is_kept_beside_the_thread()
 }
 
 #[test]
+fn an_agent_whose_thread_another_machine_took_over_is_ended() {
+    with_server(|server| {
+        let machines = machines(server);
+        let [one, other] = &machines;
+        one.configure("remote.lease", "2s");
+        let thread = shared(&machines, "again");
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        let agent = one.agent_at_work(&thread);
+        other.uwf(&["remote", "release", &thread, "--yes"]).exits(0);
+        other.step(&thread).exits(0);
+        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert!(!processes::is_running(agent), "it works for nothing");
+        let attempts = one.state(&format!("runs/{thread}/attempts.jsonl"));
+        assert!(
+            attempts.contains("another machine has the thread now"),
+            "{attempts}"
+        );
+        open_gate(one);
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 2);
+    });
+}
+
+#[test]
 fn a_step_whose_engine_is_killed_is_shared_by_the_next_call() {
     with_server(|server| {
         let machines = machines(server);

@@ -161,7 +161,7 @@ impl From<EngineError> for Failure {
                 }
                 failure.note = Some(attempt_note(attempt).into());
             }
-            EngineError::Interrupted { attempt, .. } => {
+            EngineError::Interrupted { attempt, .. } | EngineError::TakenOver(attempt) => {
                 failure.note = Some(attempt_note(attempt).into());
             }
             _ => {}

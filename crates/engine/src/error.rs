@@ -233,6 +233,9 @@ pub enum EngineError {
         /// The failed attempt.
         attempt: Box<AgentFailure>,
     },
+    /// Another machine has taken the shared thread over, and the agent was ended; the attempt is on record.
+    #[error("{}", .0.problem)]
+    TakenOver(Box<AgentFailure>),
     /// A signal ended the call before the agent was started.
     #[error("interrupted by {}; no agent was started", signal_name(*.0))]
     NotStarted(i32),

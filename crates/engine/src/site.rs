@@ -52,7 +52,7 @@ impl Site {
     pub(crate) fn log_refusal(&self, thread: ThreadId, error: &EngineError) {
         if matches!(
             error,
-            EngineError::Agent(_) | EngineError::Interrupted { .. }
+            EngineError::Agent(_) | EngineError::Interrupted { .. } | EngineError::TakenOver(_)
         ) {
             return;
         }

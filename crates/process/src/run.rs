@@ -35,8 +35,8 @@ pub enum WaitEnd {
     Idle(Duration),
     /// This process was told to stop. The program may have failed at the same moment: such a signal often goes to both.
     Stopped(Stop),
-    /// The caller has seen [more output than it wants](OutputSeen::TooMuch).
-    TooMuchOutput,
+    /// The caller [wants no more](OutputSeen::Enough).
+    Enough,
 }
 
 /// What waiting for the next of several programs brought.
@@ -62,8 +62,8 @@ pub enum OutputSeen {
     Nothing,
     /// New output.
     New,
-    /// More than is wanted: the program shall not go on.
-    TooMuch,
+    /// More than is wanted, or the program is not wanted any more: it shall not go on.
+    Enough,
 }
 
 impl Tree {
@@ -110,7 +110,7 @@ impl Tree {
                 let stop = stop.filter(|_| !status.success());
                 return match (stop, seen) {
                     (Some(stop), _) => WaitEnd::Stopped(stop),
-                    (None, OutputSeen::TooMuch) => WaitEnd::TooMuchOutput,
+                    (None, OutputSeen::Enough) => WaitEnd::Enough,
                     (None, OutputSeen::Nothing | OutputSeen::New) => WaitEnd::Exited,
                 };
             }
@@ -120,7 +120,7 @@ impl Tree {
             match look() {
                 OutputSeen::Nothing => {}
                 OutputSeen::New => last_output = Instant::now(),
-                OutputSeen::TooMuch => return WaitEnd::TooMuchOutput,
+                OutputSeen::Enough => return WaitEnd::Enough,
             }
             if let Some(limit) = is_over(limits.wall, started) {
                 return WaitEnd::TimedOut(limit);

@@ -115,7 +115,7 @@ fn run_watched(
     let end = match (end, tree.status()) {
         (WaitEnd::Exited, Some(status)) => ShortEnd::Exited(status),
         (WaitEnd::Stopped(_), _) => ShortEnd::Stopped,
-        (WaitEnd::TooMuchOutput, _) => ShortEnd::TooMuch,
+        (WaitEnd::Enough, _) => ShortEnd::TooMuch,
         (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => ShortEnd::TimedOut(time),
     };
     if !matches!(end, ShortEnd::Exited(_)) {
@@ -152,7 +152,7 @@ impl Said {
             self.end.drain(..surplus);
             self.length = self.length.saturating_add(count);
             if self.length > MOST_SAID {
-                return OutputSeen::TooMuch;
+                return OutputSeen::Enough;
             }
             seen = OutputSeen::New;
         }

@@ -191,7 +191,7 @@ pub(crate) fn run<'a>(
         let wanted = (watcher.started)(tree.leader());
         let ending = match wanted {
             Ok(()) => watch(&mut tree, limits, signals, watcher, failed),
-            Err(NotWanted) => WaitEnd::TooMuchOutput,
+            Err(NotWanted) => WaitEnd::Enough,
         };
         let (ending, left) = conclude(&mut tree, ending, limits, signals);
         let mut leaked = describe(&left, masks);
@@ -232,7 +232,7 @@ fn watch(
         waiting,
         &mut || match (failed.load(Ordering::Relaxed), (watcher.tick)()) {
             (false, Ok(())) => OutputSeen::Nothing,
-            (true, _) | (_, Err(NotWanted)) => OutputSeen::TooMuch,
+            (true, _) | (_, Err(NotWanted)) => OutputSeen::Enough,
         },
     )
 }
@@ -264,7 +264,7 @@ fn conclude(
             };
             (Ending::Ended(ended), terminate(tree, limits, signals))
         }
-        (WaitEnd::TooMuchOutput | WaitEnd::Exited, _) => {
+        (WaitEnd::Enough | WaitEnd::Exited, _) => {
             (Ending::GivenUp, terminate(tree, limits, signals))
         }
     }

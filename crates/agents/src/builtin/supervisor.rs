@@ -71,12 +71,12 @@ impl Supervised {
         let mut tree = Tree::spawn(self.program.env_remove("PWD"))?;
         let ending = tree.wait(&signals, Limits::default(), &mut || {
             if is_cut_off() {
-                OutputSeen::TooMuch
+                OutputSeen::Enough
             } else {
                 OutputSeen::Nothing
             }
         });
-        if ending == WaitEnd::TooMuchOutput {
+        if ending == WaitEnd::Enough {
             let _ = signals.wait(SIGNAL_DELAY);
             let wall = self.patience.filter(|_| signals.stop().is_none());
             if wall.is_some() {

@@ -84,7 +84,7 @@ pub(super) fn drive(
             && !news.is_empty()
         {
             if take(&news, timing).is_break() {
-                return OutputSeen::TooMuch;
+                return OutputSeen::Enough;
             }
             seen = OutputSeen::New;
         }

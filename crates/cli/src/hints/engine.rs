@@ -43,6 +43,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NoProc
         | EngineError::Agent(_)
         | EngineError::Interrupted { .. }
+        | EngineError::TakenOver(_)
         | EngineError::NotStarted(_)
         | EngineError::WaitInterrupted(_)
         | EngineError::RouteInterrupted(_)
@@ -298,6 +299,7 @@ fn of_run(error: &EngineError) -> Option<String> {
             None => failure.hint.clone(),
         },
         EngineError::Interrupted { attempt, .. } => attempt.hint.clone(),
+        EngineError::TakenOver(_) => "`uwf remote status` shows who works on it; `uwf fetch` brings what is done there".to_owned(),
         EngineError::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
         EngineError::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
         EngineError::NotStarted(_) | EngineError::WaitInterrupted(_) | EngineError::RouteInterrupted(_) => "run the same command again to continue".to_owned(),

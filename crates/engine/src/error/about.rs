@@ -11,7 +11,7 @@ impl EngineError {
     #[must_use]
     pub fn attempt(&self) -> Option<&AgentFailure> {
         match self {
-            Self::Agent(failure) => Some(failure),
+            Self::Agent(failure) | Self::TakenOver(failure) => Some(failure),
             Self::Interrupted { attempt, .. } => Some(attempt),
             Self::Survivors {
                 failed: Some(failed),

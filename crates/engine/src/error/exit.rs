@@ -59,6 +59,7 @@ impl EngineError {
             Self::Busy { .. }
             | Self::Waiting(_)
             | Self::Survivors { .. }
+            | Self::TakenOver(_)
             | Self::HeadMoved { .. }
             | Self::NotEvaluated(_)
             | Self::NoSlot { .. } => Exit::Busy,

@@ -12,7 +12,7 @@ use uwf_protocol::run::Phase;
 use uwf_util::{shell_words, size};
 
 use crate::run::agent_command::{AgentCommand, nearest_built_in};
-use crate::run::attempted::Problem;
+use crate::run::attempted::{Cause, Problem};
 use crate::run::process::{Program, RunEnding};
 use crate::{Runner, Site};
 
@@ -51,7 +51,7 @@ impl AgentCommand {
             ),
             exit_code: None,
             hint: Some(self.hint_if_not_started(runner, error)),
-            signal: None,
+            cause: Cause::Agent,
         }
     }
 
@@ -142,7 +142,9 @@ impl AgentCommand {
             ),
             RunEnding::TimedOut(_) | RunEnding::Idle(_) => (FailureClass::Timeout, None),
             RunEnding::Finished => (FailureClass::NoAnswer, None),
-            RunEnding::Interrupted(_) | RunEnding::NotStarted(_) => (FailureClass::Cancelled, None),
+            RunEnding::Unwanted | RunEnding::Interrupted(_) | RunEnding::NotStarted(_) => {
+                (FailureClass::Cancelled, None)
+            }
         };
         Problem {
             phase: Phase::Agent,
@@ -150,7 +152,7 @@ impl AgentCommand {
             text: ending.to_string(),
             exit_code,
             hint: (exit_code == Some(WRONG_OPTIONS)).then(|| self.hint_if_wrong_options()),
-            signal: None,
+            cause: Cause::Agent,
         }
     }
 

@@ -20,6 +20,7 @@ use crate::run::contract::{self, SupervisionVariables};
 use crate::run::observer::Watch;
 use crate::run::owned::OwnedRun;
 use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
+use crate::run::shared::SharedThread;
 use crate::run::waiting::Who;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
@@ -116,6 +117,7 @@ pub(crate) fn run_agent(
     }
     let outcome = match ended.ending {
         RunEnding::Interrupted(signal) => Err(Problem::interrupted(signal)),
+        RunEnding::Unwanted => Err(Problem::taken_over()),
         RunEnding::NotStarted(signal) if survivors.is_empty() => {
             return Err(EngineError::NotStarted(signal));
         }
@@ -225,7 +227,7 @@ fn finished_step(
 /// Starts the agent, writes down that it works on the thread, and waits for its end.
 fn launch(
     runner: &Runner,
-    run: &RunDir,
+    run: &OwnedRun,
     agent_run: &AgentRun<'_>,
     attempted: &Attempted,
 ) -> Result<EndedRun, LaunchError> {
@@ -254,6 +256,7 @@ fn launch(
         watched: [run.scratch.answer_file(), run.scratch.events_file()],
         checking: run.scratch.running_check_file(),
         limits: agent.limits,
+        is_wanted: &|| !run.shared.as_ref().is_some_and(SharedThread::is_lost),
         grace,
         keep_running: agent.keep_running,
         show_stderr: runner.observer.stderr,

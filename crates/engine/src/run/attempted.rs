@@ -70,8 +70,18 @@ pub(crate) struct Problem {
     pub(crate) text: String,
     pub(crate) exit_code: Option<i32>,
     pub(crate) hint: Option<String>,
-    /// The signal that told us to stop, if that is the cause.
-    pub(crate) signal: Option<i32>,
+    pub(crate) cause: Cause,
+}
+
+/// Whose doing a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The agent's.
+    Agent,
+    /// This signal told us to stop.
+    Signal(i32),
+    /// Another machine has taken over the shared thread.
+    TakenOver,
 }
 
 impl Problem {
@@ -83,7 +93,7 @@ impl Problem {
             text: why,
             exit_code: None,
             hint: None,
-            signal: None,
+            cause: Cause::Agent,
         }
     }
 
@@ -95,7 +105,19 @@ impl Problem {
             text: format!("interrupted by {}", signal_name(signal)),
             exit_code: None,
             hint: None,
-            signal: Some(signal),
+            cause: Cause::Signal(signal),
+        }
+    }
+
+    /// Returns the problem of a run that was ended because its step would not be in the thread.
+    pub(crate) fn taken_over() -> Self {
+        Self {
+            phase: Phase::Agent,
+            class: FailureClass::Cancelled,
+            text: "another machine has the thread now, so the agent was ended".to_owned(),
+            exit_code: None,
+            hint: None,
+            cause: Cause::TakenOver,
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
-use crate::run::attempted::{Attempted, Problem, Verb};
+use crate::run::attempted::{Attempted, Cause, Problem, Verb};
 use crate::run::children::{Approach, ChildrenStep, do_children_step, take_redone};
 use crate::run::claim::{self, Company, Sharing};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
@@ -447,7 +447,7 @@ fn fail(
 ) -> EngineError {
     // Even if the thread was ended meanwhile, the attempt is recorded: it may have cost something.
     let ended = thread::active_head(&runner.site, thread.id).err();
-    if problem.signal.is_none()
+    if problem.cause == Cause::Agent
         && ended.is_none()
         && let Err(error) = failure::check_nodes(&runner.site, run, thread)
     {

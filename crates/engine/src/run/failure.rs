@@ -11,7 +11,7 @@ use uwf_util::time::format_iso;
 
 use crate::agent_failure::AgentFailure;
 use crate::planned_try::{PlannedTry, of_role};
-use crate::run::attempted::{Attempted, Problem, Verb};
+use crate::run::attempted::{Attempted, Cause, Problem, Verb};
 use crate::run::retry::{ask_again, hint_for};
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
@@ -60,10 +60,10 @@ pub(crate) fn record(
     attempted: &Attempted,
     problem: Problem,
 ) -> EngineError {
-    let signal = problem.signal;
+    let cause = problem.cause;
     let is_unreported = run.scratch.read_failure().is_none();
     let stderr_tail = run.scratch.stderr_end(STDERR_TAIL);
-    let shows_stderr = is_unreported && signal.is_none();
+    let shows_stderr = is_unreported && cause == Cause::Agent;
     let attempt = attempt(site, run, thread.id, attempted, problem, &stderr_tail);
     // What it cost must be known, even if the disk has filled up meanwhile.
     let append = || run.ledger.append_attempt(&attempt);
@@ -83,8 +83,8 @@ pub(crate) fn record(
         );
     }
     let next_try = number.and_then(|_| next_try(site, run, thread, attempted, config));
-    let next_try = next_try.filter(|_| signal.is_none());
-    log(site, thread, (&attempt, next_try.as_ref()), signal);
+    let next_try = next_try.filter(|_| cause == Cause::Agent);
+    log(site, thread, (&attempt, next_try.as_ref()), cause);
     let failure = AgentFailure {
         thread: thread.id,
         role: attempt.role,
@@ -114,12 +114,11 @@ pub(crate) fn record(
         raw: attempt.raw,
         next_try,
     };
-    match signal {
-        Some(signal) => EngineError::Interrupted {
-            signal,
-            attempt: Box::new(failure),
-        },
-        None => EngineError::Agent(Box::new(failure)),
+    let attempt = Box::new(failure);
+    match cause {
+        Cause::Signal(signal) => EngineError::Interrupted { signal, attempt },
+        Cause::TakenOver => EngineError::TakenOver(attempt),
+        Cause::Agent => EngineError::Agent(attempt),
     }
 }
 
@@ -152,11 +151,12 @@ fn log(
     site: &Site,
     thread: &Thread,
     (attempt, next): (&Attempt, Option<&PlannedTry>),
-    signal: Option<i32>,
+    cause: Cause,
 ) {
-    let (tag, exit) = match signal {
-        Some(signal) => (tags::STEP_INTERRUPTED, Exit::Signal(signal)),
-        None => (tags::STEP_FAILED, Exit::Agent),
+    let (tag, exit) = match cause {
+        Cause::Signal(signal) => (tags::STEP_INTERRUPTED, Exit::Signal(signal)),
+        Cause::TakenOver => (tags::STEP_INTERRUPTED, Exit::Busy),
+        Cause::Agent => (tags::STEP_FAILED, Exit::Agent),
     };
     site.log(
         thread,
@@ -178,7 +178,7 @@ fn log(
     );
 }
 
-/// Returns the record of an attempt. The kit's report takes precedence, unless a signal or a limit of time ended the agent:
+/// Returns the record of an attempt. The kit's report takes precedence, unless the agent was ended, by a signal to us or at a limit of time:
 /// the kit knows only that it was interrupted.
 fn attempt(
     site: &Site,
@@ -191,12 +191,16 @@ fn attempt(
     let masks = &attempted.masks;
     let reported = run.scratch.read_failure();
     let (phase, class, error, hint) = match &reported {
-        Some(reported) if problem.signal.is_none() && problem.class != FailureClass::Timeout => (
-            reported.phase,
-            reported.class.unwrap_or(FailureClass::Crash),
-            reported.error.clone(),
-            reported.hint.clone(),
-        ),
+        Some(reported)
+            if problem.cause == Cause::Agent && problem.class != FailureClass::Timeout =>
+        {
+            (
+                reported.phase,
+                reported.class.unwrap_or(FailureClass::Crash),
+                reported.error.clone(),
+                reported.hint.clone(),
+            )
+        }
         _ => (problem.phase, problem.class, problem.text, problem.hint),
     };
     let session_id = match &reported {

@@ -53,6 +53,8 @@ pub(crate) struct LaunchSpec<'a> {
     /// The file that exists while a check of the role runs. A check has a time limit of its own, and may be silent.
     pub(crate) checking: PathBuf,
     pub(crate) limits: Limits,
+    /// Tells whether the agent is to go on.
+    pub(crate) is_wanted: &'a dyn Fn() -> bool,
     /// The time that the agent and its descendants have to end after they were asked to.
     pub(crate) grace: Duration,
     /// Whether processes that a successful agent leaves running may go on.
@@ -91,6 +93,8 @@ pub(crate) enum RunEnding {
     TimedOut(Duration),
     /// It printed nothing for too long.
     Idle(Duration),
+    /// Its answer was not wanted any more, and it was ended.
+    Unwanted,
     /// We were told to stop.
     Interrupted(i32),
     /// We were told to stop before the program was started.
@@ -111,6 +115,9 @@ impl fmt::Display for RunEnding {
                 write!(f, "the agent was ended: it printed nothing for {limit:?}")
             }
             Self::Finished => f.write_str("the agent did not end after it had finished its step"),
+            Self::Unwanted => {
+                f.write_str("the agent was ended: another machine has the thread now")
+            }
             Self::Interrupted(signal) | Self::NotStarted(signal) => {
                 write!(f, "interrupted by {}", signal_name(*signal))
             }
@@ -174,9 +181,10 @@ pub(crate) fn run<E: From<io::Error>>(
         let has_grown =
             stdout.look() | stderr.look() | (programs != before) | spec.checking.exists();
         watch.look(has_grown);
-        match has_grown {
-            true => OutputSeen::New,
-            false => OutputSeen::Nothing,
+        match (has_grown, (spec.is_wanted)()) {
+            (_, false) => OutputSeen::Enough,
+            (true, true) => OutputSeen::New,
+            (false, true) => OutputSeen::Nothing,
         }
     });
     drop(watch);
@@ -204,13 +212,14 @@ fn conclude(
             return interrupted(tree, stop, spec, signals);
         }
         (_, Some(status)) => RunEnding::Exited(status),
-        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_), None) if has_finished() => RunEnding::Finished,
+        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Enough, None) if has_finished() => {
+            RunEnding::Finished
+        }
         (WaitEnd::TimedOut(limit), None) => RunEnding::TimedOut(limit),
         (WaitEnd::Idle(limit), None) => RunEnding::Idle(limit),
-        (WaitEnd::Exited | WaitEnd::TooMuchOutput | WaitEnd::Stopped(_), None) => {
-            unreachable!(
-                "a program that succeeded or ended by itself has a status, and no output is enough"
-            )
+        (WaitEnd::Enough, None) => RunEnding::Unwanted,
+        (WaitEnd::Exited | WaitEnd::Stopped(_), None) => {
+            unreachable!("a program that succeeded or ended by itself has a status")
         }
     };
     if matches!(&ending, RunEnding::Exited(status) if status.code().is_none()) {

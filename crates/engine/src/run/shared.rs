@@ -6,6 +6,8 @@
 //! that the remote has. The next call here takes the same lease, and finds either.
 
 use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -106,6 +108,12 @@ impl SharedThread {
     /// Joins what the remote knows of the attempts with what is known here, if a finished step waited before and waits no more.
     pub(crate) fn merge_record(&self, run: &RunDir) -> Result<(), EngineError> {
         Ok(merge_record(run, &self.known)?)
+    }
+
+    /// Tells whether another machine has taken the thread over, or a person has ended the lease. What the agent does from then on
+    /// would not be in the thread.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.renewer.is_lost.load(Ordering::Relaxed)
     }
 
     /// Gives a durable step to the remote. With it the lease is given back.
@@ -299,16 +307,21 @@ fn linked(site: &Site, hashes: &[CasRef]) -> Result<Vec<LinkedNode>, EngineError
 /// A thread of this process that renews a lease while the agent works, by a connection of its own.
 struct Renewer {
     stop: RefCell<Option<(Sender<()>, JoinHandle<()>)>>,
+    /// Whether the remote has said that the lease is lost.
+    is_lost: Arc<AtomicBool>,
 }
 
 impl Renewer {
     fn start(mut remote: Box<dyn Remote + Send>, lease: Lease) -> Self {
         let (stop, stopped) = mpsc::channel();
         let pause = lease.lasts / RENEWALS;
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let tell_lost = Arc::clone(&is_lost);
         let renew = move || {
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // If the remote is away, the work goes on: it is paid for. The remote decides about the step when it gets it.
                 if remote.renew(&lease) == Ok(Renewed::Lost) {
+                    tell_lost.store(true, Ordering::Relaxed);
                     return;
                 }
                 remote.rest();
@@ -317,6 +330,7 @@ impl Renewer {
         let renewing = std::thread::spawn(renew);
         Self {
             stop: RefCell::new(Some((stop, renewing))),
+            is_lost,
         }
     }
 

@@ -55,7 +55,7 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
         // A non-blocking pipe gives an error if there is nothing to read yet.
         let _ = (&mut stdout).take(MOST).read_to_end(&mut text);
         if text.len() as u64 >= MOST {
-            OutputSeen::TooMuch
+            OutputSeen::Enough
         } else {
             OutputSeen::Nothing
         }
@@ -71,6 +71,6 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
         std::process::exit(128 + stop.signal);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
-    let has_answered = matches!(ending, WaitEnd::Exited | WaitEnd::TooMuchOutput);
+    let has_answered = matches!(ending, WaitEnd::Exited | WaitEnd::Enough);
     Ok(has_answered.then_some(text))
 }

@@ -21,6 +21,8 @@ use crate::failure::{Failure, note, warn};
 
 /// How long a worker waits at least before it asks the remote again that had nothing ready.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long it leaves a thread alone on which somebody works here, or whose next attempt is made later.
+const BUSY_REST: Duration = Duration::from_secs(10);
 /// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
 const REST: Duration = Duration::from_secs(30);
 /// The longest of these times.
@@ -193,12 +195,14 @@ impl Worker<'_> {
             failures: 0,
             until: Instant::now(),
         });
+        if is_skipped(exit) {
+            rest.until = Instant::now() + BUSY_REST;
+            return;
+        }
         let doubled = 1 << rest.failures.min(16);
         rest.until = Instant::now() + (REST * doubled).min(LONGEST_REST);
         rest.failures += 1;
-        if !is_skipped(exit) {
-            self.count.failed(exit);
-        }
+        self.count.failed(exit);
     }
 
     fn stop_when_done(&mut self, stop: Stop) {
