@@ -149,6 +149,7 @@ fn a_worker_that_is_killed_loses_no_step() {
         let thread = shared(&machines, "again");
         processes::kill(worker_at_work(other, &[]));
         open_gate(other);
+        wait_until("the step is done", || other.show(&thread)["steps"] == 1);
         other.wait_until_free(&thread);
         agree(&machines, &thread, 1);
         assert_eq!(runs(other), 1);
