@@ -76,10 +76,14 @@ fn a_record_that_names_another_folder_has_nothing_removed() {
 
 #[test]
 fn changes_that_git_was_told_to_overlook_are_not_lost() {
-    for flag in ["--assume-unchanged", "--skip-worktree"] {
+    for tell in [
+        "git update-index --assume-unchanged kept",
+        "git update-index --skip-worktree kept",
+        "cp -r . ../elsewhere; git config extensions.worktreeConfig true; git config --worktree core.worktree $(realpath ../elsewhere)",
+    ] {
         let world = world();
         let thread = named(&world, "night");
-        step(&world, &thread, &format!("git update-index {flag} kept"));
+        step(&world, &thread, tell);
         let folder = place(&world, &thread);
         let shown = world.show(&thread);
         assert_eq!(shown["workspace"]["uncommitted"], Value::from(0), "{shown}");

@@ -41,6 +41,8 @@ const MESSAGE_END: usize = 1000;
 pub(crate) struct Git<'a> {
     directory: &'a Path,
     index: Option<&'a Path>,
+    /// Whether the directory is the working tree, whatever the repository says.
+    is_tree: bool,
     start: &'a dyn Start,
 }
 
@@ -49,6 +51,7 @@ impl<'a> Git<'a> {
         Self {
             directory,
             index: None,
+            is_tree: false,
             start: &Unsupervised,
         }
     }
@@ -56,6 +59,14 @@ impl<'a> Git<'a> {
     /// Is started in this way.
     pub(crate) fn by(self, start: &'a dyn Start) -> Self {
         Self { start, ..self }
+    }
+
+    /// Takes the directory for the working tree, also if the repository names another one (`core.worktree`).
+    pub(crate) fn as_tree(self) -> Self {
+        Self {
+            is_tree: true,
+            ..self
+        }
     }
 
     /// Uses this index in place of the user's.
@@ -172,6 +183,9 @@ impl<'a> Git<'a> {
         }
         if let Some(index) = self.index {
             command.env("GIT_INDEX_FILE", index);
+        }
+        if self.is_tree {
+            command.env("GIT_WORK_TREE", self.directory);
         }
         match input {
             b"" => command.stdin(Stdio::null()),
