@@ -22,6 +22,14 @@ pub(crate) fn outer(role: &str) -> String {
 
 /// Puts `outer`, whose role `it` is played as `role` says, after a role `first`; `inner` has two steps.
 pub(crate) fn world(role: &str, answers: &str) -> (World, String) {
+    let world = without_thread(role, answers);
+    let thread = world.start("outer");
+    world.step(&thread).exits(0);
+    (world, thread)
+}
+
+/// The same without a thread.
+pub(crate) fn without_thread(role: &str, answers: &str) -> World {
     let world = World::new();
     world.write(
         "inner.yaml",
@@ -35,9 +43,7 @@ pub(crate) fn world(role: &str, answers: &str) -> (World, String) {
     );
     world.put(&outer(role));
     gated_agent(&world, answers);
-    let thread = world.start("outer");
-    world.step(&thread).exits(0);
-    (world, thread)
+    world
 }
 
 pub(crate) const ANSWERS: &str = "roles:\n  first: [{ output: { note: f }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 1 } }]\n  one: [{ output: { note: a }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 } }]\n  two: [{ output: { note: b }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 4 } }]\n  branch: [{ output: { note: c } }]\n";

@@ -141,6 +141,8 @@ mod setup_presets;
 mod shared_trees;
 mod sharing;
 mod sharing_care;
+mod sharing_children;
+mod sharing_children_killed;
 mod sharing_work;
 mod shells;
 mod sign_of_life;

@@ -19,11 +19,15 @@ const MORE: &str = "roles:\n  writer:\n    - output: { status: more }\n";
 pub(crate) fn machine(server: &Server, schema: &str, workflow: &str) -> World {
     let world = World::new();
     world.put(workflow);
+    with_remote(&world, server, schema);
+    world
+}
+
+/// Gives the root of a machine a remote.
+pub(crate) fn with_remote(world: &World, server: &Server, schema: &str) {
     let url = server.url();
-    world
-        .uwf(&["remote", "add", &url, "--schema", schema])
-        .exits(0);
-    world
+    let add = ["remote", "add", &url, "--schema", schema];
+    world.uwf(&add).exits(0);
 }
 
 /// Two machines with one remote, and the agents for a role that works again and again.

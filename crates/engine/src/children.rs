@@ -87,7 +87,9 @@ pub(crate) fn locate(
 ) -> Result<Vec<Child>, EngineError> {
     let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
-    let known = Known::of(&state, planned.len())?;
+    // At the remote a child stays that was removed here, so it counts for a shared thread.
+    let is_shared = site.root.shared(thread.id).read()?.is_some();
+    let known = Known::of(&state, planned.len(), is_shared)?;
     let mut kept = taken_up::kept(site, thread, assignment)?;
     let child = |planned: PlannedChild| {
         let kept = kept.remove(&planned.key);
@@ -160,7 +162,10 @@ fn newest_of(
 
 /// Where threads are, as the caller needs it: for one, the files are read when it is asked for; for many, once.
 enum Known<'s> {
-    One(&'s State<'s>),
+    One {
+        state: &'s State<'s>,
+        skips_removed: bool,
+    },
     Many {
         places: BTreeMap<ThreadId, Located>,
         removed: HashSet<ThreadId>,
@@ -168,27 +173,39 @@ enum Known<'s> {
 }
 
 impl<'s> Known<'s> {
-    fn of(state: &'s State<'s>, count: usize) -> Result<Self, EngineError> {
+    fn of(state: &'s State<'s>, count: usize, is_shared: bool) -> Result<Self, EngineError> {
         if count <= 1 {
-            return Ok(Self::One(state));
+            return Ok(Self::One {
+                state,
+                skips_removed: !is_shared,
+            });
         }
-        let removed = state.history()?.removed.into_iter();
+        let removed = match is_shared {
+            true => HashSet::new(),
+            false => {
+                let removed = state.history()?.removed.into_iter();
+                removed.map(|one| one.removed).collect()
+            }
+        };
         Ok(Self::Many {
-            removed: removed.map(|one| one.removed).collect(),
+            removed,
             places: state.threads()?.places,
         })
     }
 
     fn find(&self, id: ThreadId) -> Result<Option<Located>, EngineError> {
         match self {
-            Self::One(state) => Ok(state.find(id)?),
+            Self::One { state, .. } => Ok(state.find(id)?),
             Self::Many { places, .. } => Ok(places.get(&id).cloned()),
         }
     }
 
     fn is_removed(&self, id: ThreadId) -> Result<bool, EngineError> {
         match self {
-            Self::One(state) => Ok(state.removed(id)?.is_some()),
+            Self::One {
+                state,
+                skips_removed,
+            } => Ok(*skips_removed && state.removed(id)?.is_some()),
             Self::Many { removed, .. } => Ok(removed.contains(&id)),
         }
     }
@@ -259,7 +276,12 @@ fn id_of(parent: &Parent) -> ThreadId {
 
 /// Returns the children that a recorded step names; none if other agents did it.
 pub(crate) fn recorded(site: &Site, step: &StepContext) -> Result<Vec<EndedChild>, EngineError> {
-    let detail = site.store.need(step.node.detail)?;
+    named_by(site, step.node.detail)
+}
+
+/// Returns the children that the detail of a step names; none if other agents did the step.
+pub(crate) fn named_by(site: &Site, detail: CasRef) -> Result<Vec<EndedChild>, EngineError> {
+    let detail = site.store.need(detail)?;
     let detail = ChildrenDetail::deserialize(&detail.payload);
     Ok(detail.map(|detail| detail.children).unwrap_or_default())
 }

@@ -195,6 +195,7 @@ pub use run::slots::NoSlot;
 pub use run::summary::summarize_thread;
 pub use sharing::Remotes;
 pub use sharing::error::{SharingError, machine_of};
+pub use sharing::family::FamilyFetch;
 pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

@@ -5,6 +5,7 @@
 //! no remote.
 
 pub(crate) mod error;
+pub(crate) mod family;
 pub(crate) mod fetch;
 pub(crate) mod nodes;
 

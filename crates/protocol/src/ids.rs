@@ -82,6 +82,9 @@ impl FromStr for CasRef {
     }
 }
 
+/// How many digits of a thread's id are its time.
+const TIME_DIGITS: usize = ulid::DIGITS - 16;
+
 /// The id of a thread: 26 upper-case Crockford digits, a ULID by default.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId([u8; ulid::DIGITS]);
@@ -99,9 +102,8 @@ impl ThreadId {
     /// both stand together in lists.
     #[must_use]
     pub fn of_child(&self, hash: CasRef) -> Self {
-        const TIME: usize = ulid::DIGITS - 16;
         let mut digits = self.0;
-        let (of_hash, mark) = digits[TIME..].split_at_mut(base32::U64_DIGITS);
+        let (of_hash, mark) = digits[TIME_DIGITS..].split_at_mut(base32::U64_DIGITS);
         of_hash.copy_from_slice(&hash.0);
         mark.fill(b'0');
         Self(digits)
@@ -111,6 +113,12 @@ impl ThreadId {
     #[must_use]
     pub fn may_be_child(&self) -> bool {
         self.0.ends_with(b"000")
+    }
+
+    /// Tells whether the thread may be a child of another one: it has the time of that one, too.
+    #[must_use]
+    pub fn may_be_child_of(&self, parent: &Self) -> bool {
+        self.may_be_child() && self.0[..TIME_DIGITS] == parent.0[..TIME_DIGITS]
     }
 
     /// Returns the 26 digits.

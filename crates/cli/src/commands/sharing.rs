@@ -2,7 +2,10 @@
 
 mod care;
 
-use uwf_engine::{EngineError, SharingError, Site, fetch, push, remote_threads, shared_threads};
+use uwf_engine::{
+    EngineError, FamilyFetch, Pushed, SharingError, Site, fetch, push, remote_threads,
+    shared_threads,
+};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -100,14 +103,11 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     let threads = args.threads.iter().map(|thread| context.thread(thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let mut remote = open(context.site())?;
+    let label = args.label.as_ref();
     let (pushed, exit) = each(threads, |thread| {
-        push(
-            &context.runner,
-            remote.as_mut(),
-            thread,
-            args.label.as_ref(),
-        )
+        push(&context.runner, remote.as_mut(), thread, label)
     });
+    let pushed: Vec<Pushed> = pushed.into_iter().flatten().collect();
     if !pushed.is_empty() {
         print(&PushedView(pushed), context.format)?;
     }
@@ -128,7 +128,12 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
             named.collect::<Result<_, Failure>>()?
         }
     };
-    let (fetched, exit) = each(threads, |thread| fetch(site, remote.as_mut(), thread));
+    let mut family = FamilyFetch::default();
+    let (_, exit) = each(threads, |thread| match args.all {
+        true => fetch(site, remote.as_mut(), thread).map(|one| family.fetched.push(one)),
+        false => family.fetch(site, remote.as_mut(), thread),
+    });
+    let fetched = family.fetched;
     let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());
     if exit == Exit::Done || !fetched.is_empty() {
         print(&FetchedView(fetched), context.format)?;

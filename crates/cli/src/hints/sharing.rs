@@ -29,11 +29,14 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Clash(_) => {
             "`uwf cas verify` checks the nodes here; nothing was changed at the remote".to_owned()
         }
-        SharingError::HasChildren { .. } | SharingError::IsRun(_) => {
+        SharingError::HasRuns { .. } | SharingError::IsRun(_) => {
             "`uwf thread export` writes it into a file that another machine can import".to_owned()
         }
         SharingError::IsChild { parent, .. } => {
-            format!("`uwf thread export {parent}` writes both into a file")
+            format!("`uwf push {parent}` shares both")
+        }
+        SharingError::HiddenChild { thread, .. } => {
+            format!("`uwf thread step {thread}` goes on; when the role is done, `uwf push {thread}` shares it")
         }
         SharingError::OnlyHere { thread, .. } => {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")

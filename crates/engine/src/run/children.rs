@@ -71,7 +71,7 @@ pub(crate) fn do_children_step(
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
     refuse_depth(&thread, assignment, &admitted.config)?;
-    let mut round = Round::new(runner, &thread, assignment, &admitted, words)?;
+    let mut round = Round::new((runner, run), &thread, assignment, &admitted, words)?;
     let mut reports = Vec::new();
     if round.joined() == Joined::Open {
         let brought = round.step(approach)?;

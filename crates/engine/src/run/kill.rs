@@ -19,7 +19,8 @@ use crate::project::config_for;
 use crate::run::agent_command;
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
-use crate::run::push::push;
+use crate::run::push::push_alone;
+use crate::sharing::family::FamilyFetch;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
 
@@ -51,6 +52,8 @@ pub struct Killed {
 /// # Errors
 /// When the thread is unknown or has ended.
 pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
+    // If the remote cannot be asked, the thread is ended here, and the caller is told of that below.
+    let _ = bring_family(runner, id);
     let state = State::new(&runner.site.root);
     let head = loop {
         let head = match thread::active_head(&runner.site, id) {
@@ -104,11 +107,20 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     })
 }
 
+/// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too.
+fn bring_family(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
+    if runner.site.root.shared(id).read()?.is_some() {
+        let mut remote = (runner.remotes)(&runner.site)?;
+        FamilyFetch::default().fetch(&runner.site, remote.as_mut(), id)?;
+    }
+    Ok(())
+}
+
 /// Ends a shared thread at the remote, too.
 fn end_for_all(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
     if runner.site.root.shared(id).read()?.is_some() {
         let mut remote = (runner.remotes)(&runner.site)?;
-        push(runner, remote.as_mut(), id, None)?;
+        push_alone(runner, remote.as_mut(), id)?;
     }
     Ok(())
 }

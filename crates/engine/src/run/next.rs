@@ -11,6 +11,7 @@ use uwf_storage::SharedRecord;
 
 use crate::run::shared::lease_time;
 use crate::sharing::error::SharingError;
+use crate::sharing::family::bring_those_above;
 use crate::sharing::fetch::fetch;
 use crate::sharing::{check_remote, new_record, owner};
 use crate::{EngineError, Outcome, Site, thread};
@@ -95,6 +96,6 @@ fn bring(
     // A finished step that waits here keeps nobody: the step that follows shares it.
     match fetch(site, remote, thread)?.outcome == Outcome::Busy {
         true => Err(thread::busy(thread, None)),
-        false => Ok(()),
+        false => bring_those_above(site, remote, thread),
     }
 }

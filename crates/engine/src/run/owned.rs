@@ -93,7 +93,11 @@ pub(crate) fn with_thread_to_step<T>(
     owning(runner, id, |run| {
         refuse_if_paused(&runner.site, run, id)?;
         run.shared = SharedThread::enter(runner, run, id)?;
-        let result = operate(run);
+        let ready = match &run.shared {
+            Some(shared) => shared.bring_family(runner, run, id),
+            None => Ok(()),
+        };
+        let result = ready.and_then(|()| operate(run));
         if let Some(shared) = run.shared.take() {
             shared.leave(runner, run);
         }

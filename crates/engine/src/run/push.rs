@@ -12,14 +12,19 @@ use uwf_protocol::work::Work;
 use uwf_remote::{
     Acquired, Advanced, Found, NewThread, Push, Put, Remote, RemoteError, Want, Which,
 };
-use uwf_storage::{Located, RunDir, SharedRecord};
+use uwf_storage::{Located, RunDir, SharedRecord, State};
+use uwf_thread::read_program;
 
-use crate::children::parent_of;
+use crate::children::moved::at_work;
+use crate::children::redone::{Redone, redone};
+use crate::children::{children_by_parent, has_children, parent_of, recorded};
 use crate::needs::push::nodes_of_push;
-use crate::run::owned::with_thread;
+use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
+use crate::sharing::family::there;
 use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, owner};
 use crate::thread::{self, Thread};
+use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site};
 
 /// How long the lease lasts with which new steps are pushed. The nodes are there before.
@@ -53,66 +58,202 @@ pub struct Pushed {
     pub nodes: usize,
 }
 
-/// Shares a thread, or sends its new steps to the remote. A worker that takes the next thread needs the label, if there is one.
+/// Shares a thread with its children and theirs, or sends their new steps to the remote. A worker that takes one of them next needs the
+/// label, if there is one. The last of the threads that are returned is the given one. Children of which the remote has had all steps
+/// are left out.
 ///
 /// # Errors
-/// When the thread is busy here or elsewhere, when it has gone on at the remote in another way, or when it cannot be shared.
+/// When one of the threads is busy here or elsewhere, or has gone on at the remote in another way; when the thread cannot be shared.
 pub fn push(
     runner: &Runner,
     remote: &mut dyn Remote,
     id: ThreadId,
     label: Option<&Label>,
+) -> Result<Vec<Pushed>, EngineError> {
+    let located = thread::find(&runner.site, id)?;
+    let top = Thread::load(&runner.site.store, id, located.head())?;
+    check_sharable(&runner.site, &top)?;
+    let is_new = there(remote, id, None)?.is_none();
+    let mut family = Family {
+        runner,
+        label,
+        below: match is_new {
+            true => Line::Waits,
+            false => Line::Ready,
+        },
+        held: Vec::new(),
+        pushed: Vec::new(),
+    };
+    let top = family.push(remote, id, Line::Ready)?;
+    family.pushed.push(top);
+    for child in family.held {
+        push_alone(runner, remote, child)?;
+    }
+    Ok(family.pushed)
+}
+
+/// Sends the new steps of a shared thread to the remote, and nothing of its children.
+pub(crate) fn push_alone(
+    runner: &Runner,
+    remote: &mut dyn Remote,
+    id: ThreadId,
 ) -> Result<Pushed, EngineError> {
     with_thread(runner, id, |run| {
-        let located = thread::find(&runner.site, id)?;
-        let head = located.head();
-        let thread = Thread::load(&runner.site.store, id, head)?;
-        check_sharable(&thread)?;
-        let status = status_of(&thread, &located)?;
-        let store = remote.hello().map_err(SharingError::from)?.store;
-        let known = runner.site.root.shared(id).read()?;
-        if let Some(record) = &known {
-            check_remote(id, record, &store)?;
-        }
-        let found = remote.find(id, head).map_err(SharingError::from)?;
-        let job = Job {
-            site: &runner.site,
-            run,
-            thread: &thread,
-            status,
-            store,
-            known,
-        };
-        let (outcome, nodes) = match found {
-            None => job.share(remote, label)?,
-            Some(found) => job.forward(remote, &found)?,
-        };
-        Ok(Pushed {
-            thread: id,
-            head,
-            outcome,
-            nodes,
-        })
+        push_one(runner, run, remote, (id, None), Line::Ready).map(|(pushed, _)| pushed)
     })
 }
 
-fn check_sharable(thread: &Thread) -> Result<(), EngineError> {
+/// A thread that is pushed with all below it.
+struct Family<'a> {
+    runner: &'a Runner,
+    label: Option<&'a Label>,
+    /// Whether workers may take the children at once.
+    below: Line,
+    /// The children that the remote has as waiting.
+    held: Vec<ThreadId>,
+    /// The children of which the remote got something.
+    pushed: Vec<Pushed>,
+}
+
+impl Family<'_> {
+    /// Pushes a thread after its children: a machine that has the thread would make those anew that it does not find. While the
+    /// thread above is not at the remote, no worker must take a child: it would not know how to work.
+    fn push(
+        &mut self,
+        remote: &mut dyn Remote,
+        id: ThreadId,
+        line: Line,
+    ) -> Result<Pushed, EngineError> {
+        with_thread(self.runner, id, |run| {
+            let site = &self.runner.site;
+            let thread = Thread::load(&site.store, id, thread::find(site, id)?.head())?;
+            let mut children = Vec::new();
+            if has_children(&thread.program) {
+                refuse_hidden(site, &thread)?;
+                children = children_by_parent(site)?.remove(&id).unwrap_or_default();
+            }
+            for child in children {
+                let one = self.push(remote, child.thread, self.below)?;
+                if one.outcome != PushOutcome::Unchanged {
+                    self.pushed.push(one);
+                }
+            }
+            let about = (id, self.label);
+            let (pushed, is_held) = push_one(self.runner, run, remote, about, line)?;
+            self.held.extend(is_held.then_some(id));
+            Ok(pushed)
+        })
+    }
+}
+
+/// Makes sure that a thread can be shared.
+fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     let id = thread.id;
-    if let Some(parent) = parent_of(id, &thread.start) {
-        let parent = parent.thread;
+    if parent_of(id, &thread.start).is_some() && site.root.shared(id).read()?.is_none() {
+        let parent = family_of(site, thread)?;
         return Err(SharingError::IsChild { thread: id, parent }.into());
     }
     let Program::Graph(workflow) = &thread.program else {
         return Err(SharingError::IsRun(id).into());
     };
-    let mut roles = workflow.roles.iter();
-    match roles.find(|(_, role)| role.work != Work::Agent) {
-        Some((role, _)) => {
+    for (role, task) in &workflow.roles {
+        if has_runs(site, &task.work)? {
             let role = role.clone();
-            Err(SharingError::HasChildren { thread: id, role }.into())
+            return Err(SharingError::HasRuns { thread: id, role }.into());
         }
-        None => Ok(()),
     }
+    Ok(())
+}
+
+/// Tells whether a pipeline plays a role, or a role of the workflows that play it. No workflow plays itself.
+fn has_runs(site: &Site, work: &Work) -> Result<bool, EngineError> {
+    for workflow in work.workflows() {
+        let Program::Graph(workflow) = read_program(&site.store, *workflow)? else {
+            return Ok(true);
+        };
+        for task in workflow.roles.values() {
+            if has_runs(site, &task.work)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the head,
+/// and then for the next one if that was ended.
+fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
+    if State::new(&site.root).head(thread.id)?.is_none() {
+        return Ok(());
+    }
+    let id = thread.id;
+    let hidden = |child| Err(SharingError::HiddenChild { thread: id, child }.into());
+    if redone(site, thread)? != Redone::No
+        && let Some(last) = thread.last()
+        && let Some(child) = recorded(site, last)?.first()
+    {
+        return hidden(child.thread);
+    }
+    let (_, children) = at_work(site, thread)?.unzip();
+    for child in children.into_iter().flatten() {
+        let are_all_known = child.parent.attempt == child.killed.len() as u64;
+        if child.parent.head != thread.head || !are_all_known {
+            return hidden(child.thread);
+        }
+    }
+    Ok(())
+}
+
+/// Whether workers may take a thread that is new at the remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// If a step can be done.
+    Ready,
+    /// Not yet.
+    Waits,
+}
+
+/// Pushes one thread, whose lock the caller has. Returns also whether it waits at the remote although a step can be done.
+fn push_one(
+    runner: &Runner,
+    run: &OwnedRun,
+    remote: &mut dyn Remote,
+    (id, label): (ThreadId, Option<&Label>),
+    line: Line,
+) -> Result<(Pushed, bool), EngineError> {
+    let located = thread::find(&runner.site, id)?;
+    let head = located.head();
+    let thread = Thread::load(&runner.site.store, id, head)?;
+    let status = status_of(&thread, &located)?;
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    let known = runner.site.root.shared(id).read()?;
+    if let Some(record) = &known {
+        check_remote(id, record, &store)?;
+    }
+    let found = remote.find(id, head).map_err(SharingError::from)?;
+    let is_held = line == Line::Waits && status == HeadStatus::Ready;
+    let job = Job {
+        site: &runner.site,
+        run,
+        thread: &thread,
+        status: match is_held {
+            true => HeadStatus::Suspended,
+            false => status,
+        },
+        store,
+        known,
+    };
+    let (outcome, nodes) = match found {
+        None => job.share(remote, label)?,
+        Some(found) => job.forward(remote, &found)?,
+    };
+    let pushed = Pushed {
+        thread: id,
+        head,
+        outcome,
+        nodes,
+    };
+    Ok((pushed, is_held))
 }
 
 /// Returns whether a step can be done at the head. A thread that a person has ended here has ended for all.

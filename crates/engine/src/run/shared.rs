@@ -5,7 +5,10 @@
 //! remote gets the step, and only then the head here moves. A call that dies in between leaves a step that is on record here, or one
 //! that the remote has. The next call here takes the same lease, and finds either.
 
+mod family;
+
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -18,7 +21,7 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, Advanced, Lease, Leased, Push, Remote, Renewed, Want, Which};
+use uwf_remote::{Acquired, Advanced, Lease, Leased, Owner, Push, Remote, Renewed, Want, Which};
 use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
@@ -40,6 +43,8 @@ pub(crate) struct SharedThread {
     known: ThreadRecord,
     remote: RefCell<Box<dyn Remote + Send>>,
     renewer: Renewer,
+    /// The children for its next step on which other machines work, as far as this call knows.
+    at_work: RefCell<HashMap<ThreadId, (Owner, Duration)>>,
     /// The record that was sent with a step. With the step, the lease was given back.
     sent: RefCell<Option<ThreadRecord>>,
 }
@@ -101,6 +106,7 @@ impl SharedThread {
             known,
             remote: RefCell::new(remote),
             renewer,
+            at_work: RefCell::default(),
             sent: RefCell::new(None),
         }))
     }

@@ -68,22 +68,32 @@ pub enum SharingError {
     /// Another node is at the remote under the same hash.
     #[error("the remote has other content under `{}`", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `"))]
     Clash(Vec<CasRef>),
-    /// A thread whose roles are played by other threads.
+    /// A thread with a role that a pipeline plays.
     #[error(
-        "thread `{thread}` cannot be shared: its role `{role}` is played by threads of its own, and these cannot be shared yet"
+        "thread `{thread}` cannot be shared: a pipeline plays its role `{role}`, and runs of pipelines cannot be shared yet"
     )]
-    HasChildren {
+    HasRuns {
         /// The thread.
         thread: ThreadId,
-        /// One such role.
+        /// The role.
         role: RoleName,
     },
-    /// A thread that plays a role of another one.
-    #[error("thread `{thread}` cannot be shared: it plays a role of thread `{parent}`")]
+    /// A thread whose children no other machine would find.
+    #[error(
+        "thread `{thread}` cannot be shared now: other machines would not find thread `{child}`, which works for it"
+    )]
+    HiddenChild {
+        /// The thread.
+        thread: ThreadId,
+        /// The child.
+        child: ThreadId,
+    },
+    /// A thread that works for another one, which is not shared.
+    #[error("thread `{thread}` cannot be shared alone: it works for thread `{parent}`")]
     IsChild {
         /// The thread.
         thread: ThreadId,
-        /// The other one.
+        /// The other one, or that for which the other one works, and so on.
         parent: ThreadId,
     },
     /// A run of a pipeline.
@@ -118,7 +128,8 @@ impl SharingError {
             | Self::Unknown(_)
             | Self::Diverged { .. }
             | Self::Ahead { .. }
-            | Self::HasChildren { .. }
+            | Self::HasRuns { .. }
+            | Self::HiddenChild { .. }
             | Self::IsChild { .. }
             | Self::IsRun(_)
             | Self::OnlyHere { .. } => Exit::Request,

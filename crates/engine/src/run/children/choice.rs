@@ -74,6 +74,9 @@ impl Round<'_> {
         if self.stopped_here.contains(&child.thread) || child.is_ended() {
             return Ok(GoesOn::No);
         }
+        if self.busy_elsewhere(child).is_some() {
+            return Ok(GoesOn::Already);
+        }
         if self.made_here.contains(&child.thread) {
             return Ok(GoesOn::Now);
         }
@@ -91,6 +94,11 @@ impl Round<'_> {
             Some(ThreadStatus::Running) => GoesOn::Already,
             Some(_) => GoesOn::No,
         })
+    }
+
+    /// Returns the error of a child on which another machine works, if one does.
+    fn busy_elsewhere(&self, child: &Child) -> Option<EngineError> {
+        self.shared?.busy_child(child.thread)
     }
 
     /// Returns the first suspended child. An only child is returned in any state: its own resume says why it fails. One that was
@@ -156,6 +164,9 @@ impl Round<'_> {
             ));
         }
         for child in &self.children {
+            if let Some(error) = self.busy_elsewhere(child) {
+                return Ok(of_child(self.thread, self.assignment, child, error));
+            }
             if let Some(state) = self.state_of(child)?
                 && !self.has_failed(child)
             {

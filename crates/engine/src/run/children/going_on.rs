@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use uwf_moderator::Joined;
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Located, State};
 
@@ -126,7 +127,7 @@ impl Round<'_> {
         let is_nothing_done = ended.iter().all(|one| one.problem.is_some());
         // A busy child only has to be waited for, and one that is tried again by itself, too. What went wrong with another
         // one matters more.
-        let matters = |one: &&StepEnd| (one.busy.is_some(), one.next_try.is_some());
+        let matters = |one: &&StepEnd| (one.exit == Exit::Busy, one.next_try.is_some());
         let problem = ended
             .iter()
             .min_by_key(matters)

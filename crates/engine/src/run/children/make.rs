@@ -13,13 +13,14 @@ use crate::children::Child;
 use crate::project::config_for;
 use crate::run::contract;
 use crate::run::pipelines::put_start;
+use crate::run::shared::SharedThread;
 use crate::run::workspace::{self, own_directory};
 use crate::thread::{Thread, graph_of};
 use crate::{EngineError, Runner, check_files, tags};
 
 /// Makes child threads, all in one change of the state. What a person said to their parent follows their tasks. Their parent is locked by this process, so nobody else makes them.
 pub(super) fn make(
-    runner: &Runner,
+    (runner, shared): (&Runner, Option<&SharedThread>),
     thread: &Thread,
     (assignment, said): (&Assignment, Option<&Said>),
     children: &mut [&mut Child],
@@ -65,6 +66,9 @@ pub(super) fn make(
         made.push((child.thread, start));
     }
     batch.commit()?;
+    if let Some(shared) = shared {
+        shared.share_children(site, &made)?;
+    }
     let parent = (thread.id, thread.expected_head());
     if !State::new(&site.root).insert_children(parent, &made)? {
         // A person has ended the thread meanwhile.

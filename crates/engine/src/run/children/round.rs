@@ -13,6 +13,8 @@ use crate::children::{Child, children_of, has_failed, locate, taken_up};
 use crate::person_message::MessageContext;
 use crate::run::admission::Admitted;
 use crate::run::kill::kill;
+use crate::run::owned::OwnedRun;
+use crate::run::shared::SharedThread;
 use crate::thread::Thread;
 use crate::{EngineError, Runner};
 
@@ -40,6 +42,8 @@ impl Said {
 /// The children of a step.
 pub(super) struct Round<'a> {
     pub(super) runner: &'a Runner,
+    /// The lease of the thread, if it is shared.
+    pub(super) shared: Option<&'a SharedThread>,
     pub(super) thread: &'a Thread,
     pub(super) assignment: &'a Assignment,
     pub(super) admitted: &'a Admitted,
@@ -60,7 +64,7 @@ pub(super) struct Round<'a> {
 
 impl<'a> Round<'a> {
     pub(super) fn new(
-        runner: &'a Runner,
+        (runner, run): (&'a Runner, &'a OwnedRun),
         thread: &'a Thread,
         assignment: &'a Assignment,
         admitted: &'a Admitted,
@@ -80,6 +84,7 @@ impl<'a> Round<'a> {
         };
         Ok(Self {
             runner,
+            shared: run.shared.as_ref(),
             thread,
             assignment,
             admitted,
@@ -136,7 +141,7 @@ impl<'a> Round<'a> {
         match unmade.is_empty() {
             true => Ok(()),
             false => make::make(
-                self.runner,
+                (self.runner, self.shared),
                 self.thread,
                 (self.assignment, self.said.as_ref()),
                 &mut unmade,

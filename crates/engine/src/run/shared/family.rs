@@ -1,0 +1,173 @@
+//! The children of a shared thread, and a shared thread that is a child.
+//!
+//! All children of a shared thread are shared. A child is at the remote before it is here, so the call that makes it may die at any
+//! point: the next one, on whichever machine, finds the child by its id.
+
+use std::collections::HashSet;
+
+use uwf_moderator::head_status;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{NewThread, Push, Put, Remote, RemoteError, Renewed};
+use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State};
+
+use super::SharedThread;
+use crate::children::parent_of;
+use crate::needs::push::nodes_of_push;
+use crate::sharing::error::SharingError;
+use crate::sharing::family::{bring_for_step, there};
+use crate::sharing::{new_record, nodes};
+use crate::thread::{self, Thread};
+use crate::{EngineError, Runner, Site};
+
+impl SharedThread {
+    /// Brings what other machines did for the next step. Ends the thread instead, if it is a child and nobody waits for it any more:
+    /// the machine that would have ended it died before, or found it at work here.
+    pub(crate) fn bring_family(
+        &self,
+        runner: &Runner,
+        run: &RunDir,
+        id: ThreadId,
+    ) -> Result<(), EngineError> {
+        let site = &runner.site;
+        let Some(head) = State::new(&site.root).head(id)? else {
+            return Ok(());
+        };
+        let thread = Thread::load(&site.store, id, head)?;
+        let mut remote = self.remote.borrow_mut();
+        // A finished step is paid for. It is shared first.
+        let is_free = run.outbox.read_pending()?.is_none() && run.lease.read_record().is_none();
+        if is_free && is_left_behind(remote.as_mut(), &thread)? {
+            self.end(site, run, remote.as_mut(), &thread)?;
+            (runner.notice)(&format!(
+                "thread `{id}` is ended: the thread that it worked for needs it no more"
+            ));
+            return Err(EngineError::Ended {
+                thread: id,
+                reason: Reason::Cancelled,
+            });
+        }
+        let mut at_work = self.at_work.borrow_mut();
+        bring_for_step(
+            site,
+            remote.as_mut(),
+            &thread,
+            &runner.signals,
+            &mut |child, found| at_work.extend(found.listed.busy.clone().map(|busy| (child, busy))),
+        )?;
+        remote.rest();
+        Ok(())
+    }
+
+    /// Returns the error of a child on which another machine works, if one does.
+    pub(crate) fn busy_child(&self, child: ThreadId) -> Option<EngineError> {
+        let (owner, left) = self.at_work.borrow().get(&child).cloned()?;
+        let busy = SharingError::Busy {
+            thread: child,
+            owner: Box::new(owner),
+            left,
+        };
+        Some(busy.into())
+    }
+
+    /// Puts new children at the remote, which are not here yet. The nodes of their starts are durable here. Workers that may take this
+    /// thread may take them, too.
+    ///
+    /// # Errors
+    /// When this machine has no lease of this thread any more: another one may be making the same children.
+    pub(crate) fn share_children(
+        &self,
+        site: &Site,
+        children: &[(ThreadId, CasRef)],
+    ) -> Result<(), EngineError> {
+        let parent = self.lease.thread;
+        let known = site.root.shared(parent).read()?;
+        let known = known.ok_or(SharingError::Unknown(parent))?;
+        let mut remote = self.remote.borrow_mut();
+        let (mut needed, mut seen) = (Vec::new(), HashSet::new());
+        for (_, start) in children {
+            needed.extend(nodes_of_push(&site.store, *start, None)?);
+        }
+        needed.retain(|node| seen.insert(*node));
+        let label = there(remote.as_mut(), parent, None)?.and_then(|found| found.listed.label);
+        nodes::send(site, remote.as_mut(), &needed)?;
+        if remote.renew(&self.lease).map_err(SharingError::from)? == Renewed::Lost {
+            return Err(again("the lease ended before the children were made"));
+        }
+        for (child, start) in children {
+            let thread = Thread::load(&site.store, *child, *start)?;
+            let new = NewThread {
+                thread: *child,
+                workflow: thread.start.workflow,
+                head: *start,
+                status: head_status(&thread.route(None)?),
+                label: label.clone(),
+                record: ThreadRecord::default(),
+            };
+            match remote.put(&[], Some(&new)).map_err(SharingError::from)? {
+                Put::Done | Put::Already => {}
+                Put::HeadIs(_) | Put::Lacking(_) => {
+                    return Err(again("the remote was changed meanwhile"));
+                }
+                Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
+            }
+            // It comes before the child is here: a shared thread is never here as one that nobody else has.
+            let record = new_record(site, known.remote.clone())?;
+            site.root.shared(*child).create(&record)?;
+        }
+        remote.rest();
+        Ok(())
+    }
+
+    /// Ends the thread for all machines. The caller has its lock, and nothing of it waits.
+    fn end(
+        &self,
+        site: &Site,
+        run: &RunDir,
+        remote: &mut dyn Remote,
+        thread: &Thread,
+    ) -> Result<(), EngineError> {
+        self.renewer.stop();
+        let push = Push {
+            nodes: &[],
+            from: thread.head,
+            to: thread.head,
+            status: HeadStatus::Ended,
+            record: &run.ledger.export(),
+        };
+        remote
+            .advance(&self.lease, &push)
+            .map_err(SharingError::from)?;
+        let record = HistoryRecord {
+            thread: thread.id,
+            workflow: thread.start.workflow,
+            head: thread.head,
+            completed_at: site.env.now_ms(),
+            reason: Reason::Cancelled,
+        };
+        match State::new(&site.root).archive(&record)? {
+            Archived::Done | Archived::NotActive => Ok(()),
+            Archived::HeadIs(_) => Err(thread::busy(thread.id, None)),
+        }
+    }
+}
+
+/// Returns the error of a call that made nothing, and that can be repeated.
+fn again(problem: &str) -> EngineError {
+    let problem = format!("{problem}; run the same command again");
+    SharingError::Remote(RemoteError::Away(problem)).into()
+}
+
+/// Tells whether a thread is a child whose parent does not need it any more: the parent has ended at the remote, or has had the head
+/// that the child works for and has another one now.
+fn is_left_behind(remote: &mut dyn Remote, thread: &Thread) -> Result<bool, EngineError> {
+    let Some(parent) = parent_of(thread.id, &thread.start) else {
+        return Ok(false);
+    };
+    let found = there(remote, parent.thread, Some(parent.head))?;
+    Ok(found.is_some_and(|found| {
+        let has_moved = found.had && found.listed.head != parent.head;
+        has_moved || found.listed.status == HeadStatus::Ended
+    }))
+}

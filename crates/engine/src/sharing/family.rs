@@ -1,0 +1,221 @@
+//! The families of shared threads: children, and the threads that these work for, on their way here.
+//!
+//! The id of a child follows from the head and the role of its parent. So a machine that has the parent can ask the remote for each
+//! child that the next step needs, and no list of them is kept there.
+
+use std::collections::HashSet;
+
+use uwf_moderator::{Assignment, Performer, Route};
+use uwf_process::Signals;
+use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::work::{FAILED, Work};
+use uwf_remote::{Found, Remote};
+use uwf_storage::{Located, State};
+use uwf_thread::steps;
+
+use super::error::SharingError;
+use super::fetch::{Fetched, fetch};
+use crate::children::{Child, children_of, has_children, named_by, parent_at, recorded, taken_up};
+use crate::thread::Thread;
+use crate::{EngineError, Site};
+
+/// Brings threads from the remote, each with what the remote has of its family. No thread is brought twice.
+#[derive(Debug, Default)]
+pub struct FamilyFetch {
+    seen: HashSet<ThreadId>,
+    /// The threads that were fetched, in that order.
+    pub fetched: Vec<Fetched>,
+}
+
+impl FamilyFetch {
+    /// Brings a thread, its children with theirs, and the threads that it works for, if they are not here.
+    ///
+    /// # Errors
+    /// As [`fetch`]. What was fetched before the error stays.
+    pub fn fetch(
+        &mut self,
+        site: &Site,
+        remote: &mut dyn Remote,
+        id: ThreadId,
+    ) -> Result<(), EngineError> {
+        if !self.seen.insert(id) {
+            return Ok(());
+        }
+        self.fetched.push(fetch(site, remote, id)?);
+        let Some(place) = State::new(&site.root).find(id)? else {
+            return Ok(());
+        };
+        let head = place.head();
+        if let Some(parent) = parent_at(site, id, head)?
+            && State::new(&site.root).find(parent.thread)?.is_none()
+            && there(remote, parent.thread, None)?.is_some()
+        {
+            self.fetch(site, remote, parent.thread)?;
+        }
+        let thread = Thread::load(&site.store, id, head)?;
+        if !has_children(&thread.program) {
+            return Ok(());
+        }
+        for child in open_of_chain(site, &thread)? {
+            if !self.seen.contains(&child) && there(remote, child, None)?.is_some() {
+                self.fetch(site, remote, child)?;
+            }
+        }
+        each_needed(site, remote, &thread, None, &mut |remote, child, _| {
+            self.fetch(site, remote, child.thread)
+        })
+    }
+}
+
+/// Brings the threads that a thread works for, if they are not here: they say where it works.
+pub(crate) fn bring_those_above(
+    site: &Site,
+    remote: &mut dyn Remote,
+    id: ThreadId,
+) -> Result<(), EngineError> {
+    let state = State::new(&site.root);
+    let mut below = id;
+    while let Some(place) = state.find(below)?
+        && let Some(parent) = parent_at(site, below, place.head())?
+    {
+        if state.find(parent.thread)?.is_none() {
+            fetch(site, remote, parent.thread)?;
+        }
+        below = parent.thread;
+    }
+    Ok(())
+}
+
+/// Brings what other machines did for the next step of a thread: its children, and those of the step at its head that a person may have
+/// done again without them. `at_work` gets the children on which other machines work.
+pub(crate) fn bring_for_step(
+    site: &Site,
+    remote: &mut dyn Remote,
+    thread: &Thread,
+    signals: &Signals,
+    at_work: &mut dyn FnMut(ThreadId, &Found),
+) -> Result<(), EngineError> {
+    if let Some(last) = thread.last()
+        && last.output[STATUS_FIELD] == FAILED
+    {
+        for child in recorded(site, last)? {
+            let is_here = State::new(&site.root).find(child.thread)?.is_some();
+            if !is_here && there(remote, child.thread, None)?.is_some() {
+                fetch(site, remote, child.thread)?;
+            }
+        }
+    }
+    each_needed(
+        site,
+        remote,
+        thread,
+        Some(signals),
+        &mut |remote, child, found| {
+            at_work(child.thread, found);
+            let is_behind = child.place.as_ref().map(Located::head) != Some(found.listed.head);
+            if !is_behind && found.listed.status != HeadStatus::Ended {
+                return Ok(());
+            }
+            match fetch(site, remote, child.thread) {
+                Ok(_) => Ok(()),
+                // It says so itself when it is stepped, and its brothers go on.
+                Err(EngineError::Sharing(error))
+                    if matches!(*error, SharingError::Diverged { .. }) =>
+                {
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        },
+    )
+}
+
+/// Calls a function with each child that the next step of a thread needs, that has not ended here, and that the remote knows. The
+/// function brings it. What it brings may be a child that was ended: then another one of the same branch may be there.
+fn each_needed(
+    site: &Site,
+    remote: &mut dyn Remote,
+    thread: &Thread,
+    signals: Option<&Signals>,
+    bring: &mut dyn FnMut(&mut dyn Remote, &Child, &Found) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let Some(assignment) = assignment_of_children(site, thread, signals)? else {
+        return Ok(());
+    };
+    let mut asked = HashSet::new();
+    loop {
+        let children = match children_of(site, thread, &assignment, signals) {
+            Ok(children) => children,
+            // Where it is unknown which ones are needed, none was made.
+            Err(EngineError::Child(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut has_come = false;
+        for child in children.iter().filter(|child| !child.is_ended()) {
+            if !asked.insert(child.thread) {
+                continue;
+            }
+            let here = child.place.as_ref().map(Located::head);
+            if let Some(found) = there(remote, child.thread, here)? {
+                bring(remote, child, &found)?;
+                has_come = true;
+            }
+        }
+        if !has_come {
+            return Ok(());
+        }
+    }
+}
+
+/// Returns the assignment of the next step of a thread, if its children do it.
+fn assignment_of_children(
+    site: &Site,
+    thread: &Thread,
+    signals: Option<&Signals>,
+) -> Result<Option<Assignment>, EngineError> {
+    if !has_children(&thread.program) {
+        return Ok(None);
+    }
+    Ok(match taken_up::route(site, thread, signals)? {
+        Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
+            Some(assignment)
+        }
+        Ok(_) | Err(_) => None,
+    })
+}
+
+/// Returns the children that the steps of a thread name and that are not here, or have not ended here. The steps of a fork name
+/// children of the original, which are another family.
+fn open_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineError> {
+    let state = State::new(&site.root);
+    let mut open = Vec::new();
+    for step in steps(&site.store, thread.head) {
+        let step = step?;
+        let task = thread.program.task(&step.node.role);
+        if task.is_some_and(|task| task.work == Work::Agent) {
+            continue;
+        }
+        for child in named_by(site, step.node.detail)? {
+            if !child.thread.may_be_child_of(&thread.id) {
+                continue;
+            }
+            match state.find(child.thread)? {
+                Some(Located::Archived(_)) => {}
+                Some(Located::Active(_)) | None => open.push(child.thread),
+            }
+        }
+    }
+    Ok(open)
+}
+
+/// Returns a thread of the remote, if the remote knows it.
+pub(crate) fn there(
+    remote: &mut dyn Remote,
+    thread: ThreadId,
+    here: Option<CasRef>,
+) -> Result<Option<Found>, EngineError> {
+    let asked = here.unwrap_or_else(|| CasRef::from_u64(0));
+    Ok(remote.find(thread, asked).map_err(SharingError::from)?)
+}
