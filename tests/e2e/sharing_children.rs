@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::children_care::{ANSWERS, child, done, without_thread};
+use crate::children_care::{ANSWERS, child, done, outer, without_thread};
 use crate::crash::reader::Ledger;
-use crate::gates::{at_work, open_gate, runs};
+use crate::gates::{at_work, gated_agent, open_gate, runs};
 use crate::postgres::{Server, new_schema};
 use crate::sharing::{at_remote, head, with_remote, with_server};
 use crate::world::World;
@@ -246,7 +246,7 @@ fn workers_of_two_machines_do_each_step_of_families_once() {
         for thread in &threads {
             machines[0].uwf(&["push", thread]).exits(0);
         }
-        let work = ["work", "--jobs", "2", "--idle", "8s"];
+        let work = ["work", "--jobs", "2", "--idle", "12s"];
         let workers = machines.each_ref().map(|world| world.spawn(&work));
         for mut worker in workers {
             assert!(worker.wait().unwrap().success());
@@ -286,5 +286,132 @@ fn a_worker_works_on_a_child_as_its_parent_says() {
         assert_eq!(report["thread"], json!(thread));
         assert_eq!([one, other].map(runs), [4, 1]);
         agree(&machines, &thread, 3);
+    });
+}
+
+/// A workflow that asks a person if its branches fail, and has a role after them.
+const ASKS: &str = "
+name: outer
+roles:
+OWN  last: { goal: g, NOTE }
+  it: { goal: g, ROLE }
+graph:
+  $START: { _: { role: it, prompt: Go. } }
+  it:
+ASK    done: { role: last, prompt: Go. }
+  last: { _: { role: $END, prompt: '' } }
+";
+
+/// Two machines that share a thread of that workflow.
+fn asking(server: &Server, role: &str) -> ([World; 2], String) {
+    let machines = machines(server, BRANCHES);
+    let note =
+        "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";
+    for world in &machines {
+        let (own, ask) = match role.contains("role: branch") {
+            true => (
+                "  branch: { goal: g, NOTE }\n",
+                "    failed: { role: $SUSPEND, prompt: What now? }\n",
+            ),
+            false => ("", ""),
+        };
+        let workflow = ASKS.replace("OWN", own).replace("ASK", ask);
+        let workflow = workflow.replace("NOTE", note);
+        world.put(&workflow.replace("ROLE", role));
+        gated_agent(
+            world,
+            &format!("{ANSWERS}  last: [{{ output: {{ note: l }} }}]\n"),
+        );
+    }
+    let thread = machines[0].start("outer");
+    share(&machines, &thread);
+    (machines, thread)
+}
+
+#[test]
+fn a_child_that_ended_elsewhere_is_not_at_work_here_when_its_parent_goes_on() {
+    with_server(|server| {
+        let (machines, thread) = asking(server, "workflow: ./inner.yaml");
+        let [one, other] = &machines;
+        one.step(&thread).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        one.step(&thread).exits(0);
+        other.step(&thread).exits(0);
+        assert_eq!([one, other].map(runs), [2, 1]);
+        agree(&machines, &thread, 2);
+        assert_eq!(done(one, &thread), json!(true));
+    });
+}
+
+#[test]
+fn what_failed_on_one_machine_counts_on_the_other_and_the_rest_is_kept() {
+    with_server(|server| {
+        let (machines, thread) = asking(server, "each: [a, b], role: branch");
+        let [one, other] = &machines;
+        one.uwf(&["thread", "step", &thread, "--jobs", "1"])
+            .exits(0);
+        assert_eq!(runs(one), 1);
+        one.scripted_agent("exit 9");
+        for _ in 0..2 {
+            one.step(&thread).exits(3);
+        }
+        other.scripted_agent("exit 9");
+        other.step(&thread).exits(0);
+        assert_eq!(at_remote(one, &thread)["status"], json!("suspended"));
+        other
+            .uwf(&["thread", "poke", &thread, "-p", "again"])
+            .exits(1)
+            .says("would change it only here");
+        for world in &machines {
+            gated_agent(world, ANSWERS);
+        }
+        let resume = ["thread", "resume", &thread, "-p", "go on"];
+        other.uwf(&resume).exits(0);
+        assert_eq!([one, other].map(runs), [1, 1], "the first branch is kept");
+        agree(&machines, &thread, 4);
+    });
+}
+
+#[test]
+fn a_family_that_other_machines_could_not_go_on_with_is_not_shared() {
+    with_server(|server| {
+        let (machines, thread) = family(server, "workflow: ./inner.yaml");
+        let [one, _] = &machines;
+        one.step(&thread).exits(0);
+        let first = child(one, &thread);
+        one.uwf(&["thread", "kill", &first]).exits(0);
+        one.step(&thread).exits(0);
+        one.uwf(&["thread", "rm", "--force", &first]).exits(0);
+        one.uwf(&["push", &thread])
+            .exits(1)
+            .says("would not find thread")
+            .says(&format!("uwf thread step {thread}"));
+        assert_eq!(statuses_at_remote(one, &thread), [""; 0]);
+        one.step(&thread).exits(0);
+        one.uwf(&["push", &thread]).exits(0);
+        assert_eq!(statuses_at_remote(one, &thread), ["ended"; 2]);
+    });
+}
+
+#[test]
+fn a_role_that_a_pipeline_plays_keeps_a_thread_from_being_shared() {
+    with_server(|server| {
+        let machines = machines(server, BRANCHES);
+        let world = &machines[0];
+        world.write(
+            "build.yaml",
+            "name: build\nsteps:\n- name: Make\n  command: ['true']\n",
+        );
+        world.write(
+            "between.yaml",
+            "name: between\nroles:\n  b: { goal: g, workflow: ./build.yaml }\ngraph:\n  $START: { _: { role: b, prompt: Go. } }\n  b: [{ role: $END }]\n",
+        );
+        world.put(&outer("workflow: ./between.yaml"));
+        let thread = world.start("outer");
+        world
+            .uwf(&["push", &thread])
+            .exits(1)
+            .says("a pipeline plays its role `it`")
+            .says("runs of pipelines cannot be shared yet");
     });
 }

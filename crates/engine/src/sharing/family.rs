@@ -17,6 +17,7 @@ use uwf_thread::steps;
 
 use super::error::SharingError;
 use super::fetch::{Fetched, fetch};
+use super::merged_record;
 use crate::children::{Child, children_of, has_children, named_by, parent_at, recorded, taken_up};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -88,8 +89,7 @@ pub(crate) fn bring_those_above(
     Ok(())
 }
 
-/// Brings what other machines did for the next step of a thread: its children, and those of the step at its head that a person may have
-/// done again without them. `at_work` gets the children on which other machines work.
+/// Brings what other machines did for the next step of a thread. `at_work` gets the children on which other machines work.
 pub(crate) fn bring_for_step(
     site: &Site,
     remote: &mut dyn Remote,
@@ -97,40 +97,54 @@ pub(crate) fn bring_for_step(
     signals: &Signals,
     at_work: &mut dyn FnMut(ThreadId, &Found),
 ) -> Result<(), EngineError> {
-    if let Some(last) = thread.last()
-        && last.output[STATUS_FIELD] == FAILED
-    {
-        for child in recorded(site, last)? {
-            let is_here = State::new(&site.root).find(child.thread)?.is_some();
-            if !is_here && there(remote, child.thread, None)?.is_some() {
-                fetch(site, remote, child.thread)?;
+    bring_of_last(site, remote, thread)?;
+    let bring: &mut Bring<'_> = &mut |remote, child, found| {
+        at_work(child.thread, found);
+        if !has_news(site, child, found)? {
+            return Ok(());
+        }
+        match fetch(site, remote, child.thread) {
+            Ok(_) => Ok(()),
+            // It says so itself when it is stepped, and its brothers go on.
+            Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Diverged { .. }) => {
+                Ok(())
             }
+            Err(error) => Err(error),
+        }
+    };
+    each_needed(site, remote, thread, Some(signals), bring)
+}
+
+/// Tells whether the remote knows something of a child that is not known here.
+fn has_news(site: &Site, child: &Child, found: &Found) -> Result<bool, EngineError> {
+    let here = child.place.as_ref().map(Located::head);
+    let is_behind = here != Some(found.listed.head) || found.listed.status == HeadStatus::Ended;
+    // A failed attempt leaves the head where it is.
+    Ok(is_behind || merged_record(&site.root.run(child.thread), &found.record)?.is_some())
+}
+
+/// Brings the children that did the newest step of a thread, if they have not ended here: they are not at work any more. If too many
+/// of them failed, a person may have the role done again without the others, so these must be here.
+fn bring_of_last(site: &Site, remote: &mut dyn Remote, thread: &Thread) -> Result<(), EngineError> {
+    let Some(last) = thread.last() else {
+        return Ok(());
+    };
+    let state = State::new(&site.root);
+    for child in recorded(site, last)? {
+        let is_wanted = match state.find(child.thread)? {
+            Some(Located::Archived(_)) => false,
+            Some(Located::Active(_)) => true,
+            None => last.output[STATUS_FIELD] == FAILED,
+        };
+        if is_wanted && there(remote, child.thread, None)?.is_some() {
+            fetch(site, remote, child.thread)?;
         }
     }
-    each_needed(
-        site,
-        remote,
-        thread,
-        Some(signals),
-        &mut |remote, child, found| {
-            at_work(child.thread, found);
-            let is_behind = child.place.as_ref().map(Located::head) != Some(found.listed.head);
-            if !is_behind && found.listed.status != HeadStatus::Ended {
-                return Ok(());
-            }
-            match fetch(site, remote, child.thread) {
-                Ok(_) => Ok(()),
-                // It says so itself when it is stepped, and its brothers go on.
-                Err(EngineError::Sharing(error))
-                    if matches!(*error, SharingError::Diverged { .. }) =>
-                {
-                    Ok(())
-                }
-                Err(error) => Err(error),
-            }
-        },
-    )
+    Ok(())
 }
+
+/// What brings a child.
+type Bring<'a> = dyn FnMut(&mut dyn Remote, &Child, &Found) -> Result<(), EngineError> + 'a;
 
 /// Calls a function with each child that the next step of a thread needs, that has not ended here, and that the remote knows. The
 /// function brings it. What it brings may be a child that was ended: then another one of the same branch may be there.
@@ -139,7 +153,7 @@ fn each_needed(
     remote: &mut dyn Remote,
     thread: &Thread,
     signals: Option<&Signals>,
-    bring: &mut dyn FnMut(&mut dyn Remote, &Child, &Found) -> Result<(), EngineError>,
+    bring: &mut Bring<'_>,
 ) -> Result<(), EngineError> {
     let Some(assignment) = assignment_of_children(site, thread, signals)? else {
         return Ok(());
