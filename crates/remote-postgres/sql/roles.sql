@@ -1,18 +1,19 @@
 -- Who may do what with the remote in the schema `{schema}`. Run it once as the owner of the schema, who must be allowed to make
 -- roles. The owner makes the remote, changes its form, collects its garbage and checks it.
 
--- A reader sees all threads and nodes, and changes nothing.
+-- A reader sees all threads, nodes and names, and changes nothing.
 CREATE ROLE {schema}_reader NOLOGIN;
 GRANT USAGE ON SCHEMA {schema} TO {schema}_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {schema}_reader;
 
--- A worker shares threads and does steps. It changes no node, and removes nothing.
+-- A worker shares threads and names, and does steps. It changes no node, and removes nothing.
 CREATE ROLE {schema}_worker NOLOGIN;
 GRANT {schema}_reader TO {schema}_worker;
-GRANT INSERT ON {schema}.nodes, {schema}.threads, {schema}.history TO {schema}_worker;
+GRANT INSERT ON {schema}.nodes, {schema}.threads, {schema}.history, {schema}.names TO {schema}_worker;
 GRANT UPDATE (condemned_at) ON {schema}.nodes TO {schema}_worker;
 GRANT UPDATE (head, status, version, fence, lease_owner, lease_until, ready_at, records, roots) ON {schema}.threads
   TO {schema}_worker;
+GRANT UPDATE (hash, version, earlier) ON {schema}.names TO {schema}_worker;
 
 -- Then a machine gets a user of its own:
 --   CREATE ROLE machine_1 LOGIN PASSWORD '...';

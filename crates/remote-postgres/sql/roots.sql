@@ -4,3 +4,4 @@ UNION SELECT workflow FROM {schema}.threads
 UNION SELECT root FROM {schema}.threads CROSS JOIN LATERAL unnest(roots) AS root
 UNION SELECT from_head FROM {schema}.history
 UNION SELECT to_head FROM {schema}.history
+UNION SELECT hash FROM {schema}.names

@@ -1,4 +1,4 @@
--- What a remote keeps, version 1. `{schema}` is the schema of the database that it lives in.
+-- What a remote keeps, version {version}. `{schema}` is the schema of the database that it lives in.
 -- Hashes are 64-bit numbers. Times are those of the server.
 
 CREATE SCHEMA IF NOT EXISTS {schema};
@@ -54,4 +54,5 @@ CREATE TABLE {schema}.history (
   PRIMARY KEY (thread, from_head, to_head, version)
 );
 
-INSERT INTO {schema}.remote (version, least_client, store_id) VALUES (1, 1, gen_random_uuid()::text);
+{names_table}
+INSERT INTO {schema}.remote (version, least_client, store_id) VALUES ({version}, 1, gen_random_uuid()::text);

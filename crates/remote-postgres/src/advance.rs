@@ -12,7 +12,7 @@ use crate::Postgres;
 use crate::acquire::find;
 use crate::connection::Parameter;
 use crate::records;
-use crate::rows::{self, column, hash, hashes, label_text, number, numbers, owner_text};
+use crate::rows::{self, column, first, hash, hashes, label_text, number, numbers, owner_text};
 
 /// Nodes as the columns of a table, and what they need beside themselves.
 #[derive(Debug, Default)]
@@ -132,9 +132,9 @@ pub(crate) fn advance(
         let rows = remote
             .connection
             .call(&remote.statements.advance, &parameters)?;
-        let row = only(&rows)?;
+        let row = first(&rows)?;
         match column(row, "what")? {
-            "old" => return Err(too_old(remote)),
+            "old" => return Err(remote.too_old()),
             "lacking" => return Ok(Advanced::Lacking(named(row, "lacking")?)),
             // Another call stored a different node while this one was under way. The next statement sees it.
             "clash" if named(row, "clashing")?.is_empty() => continue,
@@ -178,7 +178,7 @@ fn corrected(
             (&number(push.to), Type::INT8),
         ],
     )?;
-    Ok(match column(only(&rows)?, "moved")? {
+    Ok(match column(first(&rows)?, "moved")? {
         true => Advanced::Already,
         false => answer,
     })
@@ -215,9 +215,9 @@ pub(crate) fn put(
         let rows = remote
             .connection
             .call(&remote.statements.put, &parameters)?;
-        let row = only(&rows)?;
+        let row = first(&rows)?;
         return match (column(row, "what")?, new) {
-            ("old", _) => Err(too_old(remote)),
+            ("old", _) => Err(remote.too_old()),
             ("lacking", _) => Ok(Put::Lacking(named(row, "lacking")?)),
             ("clash", _) if named(row, "clashing")?.is_empty() => continue,
             ("clash", _) => Ok(Put::Clash(named(row, "clashing")?)),
@@ -225,12 +225,6 @@ pub(crate) fn put(
             _ => Ok(Put::Done),
         };
     }
-}
-
-/// Returns why a call of a client was refused that is too old.
-fn too_old(remote: &mut Postgres) -> RemoteError {
-    let refused = remote.must_be_new_enough().err();
-    refused.unwrap_or_else(|| RemoteError::Away("the remote has just been changed".into()))
 }
 
 /// Returns what holds for a thread that is shared already.
@@ -241,11 +235,6 @@ fn known(remote: &mut Postgres, new: &NewThread) -> Result<Put, RemoteError> {
         true => Put::Already,
         false => Put::HeadIs(hash(column(&row, "head")?)),
     })
-}
-
-fn only(rows: &[Row]) -> Result<&Row, RemoteError> {
-    rows.first()
-        .ok_or_else(|| rows::broken("an answer is empty"))
 }
 
 /// Returns the hashes in a column.

@@ -1,6 +1,7 @@
 //! Garbage of a remote: nodes that nothing needs are condemned first, and removed when they were condemned for long enough.
 //!
-//! What must stay is what can be reached from heads, workflows, the history, and the nodes that records name. Machines go on
+//! What must stay is what can be reached from heads, workflows, the history, the nodes that records name, and
+//! what names stand for. Machines go on
 //! working meanwhile. That nothing is removed which is needed follows from these facts, in this order:
 //!
 //! 1. A condemned node counts as missing. A statement that sees the condemnation refers to the node only if it stores it itself,
@@ -17,12 +18,11 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uwf_remote::RemoteError;
 
 use crate::connection::Parameter;
-use crate::rows::{self, column, count};
+use crate::rows::{column, count, first};
 use crate::{Postgres, millis};
 
 /// How many nodes one statement removes.
@@ -46,6 +46,11 @@ impl Postgres {
     /// # Errors
     /// [`RemoteError`]. A collection can be repeated.
     pub fn collect(&mut self, age: Duration) -> Result<Collected, RemoteError> {
+        let collected = self.collect_garbage(age);
+        self.unless_older(collected)
+    }
+
+    fn collect_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
         self.must_be_new_enough()?;
         let age = millis(age.max(self.connection.limits.least_age));
         let condemn = self.statements.condemn.clone();
@@ -87,9 +92,4 @@ impl Postgres {
         let rows = self.connection.long_call(statement, parameters)?;
         count(first(&rows)?, name)
     }
-}
-
-fn first(rows: &[Row]) -> Result<&Row, RemoteError> {
-    rows.first()
-        .ok_or_else(|| rows::broken("an answer is empty"))
 }

@@ -14,6 +14,8 @@ mod collect;
 mod connection;
 mod end_lease;
 mod failure;
+mod migrate;
+mod names;
 mod nodes;
 mod records;
 mod rows;
@@ -27,14 +29,15 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, NewThread, Part, Push, Put,
-    Query, Released, Remote, RemoteError, Renewed, Want, Which,
+    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
+    Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Want, Which,
 };
 
 pub use address::{Address, AddressError};
 pub use collect::Collected;
 pub use connection::Limits;
 pub use end_lease::Standing;
+pub use migrate::Migrated;
 pub use statistics::Statistics;
 pub use verify::{Fault, Verified};
 
@@ -45,7 +48,7 @@ use rows::{column, hash, label_text, owner_text, status};
 use statements::Statements;
 
 /// The version of what this program stores, and its version as a client.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A connection to a remote in a database. It is made at the first call, and again when it is lost.
 pub struct Postgres {
@@ -115,6 +118,12 @@ impl Postgres {
     /// Returns that this program is too old, if it is, for a call that changed nothing.
     fn must_be_new_enough(&mut self) -> Result<(), RemoteError> {
         self.hello().map(|_| ())
+    }
+
+    /// Returns why a call of a client was refused that is too old.
+    fn too_old(&mut self) -> RemoteError {
+        let refused = self.must_be_new_enough().err();
+        refused.unwrap_or_else(|| RemoteError::Away("the remote has just been changed".into()))
     }
 }
 
@@ -230,21 +239,34 @@ impl Remote for Postgres {
         after: Option<ThreadId>,
         at_most: usize,
     ) -> Result<Vec<Listed>, RemoteError> {
-        let wanted = query
-            .status
-            .map(uwf_protocol::head_status::HeadStatus::as_str);
+        let statuses = query.statuses.iter().map(|status| status.as_str());
+        let statuses: Vec<&str> = statuses.collect();
         let label = query.label.as_ref().map(label_text);
         let after = after.as_ref().map(ThreadId::as_str);
         let rows = self.connection.call(
             &self.statements.list,
             &[
-                (&wanted, Type::TEXT),
+                (&statuses, Type::TEXT_ARRAY),
                 (&label, Type::TEXT),
                 (&after, Type::TEXT),
                 (&many(at_most), Type::INT8),
             ],
         )?;
         rows.iter().map(listed).collect()
+    }
+
+    fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {
+        let named = names::set(self, name, known, to);
+        self.unless_older(named)
+    }
+
+    fn names(
+        &mut self,
+        after: Option<&str>,
+        at_most: usize,
+    ) -> Result<Vec<SharedName>, RemoteError> {
+        let listed = names::list(self, after, at_most);
+        self.unless_older(listed)
     }
 }
 

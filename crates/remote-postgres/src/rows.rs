@@ -78,6 +78,11 @@ pub(crate) fn is_whole(row: &Row, node: &RawNode) -> Result<bool, RemoteError> {
     Ok(stored == digest(node))
 }
 
+/// Returns the first row of an answer that must have one.
+pub(crate) fn first(rows: &[Row]) -> Result<&Row, RemoteError> {
+    rows.first().ok_or_else(|| broken("an answer is empty"))
+}
+
 /// Returns a count of rows.
 pub(crate) fn count(row: &Row, name: &str) -> Result<u64, RemoteError> {
     u64::try_from(column::<i64>(row, name)?).map_err(|_| broken("a count is negative"))

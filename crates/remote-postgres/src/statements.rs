@@ -18,82 +18,130 @@ pub(crate) struct Statements {
     pub(crate) closure: String,
     pub(crate) nodes: String,
     pub(crate) list: String,
+    pub(crate) set_name: String,
+    pub(crate) name: String,
+    pub(crate) names: String,
     pub(crate) condemn: String,
     pub(crate) now: String,
-    pub(crate) barriers: [String; 2],
+    pub(crate) barriers: [String; 3],
     pub(crate) reprieve: String,
     pub(crate) remove: String,
     pub(crate) check_nodes: String,
     pub(crate) check_threads: String,
     pub(crate) check_history: String,
+    pub(crate) check_names: String,
     pub(crate) count_threads: String,
     pub(crate) count_nodes: String,
+    pub(crate) count_names: String,
+    pub(crate) migrate: String,
+    pub(crate) grants: String,
     pub(crate) roles: String,
 }
 
 /// What stands for no nodes in a statement.
 const NONE: &str = "'{}'::bigint[]";
 
+/// What fills the places that the texts of the statements leave open.
+struct Text<'a> {
+    schema: &'a str,
+    /// Whether this client is too old.
+    old: String,
+}
+
+impl<'a> Text<'a> {
+    fn new(schema: &'a str) -> Self {
+        let old = uncommented(include_str!("../sql/old.sql"));
+        Self {
+            schema,
+            old: old.replace("{client}", &crate::VERSION.to_string()),
+        }
+    }
+
+    /// Returns a statement.
+    fn write(&self, text: &str) -> String {
+        let text = uncommented(text).replace("{old}", &self.old);
+        text.replace("{schema}", self.schema)
+    }
+
+    /// Returns a statement that makes tables.
+    fn making(&self, text: &str) -> String {
+        let tables = text.replace("{names_table}", include_str!("../sql/names_table.sql"));
+        self.write(&tables.replace("{version}", &crate::VERSION.to_string()))
+    }
+
+    /// Returns a statement that stores nodes. The parameter `roots` has the nodes that a record names.
+    fn storing(&self, text: &str, roots: &str) -> String {
+        let store = uncommented(include_str!("../sql/store.sql"));
+        let text = uncommented(text).replace("{store}", &store);
+        self.write(&naming(&text, roots, "$1"))
+    }
+
+    /// Returns a statement that takes a lease.
+    fn acquiring(&self, lease: &str) -> String {
+        let whole = include_str!("../sql/acquire.sql").replace("{lease}", &uncommented(lease));
+        self.write(&walking(&whole, "$4"))
+    }
+
+    /// Returns a statement that walks from all that must stay.
+    fn marking(&self, text: &str) -> String {
+        let roots = uncommented(include_str!("../sql/roots.sql"));
+        self.write(&walking(&text.replace("{roots}", &roots), NONE))
+    }
+}
+
+/// Fills in which of the nodes that a record names are kept with it.
+fn naming(text: &str, roots: &str, given: &str) -> String {
+    let named = uncommented(include_str!("../sql/named.sql"));
+    let named = named.replace("{roots}", roots).replace("{given}", given);
+    text.replace("{named}", &named)
+}
+
+/// Fills in a walk that stops at what the caller has.
+fn walking(text: &str, have: &str) -> String {
+    let needs = uncommented(include_str!("../sql/needs.sql")).replace("{have}", have);
+    text.replace("{needs}", &needs).replace("{have}", have)
+}
+
 impl Statements {
     pub(crate) fn new(schema: &str) -> Self {
-        let old = uncommented(include_str!("../sql/old.sql"));
-        let old = old.replace("{client}", &crate::VERSION.to_string());
-        let write = |text: &str| {
-            let text = uncommented(text).replace("{old}", &old);
-            text.replace("{schema}", schema)
-        };
-        let store = uncommented(include_str!("../sql/store.sql"));
-        let needs = uncommented(include_str!("../sql/needs.sql"));
-        let naming = |text: &str, roots: &str, given: &str| {
-            let named = uncommented(include_str!("../sql/named.sql"));
-            let named = named.replace("{roots}", roots).replace("{given}", given);
-            text.replace("{named}", &named)
-        };
-        let storing = |text: &str, roots: &str| {
-            let text = uncommented(text).replace("{store}", &store);
-            write(&naming(&text, roots, "$1"))
-        };
-        let walking = |text: &str, have: &str| {
-            let needs = needs.replace("{have}", have);
-            text.replace("{needs}", &needs).replace("{have}", have)
-        };
-        let acquire = |lease: &str| {
-            let whole = include_str!("../sql/acquire.sql").replace("{lease}", &uncommented(lease));
-            write(&walking(&whole, "$4"))
-        };
-        let marking = |text: &str| {
-            let roots = uncommented(include_str!("../sql/roots.sql"));
-            write(&walking(&text.replace("{roots}", &roots), NONE))
-        };
+        let text = Text::new(schema);
         Self {
-            schema: write(include_str!("../sql/schema.sql")),
-            hello: write(include_str!("../sql/hello.sql")),
-            acquire: acquire(include_str!("../sql/lease_one.sql")),
-            acquire_next: acquire(include_str!("../sql/lease_next.sql")),
-            find: write(include_str!("../sql/find.sql")),
-            renew: write(include_str!("../sql/renew.sql")),
-            release: write(&naming(include_str!("../sql/release.sql"), "$6", NONE)),
-            end_lease: write(include_str!("../sql/end_lease.sql")),
-            advance: storing(include_str!("../sql/advance.sql"), "$17"),
-            has_moved: write(include_str!("../sql/has_moved.sql")),
-            put: storing(include_str!("../sql/put.sql"), "$15"),
-            missing: write(include_str!("../sql/missing.sql")),
-            closure: write(&walking(include_str!("../sql/closure.sql"), "$2")),
-            nodes: write(include_str!("../sql/nodes.sql")),
-            list: write(include_str!("../sql/list.sql")),
-            condemn: marking(include_str!("../sql/condemn.sql")),
-            now: write(include_str!("../sql/now.sql")),
+            schema: text.making(include_str!("../sql/schema.sql")),
+            hello: text.write(include_str!("../sql/hello.sql")),
+            acquire: text.acquiring(include_str!("../sql/lease_one.sql")),
+            acquire_next: text.acquiring(include_str!("../sql/lease_next.sql")),
+            find: text.write(include_str!("../sql/find.sql")),
+            renew: text.write(include_str!("../sql/renew.sql")),
+            release: text.write(&naming(include_str!("../sql/release.sql"), "$6", NONE)),
+            end_lease: text.write(include_str!("../sql/end_lease.sql")),
+            advance: text.storing(include_str!("../sql/advance.sql"), "$17"),
+            has_moved: text.write(include_str!("../sql/has_moved.sql")),
+            put: text.storing(include_str!("../sql/put.sql"), "$15"),
+            missing: text.write(include_str!("../sql/missing.sql")),
+            closure: text.write(&walking(include_str!("../sql/closure.sql"), "$2")),
+            nodes: text.write(include_str!("../sql/nodes.sql")),
+            list: text.write(include_str!("../sql/list.sql")),
+            set_name: text.write(include_str!("../sql/set_name.sql")),
+            name: text.write(include_str!("../sql/name.sql")),
+            names: text.write(include_str!("../sql/names.sql")),
+            condemn: text.marking(include_str!("../sql/condemn.sql")),
+            now: text.write(include_str!("../sql/now.sql")),
             barriers: [
-                write(include_str!("../sql/barrier_nodes.sql")),
-                write(include_str!("../sql/barrier_threads.sql")),
+                text.write(include_str!("../sql/barrier_nodes.sql")),
+                text.write(include_str!("../sql/barrier_threads.sql")),
+                text.write(include_str!("../sql/barrier_names.sql")),
             ],
-            reprieve: marking(include_str!("../sql/reprieve.sql")),
-            remove: write(include_str!("../sql/remove.sql")),
-            check_nodes: write(include_str!("../sql/check_nodes.sql")),
-            check_threads: write(include_str!("../sql/check_threads.sql")),
-            check_history: write(include_str!("../sql/check_history.sql")),
-            count_threads: write(include_str!("../sql/count_threads.sql")),
-            count_nodes: write(include_str!("../sql/count_nodes.sql")),
+            reprieve: text.marking(include_str!("../sql/reprieve.sql")),
+            remove: text.write(include_str!("../sql/remove.sql")),
+            check_nodes: text.write(include_str!("../sql/check_nodes.sql")),
+            check_threads: text.write(include_str!("../sql/check_threads.sql")),
+            check_history: text.write(include_str!("../sql/check_history.sql")),
+            check_names: text.write(include_str!("../sql/check_names.sql")),
+            count_threads: text.write(include_str!("../sql/count_threads.sql")),
+            count_nodes: text.write(include_str!("../sql/count_nodes.sql")),
+            count_names: text.write(include_str!("../sql/count_names.sql")),
+            migrate: text.making(include_str!("../sql/migrate.sql")),
+            grants: text.write(include_str!("../sql/grants.sql")),
             // This one is for people, with its comments.
             roles: include_str!("../sql/roles.sql").replace("{schema}", schema),
         }

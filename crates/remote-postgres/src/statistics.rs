@@ -5,7 +5,7 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_remote::RemoteError;
 
 use crate::Postgres;
-use crate::rows::{self, column, count, status};
+use crate::rows::{column, count, first, status};
 
 /// How much a remote keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct Statistics {
     pub threads: Vec<(HeadStatus, u64)>,
     /// The leases whose time is not over.
     pub leases: u64,
+    /// The names of workflows.
+    pub names: u64,
     /// The nodes.
     pub nodes: u64,
     /// The bytes of their payloads.
@@ -30,15 +32,21 @@ impl Postgres {
     /// # Errors
     /// [`RemoteError`].
     pub fn statistics(&mut self) -> Result<Statistics, RemoteError> {
+        let counted = self.count();
+        self.unless_older(counted)
+    }
+
+    fn count(&mut self) -> Result<Statistics, RemoteError> {
         let groups = self
             .connection
             .long_call(&self.statements.count_threads, &[])?;
         let nodes = self
             .connection
             .long_call(&self.statements.count_nodes, &[])?;
-        let nodes = nodes
-            .first()
-            .ok_or_else(|| rows::broken("an answer is empty"))?;
+        let names = self
+            .connection
+            .long_call(&self.statements.count_names, &[])?;
+        let (nodes, names) = (first(&nodes)?, first(&names)?);
         let of_group = |row: &Row| Ok((status(column(row, "status")?)?, count(row, "threads")?));
         let leases = groups.iter().map(|row| count(row, "leases"));
         Ok(Statistics {
@@ -47,6 +55,7 @@ impl Postgres {
                 .iter()
                 .map(of_group)
                 .collect::<Result<_, RemoteError>>()?,
+            names: count(names, "names")?,
             nodes: count(nodes, "nodes")?,
             bytes: count(nodes, "bytes")?,
             condemned: count(nodes, "condemned")?,

@@ -1,7 +1,7 @@
 //! Whether a remote is whole.
 //!
-//! Each node that is not condemned has what it needs, and each thread has its heads: so everything that can be reached from a
-//! thread is there. Nodes and threads are looked at in pages.
+//! Each node that is not condemned has what it needs, each thread has its heads, and each name has what it stands for: so
+//! everything that can be reached from a thread or a name is there. Nodes and threads are looked at in pages.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -42,6 +42,14 @@ pub enum Fault {
         /// What is missing.
         missing: Vec<CasRef>,
     },
+    /// The node that a name stands for is missing.
+    #[error("the name {name:?} stands for a node that is missing: {missing}")]
+    NameLacks {
+        /// The name.
+        name: String,
+        /// The node.
+        missing: CasRef,
+    },
     /// What is stored about a thread makes no sense.
     #[error("what is stored about the thread {thread} makes no sense: {problem}")]
     Senseless {
@@ -64,6 +72,8 @@ pub struct Verified {
     pub threads: u64,
     /// The nodes.
     pub nodes: u64,
+    /// The names of workflows.
+    pub names: u64,
 }
 
 impl Postgres {
@@ -72,6 +82,12 @@ impl Postgres {
     /// # Errors
     /// [`RemoteError`].
     pub fn verify(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
+        let verified = self.verify_all(found);
+        self.unless_older(verified)
+    }
+
+    fn verify_all(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
+        let names = self.verify_names(found)?;
         let nodes = self.verify_nodes(found)?;
         let threads = self.verify_threads(found)?;
         for row in self
@@ -83,7 +99,26 @@ impl Postgres {
                 "it has a history, and is not there",
             ));
         }
-        Ok(Verified { threads, nodes })
+        Ok(Verified {
+            threads,
+            nodes,
+            names,
+        })
+    }
+
+    fn verify_names(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
+        let names = self
+            .connection
+            .long_call(&self.statements.check_names, &[])?;
+        for row in &names {
+            if !column::<bool>(row, "is_there")? {
+                found(Fault::NameLacks {
+                    name: column(row, "name")?,
+                    missing: hash(column(row, "hash")?),
+                });
+            }
+        }
+        Ok(names.len() as u64)
     }
 
     fn verify_nodes(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {

@@ -1,6 +1,6 @@
 //! Threads that several machines work on: what a remote keeps, and what can be asked of it.
 //!
-//! A remote has nodes, threads with their heads, and leases. For a shared thread its head is the truth, and the head on a
+//! A remote has nodes, threads with their heads, leases, and names of workflows. For a shared thread its head is the truth, and the head on a
 //! machine is a copy of it. A remote knows what a node refers to, and never looks into a payload. This crate knows the calls,
 //! a remote [in memory](memory), and the [tests](suite) that every remote must pass. It does not know how a machine keeps its
 //! own threads, and opens no connection.
@@ -8,6 +8,7 @@
 mod error;
 mod lease;
 pub mod memory;
+mod names;
 mod nodes;
 mod order;
 mod push;
@@ -20,6 +21,7 @@ use uwf_protocol::run::ThreadRecord;
 
 pub use error::RemoteError;
 pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
+pub use names::{Named, SharedName};
 pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
 pub use push::{Advanced, NewThread, Push, Put};
@@ -115,4 +117,21 @@ pub trait Remote {
         after: Option<ThreadId>,
         at_most: usize,
     ) -> Result<Vec<Listed>, RemoteError>;
+
+    /// Lets a name stand for a node, if nobody has set it since the version that the caller knew. That is 0 if it knew no such
+    /// name.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError>;
+
+    /// Returns the names after one of them, in the order of their bytes, at most so many.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn names(
+        &mut self,
+        after: Option<&str>,
+        at_most: usize,
+    ) -> Result<Vec<SharedName>, RemoteError>;
 }

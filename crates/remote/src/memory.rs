@@ -19,6 +19,7 @@ use uwf_protocol::run::ThreadRecord;
 use self::nodes::{Nodes, Unfit};
 use self::thread::Thread;
 use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
+use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, NewThread, Push, Put};
 use crate::threads::{Abilities, Found, Hello, Listed, Query};
@@ -38,6 +39,7 @@ pub struct Memory {
 struct Shared {
     nodes: Nodes,
     threads: BTreeMap<ThreadId, Thread>,
+    names: BTreeMap<String, SharedName>,
     /// The time since the remote was made.
     now: Duration,
     /// How many times a thread was put at the end of the line of ready threads.
@@ -149,6 +151,21 @@ impl Remote for Memory {
         let wanted = behind.filter(|(_, thread)| thread.is_in(query));
         let listed = wanted.map(|(id, thread)| thread.listed(*id, shared.now));
         Ok(listed.take(at_most).collect())
+    }
+
+    fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {
+        Ok(self.shared().set_name(name, known, to))
+    }
+
+    fn names(
+        &mut self,
+        after: Option<&str>,
+        at_most: usize,
+    ) -> Result<Vec<SharedName>, RemoteError> {
+        let shared = self.shared();
+        let names = shared.names.values();
+        let behind = names.filter(|one| after.is_none_or(|after| one.name.as_str() > after));
+        Ok(behind.take(at_most).cloned().collect())
     }
 }
 
@@ -273,6 +290,34 @@ impl Shared {
                 Put::Done
             }
         }
+    }
+
+    fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Named {
+        let stored = self.names.get_mut(name);
+        if stored.as_ref().is_some_and(|one| one.was_set(known, to)) {
+            return Named::Already;
+        }
+        if !self.nodes.has(to) {
+            return Named::Lacking;
+        }
+        match stored {
+            Some(stored) if stored.version != known => return Named::StandsFor(stored.clone()),
+            Some(stored) => {
+                stored.earlier.push(stored.hash);
+                stored.hash = to;
+                stored.version += 1;
+            }
+            None => {
+                let new = SharedName {
+                    name: name.to_owned(),
+                    hash: to,
+                    version: 1,
+                    earlier: Vec::new(),
+                };
+                self.names.insert(name.to_owned(), new);
+            }
+        }
+        Named::Done
     }
 
     /// Returns the thread of a lease, if the lease counts. Its time may be over: as long as nobody else took the thread, the

@@ -4,6 +4,7 @@
 
 mod leases;
 mod lists;
+mod names;
 mod nodes;
 mod pushes;
 mod races;
@@ -39,13 +40,14 @@ pub struct Case {
 /// Returns all tests.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    let parts: [&[Case]; 6] = [
+    let parts: [&[Case]; 7] = [
         leases::CASES,
         pushes::CASES,
         repeats::CASES,
         shared::CASES,
         nodes::CASES,
         lists::CASES,
+        names::CASES,
     ];
     [&parts.concat(), races::CASES].concat()
 }

@@ -32,8 +32,8 @@ pub struct Abilities {
 /// Which threads a list is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Those with this status.
-    pub status: Option<HeadStatus>,
+    /// Those with one of these statuses; all if there are none.
+    pub statuses: Vec<HeadStatus>,
     /// Those with this label.
     pub label: Option<Label>,
 }

@@ -17,21 +17,21 @@ use crate::{InSchema, postgres};
 const TEXT: u64 = 77;
 
 /// Returns a connection that removes what was condemned a moment ago.
-fn hasty(place: &InSchema) -> Postgres {
+pub(crate) fn hasty(place: &InSchema) -> Postgres {
     place.open_within(Limits {
         least_age: Duration::ZERO,
         ..Limits::default()
     })
 }
 
-fn faults(remote: &mut Postgres) -> Vec<Fault> {
+pub(crate) fn faults(remote: &mut Postgres) -> Vec<Fault> {
     let mut faults = Vec::new();
     let verified = remote.verify(&mut |fault| faults.push(fault));
     verified.expect("the remote can be verified");
     faults
 }
 
-fn numbers(collected: Collected) -> [u64; 3] {
+pub(crate) fn numbers(collected: Collected) -> [u64; 3] {
     [collected.condemned, collected.reprieved, collected.removed]
 }
 
@@ -376,13 +376,13 @@ fn an_old_client_is_refused() {
     let lease = take(&mut remote, 1);
     let state = || {
         admin.row(&format!(
-            "SELECT (SELECT string_agg(t::text, ';') FROM {schema}.threads AS t), (SELECT count(*) FROM {schema}.nodes)"
+            "SELECT (SELECT string_agg(t::text, ';') FROM {schema}.threads AS t), (SELECT count(*) FROM {schema}.nodes), (SELECT count(*) FROM {schema}.names)"
         ))
     };
     let before = state();
-    admin.run(&format!("UPDATE {schema}.remote SET least_client = 2"));
+    admin.run(&format!("UPDATE {schema}.remote SET least_client = 3"));
 
-    let old = RemoteError::TooOld { least: 2, ours: 1 };
+    let old = RemoteError::TooOld { least: 3, ours: 2 };
     let step = [node(11, &[START])];
     let calls = [
         remote.hello().err(),
@@ -395,8 +395,10 @@ fn an_old_client_is_refused() {
         remote
             .put(&start_nodes(), Some(&new_thread(3, record(None))))
             .err(),
+        remote.set_name("solve", 0, hash(START)).err(),
         remote.collect(Duration::ZERO).err(),
         remote.make().err(),
+        remote.migrate().err(),
     ];
     for (at, refused) in calls.into_iter().enumerate() {
         assert_eq!(refused.as_ref(), Some(&old), "call {at}");

@@ -5,6 +5,7 @@
 #[path = "../../../../tests/support/postgres_admin.rs"]
 mod admin;
 mod collector;
+mod names;
 mod patient;
 #[path = "../../../../tests/support/postgres.rs"]
 mod postgres;

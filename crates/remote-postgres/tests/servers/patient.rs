@@ -6,8 +6,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Acquired, Advanced, Found, Given, Hello, Lease, Listed, NewThread, Part, Push, Put, Query,
-    Released, Remote, RemoteError, Renewed, Want, Which,
+    Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part, Push, Put,
+    Query, Released, Remote, RemoteError, Renewed, SharedName, Want, Which,
 };
 use uwf_remote_postgres::Postgres;
 
@@ -77,5 +77,17 @@ impl Remote for Patient {
         at_most: usize,
     ) -> Result<Vec<Listed>, RemoteError> {
         self.wait(|remote| remote.list(query, after, at_most))
+    }
+
+    fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {
+        self.wait(|remote| remote.set_name(name, known, to))
+    }
+
+    fn names(
+        &mut self,
+        after: Option<&str>,
+        at_most: usize,
+    ) -> Result<Vec<SharedName>, RemoteError> {
+        self.wait(|remote| remote.names(after, at_most))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use uwf_protocol::raw_node::LinkedNode;
-use uwf_remote::{Acquired, Advanced, Lease, Put, Released, Remote, RemoteError};
+use uwf_remote::{Acquired, Advanced, Lease, Named, Put, Released, Remote, RemoteError};
 use uwf_remote_postgres::{Limits, Postgres};
 
 use crate::admin::Admin;
@@ -202,12 +202,22 @@ fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
         }
     );
     assert!(client.call(|remote| remote.missing(&[hash(50)])).is_empty());
+    let named = client.call(|remote| remote.set_name("solve", 0, hash(11)));
+    assert_eq!(
+        named,
+        if was_done {
+            Named::Already
+        } else {
+            Named::Done
+        }
+    );
 
     let schema = &place.schema;
     Admin::new(direct).row(&format!(
         "SELECT head, version, fence, lease_owner, array_length(records, 1), roots,
            (SELECT count(*) FROM {schema}.nodes), (SELECT count(*) FROM {schema}.history),
-           (SELECT count(*) FROM {schema}.threads)
+           (SELECT count(*) FROM {schema}.threads),
+           (SELECT string_agg(n::text, ';') FROM {schema}.names AS n)
          FROM {schema}.threads"
     ))
 }
@@ -224,7 +234,7 @@ fn a_connection_that_is_cut_anywhere_changes_nothing_of_the_result() {
         .and_then(|port| port.parse().ok())
         .expect("the address has a port");
     let whole = state_after(None, port, &url);
-    assert_eq!(whole, "11 1 2 null 1 {50} 5 1 1");
+    assert_eq!(whole, "11 1 2 null 1 {50} 5 1 1 (solve,11,1,{})");
     for cut in [
         Cut::BeforeRequest,
         Cut::Within(1),

@@ -179,14 +179,14 @@ fn a_password_is_not_sent_without_encryption() {
 }
 
 /// A remote whose owner has let others in.
-struct Shared {
-    owned: InSchema,
-    as_reader: InSchema,
-    as_worker: InSchema,
+pub(crate) struct Shared {
+    pub(crate) owned: InSchema,
+    pub(crate) as_reader: InSchema,
+    pub(crate) as_worker: InSchema,
 }
 
 impl Shared {
-    fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str) -> Self {
         let owned = InSchema::new(url);
         let schema = &owned.schema;
         let admin = Admin::new(url);
@@ -221,7 +221,7 @@ impl Place for Shared {
     }
 }
 
-fn assert_denied<T: std::fmt::Debug>(answers: Vec<(&str, Result<T, RemoteError>)>) {
+pub(crate) fn assert_denied<T: std::fmt::Debug>(answers: Vec<(&str, Result<T, RemoteError>)>) {
     for (call, answer) in answers {
         assert!(
             matches!(answer, Err(RemoteError::Denied(_))),
@@ -241,11 +241,13 @@ fn a_reader_reads_and_changes_nothing() {
         .put(&start_nodes(), Some(&new_thread(1, record(None))))
         .unwrap();
     let lease = take(&mut owner, 1);
+    owner.set_name("solve", 0, hash(START)).unwrap();
 
     let mut reader = shared.as_reader.open();
     assert!(reader.hello().is_ok());
     assert!(reader.missing(&[hash(START)]).unwrap().is_empty());
     assert_eq!(reader.list(&Query::default(), None, 9).unwrap().len(), 1);
+    assert_eq!(reader.names(None, 9).unwrap().len(), 1);
     assert_eq!(reader.statistics().unwrap().nodes, 3);
     assert_eq!(
         reader
@@ -266,6 +268,11 @@ fn a_reader_reads_and_changes_nothing() {
         ),
         ("release", reader.release(&lease, &nothing).map(drop)),
         ("put", reader.put(&step, None).map(drop)),
+        (
+            "set_name",
+            reader.set_name("solve", 0, hash(START)).map(drop),
+        ),
+        ("migrate", reader.migrate().map(drop)),
         (
             "collect",
             reader.collect(std::time::Duration::ZERO).map(drop),
@@ -303,6 +310,8 @@ fn a_worker_does_all_that_a_remote_is_for_and_no_more() {
         format!("DELETE FROM {schema}.threads"),
         format!("UPDATE {schema}.remote SET store_id = ''"),
         format!("UPDATE {schema}.history SET to_head = 1"),
+        format!("UPDATE {schema}.names SET name = ''"),
+        format!("DELETE FROM {schema}.names"),
     ] {
         assert!(!admin.may(&change), "{change}");
     }

@@ -85,7 +85,7 @@ impl Thread {
     }
 
     pub(super) fn is_in(&self, query: &Query) -> bool {
-        query.status.is_none_or(|status| status == self.status)
+        (query.statuses.is_empty() || query.statuses.contains(&self.status))
             && (query.label.is_none() || query.label == self.label)
     }
 

@@ -82,7 +82,7 @@ fn filters(place: &dyn Place) {
     assert_eq!(client.put(&start_nodes(), Some(&new)), Put::Done);
     client.take(1);
     let blocked = Query {
-        status: Some(HeadStatus::Blocked),
+        statuses: vec![HeadStatus::Blocked],
         label: None,
     };
     let found = list(&mut client, &blocked, None, 9);
@@ -99,14 +99,22 @@ fn filters(place: &dyn Place) {
     };
     assert_eq!(*found, expected);
     let of_label = Query {
-        status: None,
+        statuses: Vec::new(),
         label,
     };
     assert_eq!(ids(&list(&mut client, &of_label, None, 9)), [thread(2)]);
     let ready = Query {
-        status: Some(HeadStatus::Ready),
+        statuses: vec![HeadStatus::Ready],
         label: None,
     };
+    let either = Query {
+        statuses: vec![HeadStatus::Blocked, HeadStatus::Ready],
+        label: None,
+    };
+    assert_eq!(
+        ids(&list(&mut client, &either, None, 9)),
+        [1, 2].map(thread)
+    );
     let busy = list(&mut client, &ready, None, 9).remove(0).busy;
     assert_eq!(busy.map(|(by, _)| by), Some(owner(1)));
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::thread::{ScopedJoinHandle, scope};
 
-use super::world::{Client, START, leased, new_thread, start_nodes};
+use super::world::{Client, START, hash, leased, new_thread, node, start_nodes};
 use super::{Case, Place};
 use crate::lease::Acquired;
+use crate::names::Named;
 use crate::push::{Advanced, Put};
 
 pub(super) const CASES: &[Case] = &[
@@ -24,6 +25,10 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "a thread that many share at once is there once",
         check: one_thread,
+    },
+    Case {
+        name: "of many machines that set one name at once, one does",
+        check: one_name,
     },
 ];
 
@@ -117,4 +122,28 @@ fn one_thread(place: &dyn Place) {
     assert_eq!(done.count(), 1, "{answers:?}");
     let already = answers.iter().filter(|answer| **answer == Put::Already);
     assert_eq!(already.count(), answers.len() - 1, "{answers:?}");
+}
+
+fn one_name(place: &dyn Place) {
+    let number_of = |machine: u64| 100 + machine;
+    let mut nodes = start_nodes();
+    nodes.extend((1..=MACHINES).map(|machine| node(number_of(machine), &[])));
+    assert_eq!(Client::new(place, 1).put(&nodes, None), Put::Done);
+    for known in 0..3 {
+        let answers = at_once(place, |machine, client| {
+            let to = hash(number_of(machine));
+            let named = client.remote.set_name("solve", known, to);
+            named.expect("a name can be set")
+        });
+        let done = answers.iter().filter(|answer| **answer == Named::Done);
+        assert_eq!(done.count(), 1, "{answers:?}");
+        let others = answers.iter().filter_map(|answer| match answer {
+            Named::StandsFor(stored) => Some(stored.version),
+            _ => None,
+        });
+        assert_eq!(
+            others.collect::<Vec<_>>(),
+            vec![known + 1; answers.len() - 1]
+        );
+    }
 }

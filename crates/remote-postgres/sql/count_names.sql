@@ -1,0 +1,1 @@
+SELECT count(*) AS names FROM {schema}.names

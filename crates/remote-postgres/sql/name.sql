@@ -1,0 +1,1 @@
+SELECT name, hash, version, earlier FROM {schema}.names WHERE name = $1
