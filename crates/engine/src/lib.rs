@@ -197,6 +197,9 @@ pub use sharing::Remotes;
 pub use sharing::error::{SharingError, machine_of};
 pub use sharing::family::FamilyFetch;
 pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads};
+pub use sharing::names::{
+    FetchedAs, FetchedName, PushedName, fetch_name, push_name, remote_name, remote_names,
+};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};
@@ -204,6 +207,7 @@ pub use store_error::store_exit;
 pub use store_import::{
     NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
 };
+pub use stored_workflow::workflow_name;
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use uwf_snapshot::{SnapshotError, Unkept};
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};

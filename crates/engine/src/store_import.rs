@@ -290,7 +290,7 @@ fn travelling(
 }
 
 /// Returns why a text cannot be the name of a workflow: what `workflow put` says of a name without a file.
-fn name_problem(name: &str) -> Option<String> {
+pub(crate) fn name_problem(name: &str) -> Option<String> {
     let problem = workflow::name_problem(name);
     let problem = problem.map(|problem| format!("the name `{name}` {problem}"));
     problem.or_else(|| register::path_name_problem(name).map(|problem| problem.message))

@@ -11,6 +11,13 @@ use uwf_thread::read_program;
 use crate::pipelines::error::PipelineError;
 use crate::{EngineError, Site};
 
+/// Returns what a workflow calls itself, if it is here and can be read.
+#[must_use]
+pub fn workflow_name(site: &Site, hash: CasRef) -> Option<String> {
+    let program = read_program(&site.store, hash).ok()?;
+    Some(program.name().to_owned())
+}
+
 /// Reads a workflow of roles.
 ///
 /// # Errors

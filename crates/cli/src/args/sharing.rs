@@ -1,6 +1,6 @@
 //! `uwf remote`, `uwf push` and `uwf fetch`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use uwf_protocol::naming::Label;
 
 use super::cas::parse_grace;
@@ -9,9 +9,11 @@ use super::cas::parse_grace;
 pub(crate) enum RemoteCommand {
     /// Choose the server where threads are shared, and make the tables there if there are none
     Add(RemoteAddArgs),
-    /// Show where threads are shared, which of them are at the remote, and how much it keeps
+    /// Show where threads are shared, and how much the remote keeps
     Status,
-    /// Check the nodes and threads of the remote; exit code 4 if something is wrong
+    /// Add the tables that a remote lacks which an older version has made
+    Migrate,
+    /// Check the nodes, threads and names of the remote; exit code 4 if something is wrong
     Verify,
     /// Remove nodes from the remote that nothing needs; they are condemned first, and removed after a time
     Gc(RemoteGcArgs),
@@ -49,18 +51,34 @@ pub(crate) struct RemoteAddArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
     /// The threads
-    #[arg(required = true)]
+    #[arg(required_unless_present = "workflows")]
     pub(crate) threads: Vec<String>,
+    /// Share the workflow that this name stands for here, and the name; may be repeated
+    #[arg(long = "workflow", value_name = "NAME")]
+    pub(crate) workflows: Vec<String>,
+    /// Let the names stand for the workflows of this machine, whatever they stand for at the remote
+    #[arg(long, requires = "workflows")]
+    pub(crate) force: bool,
     /// Give a new one only to workers with this label
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) label: Option<Label>,
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("names of workflows").args(["names", "workflows"])))]
 pub(crate) struct FetchArgs {
-    /// The threads, by their whole ids (unset: those that are shared here)
+    /// The threads, by their whole ids (unset: those that are shared here, unless workflows are fetched)
     pub(crate) threads: Vec<String>,
     /// Fetch every thread of the remote
     #[arg(long, conflicts_with = "threads")]
     pub(crate) all: bool,
+    /// Register the workflow that this name stands for at the remote; may be repeated
+    #[arg(long = "workflow", value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Register every workflow that has a name at the remote
+    #[arg(long)]
+    pub(crate) workflows: bool,
+    /// Let the names stand for the workflows of the remote, whatever they stand for here
+    #[arg(long, requires = "names of workflows")]
+    pub(crate) force: bool,
 }

@@ -1,22 +1,23 @@
-//! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on.
+//! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on, and workflows that they share by name.
 
 mod care;
 
 use uwf_engine::{
-    EngineError, FamilyFetch, Pushed, SharingError, Site, fetch, push, remote_threads,
-    shared_threads,
+    EngineError, FamilyFetch, Fetched, FetchedName, SharingError, Site, fetch, fetch_name, push,
+    push_name, remote_name, remote_names, remote_threads, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
+use uwf_util::shell_words;
 
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::print;
-use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView};
+use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared};
 
 /// Returns the remote that the config of a root names. Nothing is sent yet.
 pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
@@ -50,6 +51,7 @@ pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Fai
     match command {
         RemoteCommand::Add(args) => add(context, args),
         RemoteCommand::Status => status(context),
+        RemoteCommand::Migrate => care::migrate(context),
         RemoteCommand::Verify => care::verify(context),
         RemoteCommand::Gc(args) => care::gc(context, &args),
         RemoteCommand::Release(args) => care::release(context, &args),
@@ -91,23 +93,25 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let mut remote = connection(site, &config)?;
-    let threads = remote_threads(&mut remote, &Query::default())?;
-    let here = shared_threads(site)?;
     let kept = answer(remote.statistics())?;
-    let view = RemoteView::new(config, threads, &here, &kept);
-    print(&view, context.format)?;
+    print(&RemoteView::new(config, &kept), context.format)?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
     let threads = args.threads.iter().map(|thread| context.thread(thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
-    let mut remote = open(context.site())?;
+    let (site, mut remote) = (context.site(), open(context.site())?);
+    let names = each(args.workflows.iter().collect(), |name| {
+        let pushed = push_name(site, remote.as_mut(), name, args.force)?;
+        Ok(Shared::Name(pushed))
+    });
     let label = args.label.as_ref();
     let (pushed, exit) = each(threads, |thread| {
         push(&context.runner, remote.as_mut(), thread, label)
     });
-    let pushed: Vec<Pushed> = pushed.into_iter().flatten().collect();
+    let pushed = pushed.into_iter().flatten().map(Shared::Thread);
+    let (pushed, exit) = together(names, (pushed.collect(), exit));
     if !pushed.is_empty() {
         print(&PushedView(pushed), context.format)?;
     }
@@ -117,17 +121,20 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
 pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit, Failure> {
     let site = context.site();
     let mut remote = open(site)?;
+    let are_names = args.workflows || !args.names.is_empty();
     let threads = match (args.all, args.threads.as_slice()) {
         (true, _) => {
             let listed = remote_threads(remote.as_mut(), &Query::default())?;
             listed.into_iter().map(|one| one.thread).collect()
         }
+        (false, []) if are_names => Vec::new(),
         (false, []) => shared_threads(site)?,
         (false, named) => {
             let named = named.iter().map(|text| here_or_there(context, text));
             named.collect::<Result<_, Failure>>()?
         }
     };
+    let names = fetch_names(site, remote.as_mut(), args)?;
     let mut family = FamilyFetch::default();
     let (_, exit) = each(threads, |thread| match args.all {
         true => fetch(site, remote.as_mut(), thread).map(|one| family.fetched.push(one)),
@@ -135,8 +142,10 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     });
     let fetched = family.fetched;
     let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());
+    let fetched = fetched.into_iter().map(Shared::Thread);
+    let (fetched, exit) = together(names, (fetched.collect(), exit));
     if exit == Exit::Done || !fetched.is_empty() {
-        print(&FetchedView(fetched), context.format)?;
+        print(&FetchedView { fetched, are_names }, context.format)?;
     }
     Ok(match exit {
         Exit::Done if is_held_up => Exit::Busy,
@@ -144,19 +153,58 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     })
 }
 
+/// Brings the names that are asked for.
+fn fetch_names(
+    site: &Site,
+    remote: &mut dyn Remote,
+    args: &FetchArgs,
+) -> Result<(Vec<Shared<Fetched, FetchedName>>, Exit), Failure> {
+    if args.workflows {
+        let all = remote_names(remote)?;
+        return Ok(each(all, |name| {
+            let fetched = fetch_name(site, remote, &name, args.force)?;
+            Ok(Shared::Name(fetched))
+        }));
+    }
+    Ok(each(args.names.iter().collect(), |name| {
+        let there = remote_name(remote, name)?;
+        let fetched = fetch_name(site, remote, &there, args.force)?;
+        Ok(Shared::Name(fetched))
+    }))
+}
+
+/// Returns the failure of a call that did not find a workflow here. The remote is not asked for it.
+pub(crate) fn may_be_there(site: &Site, error: EngineError) -> Failure {
+    let has_remote = || {
+        let config = uwf_config::load(&site.root).ok().flatten();
+        config.is_some_and(|config| config.remote.url.is_some())
+    };
+    let command = match &error {
+        EngineError::UnknownWorkflow { name, .. } if has_remote() => {
+            Some(format!("uwf fetch --workflow {}", shell_words::quote(name)))
+        }
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    let Some(command) = command else {
+        return failure;
+    };
+    let hint = failure.hint.clone().unwrap_or_default();
+    failure.hint(format!(
+        "{hint}; `{command}` brings it if the remote has it"
+    ))
+}
+
 /// Returns the thread that a user names. One that was never here has no short name.
 fn here_or_there(context: &Context, text: &str) -> Result<ThreadId, Failure> {
     text.parse().or_else(|_| context.thread(text))
 }
 
-/// Does something with each thread. A failure does not keep the others from being tried. The first one decides the exit code.
-fn each<T>(
-    threads: Vec<ThreadId>,
-    mut work: impl FnMut(ThreadId) -> Result<T, EngineError>,
-) -> (Vec<T>, Exit) {
+/// Does something with each thread or name. A failure does not keep the others from being tried. The first one decides the exit code.
+fn each<I, T>(items: Vec<I>, mut work: impl FnMut(I) -> Result<T, EngineError>) -> (Vec<T>, Exit) {
     let (mut done, mut first) = (Vec::new(), Exit::Done);
-    for thread in threads {
-        match work(thread).map_err(Failure::from) {
+    for item in items {
+        match work(item).map_err(Failure::from) {
             Ok(one) => done.push(one),
             Err(failure) => {
                 failure.print();
@@ -167,4 +215,13 @@ fn each<T>(
         }
     }
     (done, first)
+}
+
+/// Joins what was done. The first failure decides the exit code.
+fn together<T>(one: (Vec<T>, Exit), other: (Vec<T>, Exit)) -> (Vec<T>, Exit) {
+    let exit = match one.1 {
+        Exit::Done => other.1,
+        failed => failed,
+    };
+    (one.0.into_iter().chain(other.0).collect(), exit)
 }

@@ -29,7 +29,7 @@ use uwf_protocol::exit::Exit;
 
 use crate::args::{StartArgs, SummarizeArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
-use crate::commands::{Context, fork, step};
+use crate::commands::{Context, fork, sharing, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::input::prompt_text;
@@ -109,7 +109,9 @@ fn start_thread(context: &Context, args: StartArgs) -> Result<Started, Failure> 
         cwd: args.cwd,
         naming: args.naming.into(),
     };
-    let started = uwf_engine::start(context.site(), &args.workflow, &options)?;
+    let site = context.site();
+    let started = uwf_engine::start(site, &args.workflow, &options)
+        .map_err(|error| sharing::may_be_there(site, error))?;
     note_hidden(started.hidden.as_ref());
     warn_all(&started.warnings);
     Ok(started)

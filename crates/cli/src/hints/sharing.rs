@@ -2,6 +2,7 @@
 
 use uwf_engine::SharingError;
 use uwf_remote::RemoteError;
+use uwf_util::shell_words;
 
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &SharingError) -> Option<String> {
@@ -18,7 +19,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         }
         SharingError::Unknown(thread) => format!("`uwf push {thread}` shares it, if it is here"),
         SharingError::Busy { .. } => {
-            "run the same command again later; `uwf remote status` shows who works on what, and `uwf remote release` ends the lease of a machine that is gone".to_owned()
+            "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release` ends the lease of a machine that is gone".to_owned()
         }
         SharingError::Diverged { thread, here, .. } => format!(
             "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
@@ -38,16 +39,40 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::HiddenChild { thread, .. } => {
             format!("`uwf thread step {thread}` goes on; when the role is done, `uwf push {thread}` shares it")
         }
+        SharingError::UnknownName(name) => format!(
+            "`uwf push --workflow {}` shares it, on a machine that has it; `uwf fetch --workflows` brings all names of the remote",
+            shell_words::quote(name)
+        ),
+        SharingError::BadName(_) => return None,
+        SharingError::NameDiffers { name, had, .. } => of_name(name, *had),
         SharingError::OnlyHere { thread, .. } => {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
         }
     })
 }
 
+/// Returns what to do about a name that stands for one workflow here and for another one at the remote.
+fn of_name(name: &str, had: bool) -> String {
+    let name = shell_words::quote(name);
+    let (fetch, stays) = match had {
+        true => (format!("uwf fetch --workflow {name}"), ""),
+        false => (
+            format!("uwf fetch --force --workflow {name}"),
+            ", and yours stays in its history",
+        ),
+    };
+    format!(
+        "`{fetch}` takes that of the remote{stays}; `uwf push --force --workflow {name}` puts yours in its place"
+    )
+}
+
 fn of_remote(error: &RemoteError) -> Option<String> {
     Some(match error {
         RemoteError::Away(_) => {
             "nothing is lost: run the same command again when the server can be reached".to_owned()
+        }
+        RemoteError::NotMigrated => {
+            "`uwf remote migrate` adds the table, as the owner of the schema; nothing that is there changes".to_owned()
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes the tables".to_owned(),
         RemoteError::Denied(_) => {

@@ -43,8 +43,12 @@ pub(crate) use orchestrate::{
 };
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
-pub(crate) use sharing::{AddedRemoteView, FetchedView, PushedView, RemoteView};
-pub(crate) use sharing_care::{CollectedRemoteView, ReleasedView, VerifiedRemoteView};
+pub(crate) use sharing::{
+    AddedRemoteView, FetchedView, PushedView, RemoteThreadsView, RemoteView, Shared,
+};
+pub(crate) use sharing_care::{
+    CollectedRemoteView, MigratedRemoteView, ReleasedView, VerifiedRemoteView,
+};
 pub(crate) use store_care::RepairView;
 pub(crate) use store_import::StoreImportView;
 pub(crate) use table::{Page, cut};

@@ -1,7 +1,9 @@
-//! The results of sharing threads.
+//! The results of sharing threads and workflows.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use uwf_engine::{Fetched, PushOutcome, Pushed, machine_of};
+use uwf_engine::{Fetched, FetchedAs, FetchedName, PushOutcome, Pushed, PushedName, machine_of};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
@@ -9,6 +11,7 @@ use uwf_remote_postgres::Statistics;
 use uwf_util::time::format_duration;
 
 use crate::output::Show;
+use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::sharing_care::KeptView;
 use crate::text::table::{Page, fields, table};
 use crate::text::travel::outcome_text;
@@ -30,20 +33,59 @@ impl Show for AddedRemoteView {
     }
 }
 
-/// The remote, and the threads that are there.
+/// The remote, and how much it keeps.
 #[derive(Serialize)]
 pub(crate) struct RemoteView {
     #[serde(flatten)]
     config: RemoteConfig,
-    threads: Vec<RemoteThread>,
     kept: KeptView,
 }
+
+impl RemoteView {
+    pub(crate) fn new(config: RemoteConfig, kept: &Statistics) -> Self {
+        Self {
+            config,
+            kept: KeptView::from(kept),
+        }
+    }
+}
+
+impl Show for RemoteView {
+    fn text(&self, page: Page) -> String {
+        let url = self.config.url.clone().unwrap_or_default();
+        let schema = self
+            .config
+            .schema
+            .as_deref()
+            .unwrap_or(RemoteConfig::SCHEMA);
+        fields(
+            &[
+                ("Remote", url),
+                ("Schema", schema.to_owned()),
+                ("Shared", self.kept.threads_text()),
+                ("Workflows", self.kept.names_text()),
+                ("Nodes", self.kept.nodes_text()),
+                ("Condemned", self.kept.condemned_text()),
+            ],
+            page,
+        )
+    }
+}
+
+/// The threads at the remote, newest first.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct RemoteThreadsView(Vec<RemoteThread>);
 
 /// A thread at the remote.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RemoteThread {
     thread: ThreadId,
+    workflow: CasRef,
+    /// What the workflow calls itself, if it is here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow_name: Option<String>,
     head: CasRef,
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,15 +103,28 @@ struct RemoteThread {
     left_ms: Option<u64>,
 }
 
-impl RemoteView {
+/// The columns of the list.
+const COLUMNS: [Column; 6] = [
+    Column::new("THREAD", Room::Fixed),
+    STATUS,
+    Column::new("WORKFLOW", Room::Spare(3)),
+    Column::new("HERE", Room::Spare(1)),
+    Column::new("LABEL", Room::Spare(2)),
+    Column::new("AT WORK", Room::Cut),
+];
+
+impl RemoteThreadsView {
+    /// Returns the view of these threads. `here` are those that are shared under this root, and `names` are the names of workflows
+    /// that are here.
     pub(crate) fn new(
-        config: RemoteConfig,
         threads: Vec<Listed>,
         here: &[ThreadId],
-        kept: &Statistics,
+        names: &BTreeMap<CasRef, String>,
     ) -> Self {
         let one = |listed: Listed| RemoteThread {
             thread: listed.thread,
+            workflow: listed.workflow,
+            workflow_name: names.get(&listed.workflow).cloned(),
             head: listed.head,
             status: listed.status.as_str(),
             label: listed
@@ -83,70 +138,77 @@ impl RemoteView {
             worker: listed.busy.as_ref().map(|(owner, _)| machine_of(owner)),
             machine: listed.busy.map(|(owner, _)| owner.name),
         };
-        Self {
-            config,
-            threads: threads.into_iter().map(one).collect(),
-            kept: KeptView::from(kept),
-        }
+        Self(threads.into_iter().map(one).collect())
     }
 }
 
-impl Show for RemoteView {
+impl Show for RemoteThreadsView {
+    const HAS_COLOUR: bool = true;
+
     fn text(&self, page: Page) -> String {
-        let url = self.config.url.clone().unwrap_or_default();
-        let schema = self
-            .config
-            .schema
-            .as_deref()
-            .unwrap_or(RemoteConfig::SCHEMA);
-        let head = fields(
-            &[
-                ("Remote", url),
-                ("Schema", schema.to_owned()),
-                ("Shared", self.kept.threads_text()),
-                ("Nodes", self.kept.nodes_text()),
-                ("Condemned", self.kept.condemned_text()),
-            ],
-            page,
-        );
-        if self.threads.is_empty() {
-            return head;
+        if self.0.is_empty() {
+            return "no such thread at the remote; `uwf thread list --remote --all` lists ended ones too, and `uwf push <thread>` shares one".to_owned();
         }
         let row = |one: &RemoteThread| {
             let working = match (&one.worker, one.left_ms) {
                 (Some(worker), Some(left)) => {
                     format!("{worker}, for {} more", format_duration(left))
                 }
-                _ => String::new(),
+                _ => "-".to_owned(),
             };
-            let here = if one.here { "yes" } else { "no" };
-            let label = one.label.clone().unwrap_or_default();
-            let (thread, head) = (one.thread.to_string(), one.head.to_string());
+            let workflow = one.workflow_name.clone();
             vec![
-                thread,
-                head,
+                one.thread.to_string(),
                 one.status.to_owned(),
-                here.to_owned(),
-                label,
+                workflow.unwrap_or_else(|| one.workflow.to_string()),
+                if one.here { "yes" } else { "no" }.to_owned(),
+                one.label.clone().unwrap_or_else(|| "-".to_owned()),
                 working,
             ]
         };
-        let threads = table(
-            &["THREAD", "HEAD", "STATUS", "HERE", "LABEL", "AT WORK"],
-            self.threads.iter().map(row).collect(),
-        );
-        format!("{head}\n\n{threads}")
+        columns(&COLUMNS, self.0.iter().map(row).collect(), page)
     }
 }
 
-/// Threads that were pushed.
+/// A thread or the name of a workflow that was shared.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Shared<T, N> {
+    Thread(T),
+    Name(N),
+}
+
+/// Returns a table of the threads and one of the names, of those that have rows.
+fn tables<T, N>(
+    all: &[Shared<T, N>],
+    nodes: &str,
+    thread: impl Fn(&T) -> Vec<String>,
+    name: impl Fn(&N) -> Vec<String>,
+) -> String {
+    let (mut threads, mut names) = (Vec::new(), Vec::new());
+    for one in all {
+        match one {
+            Shared::Thread(one) => threads.push(thread(one)),
+            Shared::Name(one) => names.push(name(one)),
+        }
+    }
+    let both = [
+        (["THREAD", "HEAD", nodes, "RESULT"], threads),
+        (["WORKFLOW", "HASH", nodes, "RESULT"], names),
+    ];
+    let shown = both.into_iter().filter(|(_, rows)| !rows.is_empty());
+    let shown = shown.map(|(headings, rows)| table(&headings, rows));
+    shown.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Threads and names that were pushed.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct PushedView(pub(crate) Vec<Pushed>);
+pub(crate) struct PushedView(pub(crate) Vec<Shared<Pushed, PushedName>>);
 
 impl Show for PushedView {
     fn text(&self, _page: Page) -> String {
-        let row = |one: &Pushed| {
+        let thread = |one: &Pushed| {
             let said = match one.outcome {
                 PushOutcome::Shared => "shared from now on",
                 PushOutcome::Forwarded => "the remote has its new steps",
@@ -155,40 +217,61 @@ impl Show for PushedView {
                     "no new steps: others have gone on with it; `uwf fetch` brings that"
                 }
             };
-            let nodes = one.nodes.to_string();
-            vec![
-                one.thread.to_string(),
-                one.head.to_string(),
-                nodes,
-                said.to_owned(),
-            ]
+            row(&one.thread, one.head, one.nodes, said)
         };
-        table(
-            &["THREAD", "HEAD", "NODES SENT", "RESULT"],
-            self.0.iter().map(row).collect(),
-        )
+        let name = |one: &PushedName| {
+            let said = match one.outcome {
+                PushOutcome::Shared => "shared from now on",
+                PushOutcome::Forwarded => "the remote has this version now",
+                PushOutcome::Unchanged | PushOutcome::Behind => "the remote has this version",
+            };
+            row(&one.workflow, one.hash, one.nodes, said)
+        };
+        tables(&self.0, "NODES SENT", thread, name)
     }
 }
 
-/// Threads that were fetched.
+fn row(one: &impl ToString, hash: CasRef, nodes: usize, said: &str) -> Vec<String> {
+    vec![
+        one.to_string(),
+        hash.to_string(),
+        nodes.to_string(),
+        said.to_owned(),
+    ]
+}
+
+/// Threads and names that were fetched.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct FetchedView(pub(crate) Vec<Fetched>);
+pub(crate) struct FetchedView {
+    pub(crate) fetched: Vec<Shared<Fetched, FetchedName>>,
+    /// Whether names were asked for.
+    #[serde(skip)]
+    pub(crate) are_names: bool,
+}
 
 impl Show for FetchedView {
     fn text(&self, _page: Page) -> String {
-        if self.0.is_empty() {
+        if self.fetched.is_empty() && self.are_names {
+            return "no workflow has a name at the remote; `uwf push --workflow <name>` shares one"
+                .to_owned();
+        }
+        if self.fetched.is_empty() {
             return "no thread is shared here; `uwf fetch --all` brings those of the remote"
                 .to_owned();
         }
-        let row = |one: &Fetched| {
+        let thread = |one: &Fetched| {
             let said = outcome_text(one.outcome, one.thread);
-            let nodes = one.nodes.to_string();
-            vec![one.thread.to_string(), one.head.to_string(), nodes, said]
+            row(&one.thread, one.head, one.nodes, &said)
         };
-        table(
-            &["THREAD", "HEAD", "NODES", "RESULT"],
-            self.0.iter().map(row).collect(),
-        )
+        let name = |one: &FetchedName| {
+            let said = match (one.outcome, one.before) {
+                (FetchedAs::Added, _) => "registered".to_owned(),
+                (_, Some(before)) => format!("registered in place of {before}"),
+                (_, None) => "no new version".to_owned(),
+            };
+            row(&one.workflow, one.hash, one.nodes, &said)
+        };
+        tables(&self.fetched, "NODES", thread, name)
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uwf_engine::machine_of;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Lease;
-use uwf_remote_postgres::{Collected, Fault, Statistics, Verified};
+use uwf_remote_postgres::{Collected, Fault, Migrated, Statistics, Verified};
 use uwf_util::size;
 use uwf_util::text::counted;
 
@@ -19,6 +19,7 @@ use crate::text::table::Page;
 pub(super) struct KeptView {
     by_status: BTreeMap<&'static str, u64>,
     leases: u64,
+    names: u64,
     nodes: u64,
     bytes: u64,
     condemned: u64,
@@ -33,6 +34,7 @@ impl From<&Statistics> for KeptView {
                 .map(|(status, threads)| (status.as_str(), *threads))
                 .collect(),
             leases: kept.leases,
+            names: kept.names,
             nodes: kept.nodes,
             bytes: kept.bytes,
             condemned: kept.condemned,
@@ -52,6 +54,10 @@ impl KeptView {
             [] => all,
             parts => format!("{all} ({})", parts.join(", ")),
         }
+    }
+
+    pub(super) fn names_text(&self) -> String {
+        counted(self.names, "name")
     }
 
     pub(super) fn nodes_text(&self) -> String {
@@ -74,6 +80,7 @@ pub(crate) struct VerifiedRemoteView {
     ok: bool,
     threads: u64,
     nodes: u64,
+    names: u64,
     problems: Vec<RemoteProblem>,
 }
 
@@ -85,6 +92,8 @@ struct RemoteProblem {
     node: Option<CasRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<CasRef>,
     reason: String,
@@ -93,18 +102,38 @@ struct RemoteProblem {
 impl From<Fault> for RemoteProblem {
     fn from(fault: Fault) -> Self {
         let reason = fault.to_string();
-        let (verdict, node, thread, missing) = match fault {
-            Fault::Damaged(node) => ("corrupted", Some(node), None, Vec::new()),
-            Fault::NodeLacks { node, missing } => ("lacking", Some(node), None, missing),
-            Fault::ThreadLacks { thread, missing } => ("lacking", None, Some(thread), missing),
-            Fault::Senseless { thread, .. } => ("invalid", None, Some(thread), Vec::new()),
-        };
-        Self {
+        let found = |verdict| Self {
             verdict,
-            node,
-            thread,
-            missing,
+            node: None,
+            thread: None,
+            workflow: None,
+            missing: Vec::new(),
             reason,
+        };
+        match fault {
+            Fault::Damaged(node) => Self {
+                node: Some(node),
+                ..found("corrupted")
+            },
+            Fault::NodeLacks { node, missing } => Self {
+                node: Some(node),
+                missing,
+                ..found("lacking")
+            },
+            Fault::ThreadLacks { thread, missing } => Self {
+                thread: Some(thread),
+                missing,
+                ..found("lacking")
+            },
+            Fault::NameLacks { name, missing } => Self {
+                workflow: Some(name),
+                missing: vec![missing],
+                ..found("lacking")
+            },
+            Fault::Senseless { thread, .. } => Self {
+                thread: Some(thread),
+                ..found("invalid")
+            },
         }
     }
 }
@@ -115,6 +144,7 @@ impl VerifiedRemoteView {
             ok: faults.is_empty(),
             threads: verified.threads,
             nodes: verified.nodes,
+            names: verified.names,
             problems: faults.into_iter().map(RemoteProblem::from).collect(),
         }
     }
@@ -130,12 +160,36 @@ impl Show for VerifiedRemoteView {
         let problems = self.problems.iter();
         let mut lines: Vec<String> = problems.map(|one| one.reason.clone()).collect();
         let (threads, nodes) = (counted(self.threads, "thread"), counted(self.nodes, "node"));
+        let names = counted(self.names, "name");
         let found = match self.problems.len() {
             0 => "no problems".to_owned(),
             some => counted(some, "problem"),
         };
-        lines.push(format!("{threads} and {nodes} checked, {found}"));
+        lines.push(format!("{threads}, {names} and {nodes} checked, {found}"));
         lines.join("\n")
+    }
+}
+
+/// What was added to a remote.
+#[derive(Serialize)]
+pub(crate) struct MigratedRemoteView {
+    from: u32,
+    to: u32,
+}
+
+impl From<Migrated> for MigratedRemoteView {
+    fn from(Migrated { from, to }: Migrated) -> Self {
+        Self { from, to }
+    }
+}
+
+impl Show for MigratedRemoteView {
+    fn text(&self, _page: Page) -> String {
+        let Self { from, to } = self;
+        match from == to {
+            true => format!("the remote has version {to} already"),
+            false => format!("the remote has version {to} now; it had version {from}"),
+        }
     }
 }
 

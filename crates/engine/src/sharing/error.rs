@@ -99,6 +99,24 @@ pub enum SharingError {
     /// A run of a pipeline.
     #[error("`{0}` is a run of a pipeline, and these cannot be shared yet")]
     IsRun(ThreadId),
+    /// The remote has no such name.
+    #[error("no workflow has the name `{0}` at the remote")]
+    UnknownName(String),
+    /// The name cannot be that of a workflow.
+    #[error("the name cannot be shared: {0}")]
+    BadName(String),
+    /// A name stands for different workflows here and at the remote, and nothing tells which of them is newer.
+    #[error("the name `{name}` stands for `{here}` here, and for `{there}` at the remote")]
+    NameDiffers {
+        /// The name.
+        name: String,
+        /// What it stands for here.
+        here: CasRef,
+        /// What it stands for at the remote.
+        there: CasRef,
+        /// Whether it stood at the remote for what it stands for here.
+        had: bool,
+    },
     /// A command that would move the head of a shared thread only here.
     #[error("thread `{thread}` is shared, and `{command}` would change it only here")]
     OnlyHere {
@@ -132,6 +150,9 @@ impl SharingError {
             | Self::HiddenChild { .. }
             | Self::IsChild { .. }
             | Self::IsRun(_)
+            | Self::UnknownName(_)
+            | Self::BadName(_)
+            | Self::NameDiffers { .. }
             | Self::OnlyHere { .. } => Exit::Request,
         }
     }

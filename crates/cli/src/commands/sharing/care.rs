@@ -1,4 +1,4 @@
-//! `uwf remote verify`, `gc`, `release` and `roles`: the care for a remote.
+//! `uwf remote migrate`, `verify`, `gc`, `release` and `roles`: the care for a remote.
 
 use std::time::Duration;
 
@@ -14,7 +14,13 @@ use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
-use crate::text::{CollectedRemoteView, ReleasedView, VerifiedRemoteView};
+use crate::text::{CollectedRemoteView, MigratedRemoteView, ReleasedView, VerifiedRemoteView};
+
+pub(super) fn migrate(context: &Context) -> Result<Exit, Failure> {
+    let migrated = answer(configured(context.site())?.migrate())?;
+    print(&MigratedRemoteView::from(migrated), context.format)?;
+    Ok(Exit::Done)
+}
 
 pub(super) fn verify(context: &Context) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;

@@ -1,0 +1,234 @@
+//! Names of workflows that all machines share: a name that is registered here is put at the remote, or comes from there.
+//!
+//! A name stands for something new at the remote if what it stood for there is an earlier version here. It stands for something
+//! new here if what it stood for here was at the remote. Anything else needs a person's word.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use uwf_protocol::ids::CasRef;
+use uwf_remote::{Named, Remote, RemoteError, SharedName};
+use uwf_storage::{Registering, State};
+use uwf_thread::read_program;
+
+use super::error::SharingError;
+use super::nodes;
+use crate::run::push::PushOutcome;
+use crate::store_import::name_problem;
+use crate::workflow_ref::not_registered;
+use crate::{EngineError, Site};
+
+/// How many names are asked for at once.
+const PAGE: usize = 1_000;
+
+/// A name that was put at the remote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PushedName {
+    /// The name.
+    pub workflow: String,
+    /// What it stands for.
+    pub hash: CasRef,
+    /// What became of it.
+    pub outcome: PushOutcome,
+    /// How many nodes were sent.
+    pub nodes: usize,
+}
+
+/// What a name that came from the remote has become here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FetchedAs {
+    /// It is new here.
+    Added,
+    /// It stood for another workflow here.
+    Replaced,
+    /// It stood for this workflow.
+    Unchanged,
+}
+
+/// A name that came from the remote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FetchedName {
+    /// The name.
+    pub workflow: String,
+    /// What it stands for.
+    pub hash: CasRef,
+    /// What it stood for here, if that was another workflow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<CasRef>,
+    /// What it has become here.
+    pub outcome: FetchedAs,
+    /// How many nodes came.
+    pub nodes: usize,
+}
+
+/// Returns the names at the remote.
+///
+/// # Errors
+/// When the remote does not answer, or was made without names.
+pub fn remote_names(remote: &mut dyn Remote) -> Result<Vec<SharedName>, EngineError> {
+    let mut all: Vec<SharedName> = Vec::new();
+    loop {
+        let after = all.last().map(|last| last.name.as_str());
+        let page = remote.names(after, PAGE).map_err(SharingError::from)?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
+    }
+}
+
+/// Returns what a name stands for at the remote.
+///
+/// # Errors
+/// When the remote does not know it.
+pub fn remote_name(remote: &mut dyn Remote, name: &str) -> Result<SharedName, EngineError> {
+    let found = find(remote, name)?;
+    found.ok_or_else(|| SharingError::UnknownName(name.to_owned()).into())
+}
+
+fn find(remote: &mut dyn Remote, name: &str) -> Result<Option<SharedName>, EngineError> {
+    let mut names = remote_names(remote)?.into_iter();
+    Ok(names.find(|one| one.name == name))
+}
+
+/// Lets a name stand at the remote for what it stands for here, with all that this workflow needs.
+///
+/// # Errors
+/// When the name is not registered here, or stands there for a workflow that it never stood for here: unless it is forced.
+pub fn push_name(
+    site: &Site,
+    remote: &mut dyn Remote,
+    name: &str,
+    force: bool,
+) -> Result<PushedName, EngineError> {
+    let state = State::new(&site.root);
+    let registered = state.workflows()?;
+    let Some(hash) = registered.get(name).copied() else {
+        return Err(not_registered(name, registered.into_keys()));
+    };
+    if let Some(problem) = name_problem(name) {
+        return Err(SharingError::BadName(problem).into());
+    }
+    read_program(&site.store, hash)?;
+    let there = find(remote, name)?;
+    let history = state.registry_history()?;
+    let is_known = |there: CasRef| history.of(name).any(|change| change.hash == Some(there));
+    if let Some(there) = &there
+        && there.hash != hash
+        && !force
+        && !is_known(there.hash)
+    {
+        return Err(differs(there, hash));
+    }
+    let needed = whole(site, hash)?;
+    let (outcome, nodes) = send(site, remote, (name, hash), there.as_ref(), &needed)?;
+    Ok(PushedName {
+        workflow: name.to_owned(),
+        hash,
+        outcome,
+        nodes,
+    })
+}
+
+/// Sends the nodes, and then the name, if the remote has another one. Returns how many nodes were sent.
+fn send(
+    site: &Site,
+    remote: &mut dyn Remote,
+    (name, hash): (&str, CasRef),
+    there: Option<&SharedName>,
+    needed: &[CasRef],
+) -> Result<(PushOutcome, usize), EngineError> {
+    let outcome = match there {
+        None => PushOutcome::Shared,
+        Some(there) if there.hash == hash => PushOutcome::Unchanged,
+        Some(_) => PushOutcome::Forwarded,
+    };
+    let known = there.map_or(0, |there| there.version);
+    let mut sent = 0;
+    for _ in 0..nodes::TIMES {
+        sent += nodes::send(site, remote, needed)?;
+        if outcome == PushOutcome::Unchanged {
+            return Ok((outcome, sent));
+        }
+        let named = remote.set_name(name, known, hash);
+        match named.map_err(SharingError::from)? {
+            Named::Done | Named::Already => return Ok((outcome, sent)),
+            Named::StandsFor(there) if there.hash == hash => {
+                return Ok((PushOutcome::Unchanged, sent));
+            }
+            // Another machine has set it at the same time.
+            Named::StandsFor(there) => return Err(differs(&there, hash)),
+            Named::Lacking => {}
+        }
+    }
+    Err(SharingError::forgets().into())
+}
+
+/// Brings a workflow from the remote with all that it needs, and registers it under its name. What the name stood for here stays in
+/// its history.
+///
+/// # Errors
+/// When the name stands here for a workflow that it never stood for at the remote: unless it is forced.
+pub fn fetch_name(
+    site: &Site,
+    remote: &mut dyn Remote,
+    there: &SharedName,
+    force: bool,
+) -> Result<FetchedName, EngineError> {
+    let (name, hash) = (there.name.as_str(), there.hash);
+    if let Some(problem) = name_problem(name) {
+        return Err(SharingError::BadName(problem).into());
+    }
+    site.create()?;
+    let state = State::new(&site.root);
+    let here = state.workflows()?.get(name).copied();
+    if let Some(here) = here
+        && !force
+        && !there.has_had(here)
+    {
+        return Err(differs(there, here));
+    }
+    // The remote sends only what is not here as a whole.
+    let have = match here {
+        Some(here) if whole(site, here).is_ok() => nodes::had_with(site, here)?,
+        Some(_) | None => Vec::new(),
+    };
+    let came = nodes::bring(site, remote, &[hash], &have)?;
+    // The collector must wait until the registry refers to what came.
+    let _hold = site.store.hold()?;
+    read_program(&site.store, hash).map_err(|problem| {
+        let problem = format!("the name `{name}` stands for no workflow there: {problem}");
+        SharingError::Remote(RemoteError::Broken(problem))
+    })?;
+    let before = state.register(name, hash, Registering::Put, site.env.now_ms())?;
+    Ok(FetchedName {
+        workflow: name.to_owned(),
+        hash,
+        before,
+        outcome: match (here, before) {
+            (None, _) => FetchedAs::Added,
+            (Some(_), Some(_)) => FetchedAs::Replaced,
+            (Some(_), None) => FetchedAs::Unchanged,
+        },
+        nodes: came,
+    })
+}
+
+/// Returns the nodes of a workflow with all that it needs, which must be here.
+fn whole(site: &Site, hash: CasRef) -> Result<Vec<CasRef>, EngineError> {
+    Ok(site.store.needed_beyond(&[hash], &HashSet::new())?)
+}
+
+fn differs(there: &SharedName, here: CasRef) -> EngineError {
+    SharingError::NameDiffers {
+        name: there.name.clone(),
+        here,
+        there: there.hash,
+        had: there.has_had(here),
+    }
+    .into()
+}
