@@ -101,7 +101,7 @@ fn a_name_without_its_node_is_found() {
     let remove = format!("DELETE FROM {schema}.nodes WHERE hash = {}", NAMED[1]);
     for change in [condemn, remove] {
         admin.run(&change);
-        assert_eq!(faults(&mut remote), [lacking.clone()], "{change}");
+        assert_eq!(faults(&mut remote), vec![lacking.clone()], "{change}");
     }
 }
 

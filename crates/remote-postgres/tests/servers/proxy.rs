@@ -152,6 +152,16 @@ fn large_step() -> Vec<LinkedNode> {
     vec![large_node(50, 1_200_000), node(11, &[START, 50])]
 }
 
+fn name_a_step(client: &mut Cuttable, was_done: bool) {
+    let named = client.call(|remote| remote.set_name("solve", 0, hash(11)));
+    let expected = if was_done {
+        Named::Already
+    } else {
+        Named::Done
+    };
+    assert_eq!(named, expected);
+}
+
 /// Does some work through connections that are cut, and returns what is stored in the end.
 fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
     let place = InSchema::new(direct);
@@ -193,24 +203,14 @@ fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
     let lease = client.lease();
     assert_eq!(lease.fence, 2);
     let released = client.call(|remote| remote.release(&lease, &record(None)));
-    assert_eq!(
-        released,
-        if was_done {
-            Released::Lost
-        } else {
-            Released::Yes
-        }
-    );
+    let expected = if was_done {
+        Released::Lost
+    } else {
+        Released::Yes
+    };
+    assert_eq!(released, expected);
     assert!(client.call(|remote| remote.missing(&[hash(50)])).is_empty());
-    let named = client.call(|remote| remote.set_name("solve", 0, hash(11)));
-    assert_eq!(
-        named,
-        if was_done {
-            Named::Already
-        } else {
-            Named::Done
-        }
-    );
+    name_a_step(&mut client, was_done);
 
     let schema = &place.schema;
     Admin::new(direct).row(&format!(
