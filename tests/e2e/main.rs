@@ -143,6 +143,7 @@ mod sharing;
 mod sharing_care;
 mod sharing_children;
 mod sharing_children_killed;
+mod sharing_names;
 mod sharing_work;
 mod shells;
 mod sign_of_life;

@@ -58,8 +58,9 @@ pub(crate) fn head(world: &World, thread: &str) -> String {
 
 /// Returns the thread at the remote.
 pub(crate) fn at_remote(world: &World, thread: &str) -> Value {
-    let status = world.uwf(&["remote", "status"]).exits(0).json();
-    let mut threads = status["threads"].as_array().unwrap().iter();
+    let listed = world.uwf(&["thread", "list", "--remote", "--all"]);
+    let listed = listed.exits(0).json();
+    let mut threads = listed.as_array().unwrap().iter();
     threads
         .find(|one| one["thread"] == json!(thread))
         .unwrap()

@@ -1,6 +1,7 @@
 //! Workers, and the next thread that is ready at the remote.
 
 use std::process::Child;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -28,7 +29,7 @@ fn the_next_thread_is_one_that_nobody_works_on() {
             .uwf(&next)
             .exits(5)
             .says("no thread is ready at the remote")
-            .says("uwf remote status");
+            .says("uwf thread list --remote");
         let thread = one.start("again");
         one.uwf(&["push", &thread]).exits(0);
         let mut working = at_work(one, &["thread", "step", &thread]);
@@ -132,6 +133,8 @@ fn a_worker_that_is_told_to_stop_twice_ends_its_agents() {
         let mut worker = worker_at_work(other, &[]);
         let agent = other.agent_at_work(&thread);
         signal("TERM", worker.id());
+        // Two signals that wait at once are one.
+        std::thread::sleep(Duration::from_secs(1));
         signal("TERM", worker.id());
         let code = worker.wait().unwrap().code();
         assert_eq!(code, Some(143));

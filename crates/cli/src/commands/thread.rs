@@ -15,6 +15,7 @@ mod next;
 mod next_try;
 mod parallel;
 mod reading;
+mod remote_list;
 mod running;
 mod sessions;
 mod step_command;
@@ -50,6 +51,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Run(args) => running::run_known(context, &args),
         ThreadCommand::Wait(args) => waiting::wait(context, &args),
         ThreadCommand::Show { thread } => show(context, &thread),
+        ThreadCommand::List(args) if args.remote => remote_list::list(context, &args),
         ThreadCommand::List(args) if args.watch => live::watch(context, &args),
         ThreadCommand::List(args) => listing::list(context, &args),
         ThreadCommand::Cost(args) => cost::cost(context, &args),

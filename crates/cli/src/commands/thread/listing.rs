@@ -127,17 +127,20 @@ pub(super) fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
         match (word, found) {
             ("active", _) => statuses.extend([ThreadStatus::Idle, ThreadStatus::Running]),
             (_, Some(status)) => statuses.push(status),
-            (_, None) => return Err(not_a_status(word)),
+            (_, None) => {
+                let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
+                return Err(not_a_status(word, &known, "statuses are", ", and active"));
+            }
         }
     }
     Ok(statuses)
 }
 
-fn not_a_status(word: &str) -> Failure {
-    let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
+/// Returns the failure for a word that is not one of these statuses.
+pub(super) fn not_a_status(word: &str, known: &[&str], before: &str, after: &str) -> Failure {
     let failure = Failure::request(format!("`{word}` is not a status"));
-    match suggest::nearest(word, known) {
+    match suggest::nearest(word, known.iter().copied()) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
-        None => failure.hint(format!("statuses are {}, and active", known.join(", "))),
+        None => failure.hint(format!("{before} {}{after}", known.join(", "))),
     }
 }

@@ -11,7 +11,7 @@ use crate::failure::{Failure, note};
 
 /// Takes the next thread, whose step this call does. Exits with *busy* if there is none: there may be one later.
 pub(super) fn take(context: &Context, args: &StepArgs) -> Result<ThreadId, Failure> {
-    let labels = labels(args)?;
+    let labels = labels("--next", &args.filter.about.labels)?;
     let mut remote = sharing::open(context.site())?;
     let taken = take_next(context.site(), remote.as_mut(), &labels)?;
     let Some(taken) = taken else {
@@ -19,24 +19,23 @@ pub(super) fn take(context: &Context, args: &StepArgs) -> Result<ThreadId, Failu
             exit: Exit::Busy,
             ..Failure::request("no thread is ready at the remote")
         };
-        return Err(nothing.hint("`uwf remote status` shows the threads there, and who works on them; run the same command again later"));
+        return Err(nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; run the same command again later"));
     };
     note(&format!("thread {} is next", taken.thread()));
     Ok(taken.thread())
 }
 
-/// Returns the labels of this machine.
-fn labels(args: &StepArgs) -> Result<Vec<Label>, Failure> {
-    let given = args.filter.about.labels.iter();
+/// Returns labels with their values: the remote looks for no label without one.
+pub(super) fn labels(option: &str, given: &[LabelSelector]) -> Result<Vec<Label>, Failure> {
     let label = |one: &LabelSelector| match &one.value {
         Some(value) => Ok(Label {
             key: one.key.clone(),
             value: value.clone(),
         }),
         None => Err(Failure::usage(format!(
-            "`--next --label {0}` needs a value: `{0}=<value>`",
+            "`{option} --label {0}` needs a value: `{0}=<value>`",
             one.key.as_str()
         ))),
     };
-    given.map(label).collect()
+    given.iter().map(label).collect()
 }
