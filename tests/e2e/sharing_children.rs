@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::children_care::{ANSWERS, child, done, outer, without_thread};
 use crate::crash::reader::Ledger;
 use crate::gates::{at_work, gated_agent, open_gate, runs};
+use crate::gc::text;
 use crate::postgres::{Server, new_schema};
 use crate::sharing::{at_remote, head, with_remote, with_server};
 use crate::world::World;
@@ -352,19 +353,21 @@ fn what_failed_on_one_machine_counts_on_the_other_and_the_rest_is_kept() {
             .exits(0);
         assert_eq!(runs(one), 1);
         one.scripted_agent("exit 9");
+        one.step(&thread).exits(3);
+        let branches = one.show(&thread)["children"].clone();
+        let second = text(&branches[1]["thread"]);
+        other.uwf(&["fetch", &thread]).exits(0);
         for _ in 0..2 {
-            one.step(&thread).exits(3);
+            one.step(&second).exits(3);
         }
-        other.scripted_agent("exit 9");
+        // The branch has failed for good, which the machine that made no attempt knows, too.
         other.step(&thread).exits(0);
+        assert_eq!(runs(other), 0);
         assert_eq!(at_remote(one, &thread)["status"], json!("suspended"));
         other
             .uwf(&["thread", "poke", &thread, "-p", "again"])
             .exits(1)
             .says("would change it only here");
-        for world in &machines {
-            gated_agent(world, ANSWERS);
-        }
         let resume = ["thread", "resume", &thread, "-p", "go on"];
         other.uwf(&resume).exits(0);
         assert_eq!([one, other].map(runs), [1, 1], "the first branch is kept");

@@ -4,6 +4,7 @@
 //! child that the next step needs, and no list of them is kept there.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_process::Signals;
@@ -11,7 +12,7 @@ use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::work::{FAILED, Work};
-use uwf_remote::{Found, Remote};
+use uwf_remote::{Found, Owner, Remote};
 use uwf_storage::{Located, State};
 use uwf_thread::steps;
 
@@ -95,11 +96,13 @@ pub(crate) fn bring_for_step(
     remote: &mut dyn Remote,
     thread: &Thread,
     signals: &Signals,
-    at_work: &mut dyn FnMut(ThreadId, &Found),
+    at_work: &mut dyn FnMut(ThreadId, (Owner, Duration)),
 ) -> Result<(), EngineError> {
     bring_of_last(site, remote, thread)?;
     let bring: &mut Bring<'_> = &mut |remote, child, found| {
-        at_work(child.thread, found);
+        if let Some(busy) = at_work_elsewhere(site, found)? {
+            at_work(child.thread, busy);
+        }
         if !has_news(site, child, found)? {
             return Ok(());
         }
@@ -113,6 +116,15 @@ pub(crate) fn bring_for_step(
         }
     };
     each_needed(site, remote, thread, Some(signals), bring)
+}
+
+/// Returns who works on a thread, if it is another machine. A lease of this machine that no call has is that of a call that died: the
+/// next one takes it over.
+fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Duration)>, EngineError> {
+    let own = site.root.shared(found.listed.thread).read()?;
+    let is_own = |owner: &Owner| own.as_ref().is_some_and(|own| own.mark == owner.mark);
+    let busy = found.listed.busy.clone();
+    Ok(busy.filter(|(owner, _)| !is_own(owner)))
 }
 
 /// Tells whether the remote knows something of a child that is not known here.

@@ -54,7 +54,7 @@ impl SharedThread {
             remote.as_mut(),
             &thread,
             &runner.signals,
-            &mut |child, found| at_work.extend(found.listed.busy.clone().map(|busy| (child, busy))),
+            &mut |child, busy| at_work.extend([(child, busy)]),
         )?;
         remote.rest();
         Ok(())
