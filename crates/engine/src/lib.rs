@@ -198,7 +198,7 @@ pub use sharing::error::{SharingError, machine_of};
 pub use sharing::family::FamilyFetch;
 pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads};
 pub use sharing::names::{
-    FetchedAs, FetchedName, PushedName, fetch_name, push_name, remote_name, remote_names,
+    FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use uwf_engine::{Fetched, FetchedAs, FetchedName, PushOutcome, Pushed, PushedName, machine_of};
+use uwf_engine::{
+    Fetched, FetchedAs, FetchedName, PushOutcome, Pushed, PushedAs, PushedName, machine_of,
+};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
@@ -221,9 +223,9 @@ impl Show for PushedView {
         };
         let name = |one: &PushedName| {
             let said = match one.outcome {
-                PushOutcome::Shared => "shared from now on",
-                PushOutcome::Forwarded => "the remote has this version now",
-                PushOutcome::Unchanged | PushOutcome::Behind => "the remote has this version",
+                PushedAs::Shared => "shared from now on",
+                PushedAs::Forwarded => "the remote has this version now",
+                PushedAs::Unchanged => "the remote has this version",
             };
             row(&one.workflow, one.hash, one.nodes, said)
         };

@@ -13,13 +13,24 @@ use uwf_thread::read_program;
 
 use super::error::SharingError;
 use super::nodes;
-use crate::run::push::PushOutcome;
 use crate::store_import::name_problem;
 use crate::workflow_ref::not_registered;
 use crate::{EngineError, Site};
 
 /// How many names are asked for at once.
 const PAGE: usize = 1_000;
+
+/// What became of a name at the remote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PushedAs {
+    /// It is new there.
+    Shared,
+    /// It stood for another workflow there.
+    Forwarded,
+    /// It stood for this workflow.
+    Unchanged,
+}
 
 /// A name that was put at the remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +41,7 @@ pub struct PushedName {
     /// What it stands for.
     pub hash: CasRef,
     /// What became of it.
-    pub outcome: PushOutcome,
+    pub outcome: PushedAs,
     /// How many nodes were sent.
     pub nodes: usize,
 }
@@ -141,24 +152,24 @@ fn send(
     (name, hash): (&str, CasRef),
     there: Option<&SharedName>,
     needed: &[CasRef],
-) -> Result<(PushOutcome, usize), EngineError> {
+) -> Result<(PushedAs, usize), EngineError> {
     let outcome = match there {
-        None => PushOutcome::Shared,
-        Some(there) if there.hash == hash => PushOutcome::Unchanged,
-        Some(_) => PushOutcome::Forwarded,
+        None => PushedAs::Shared,
+        Some(there) if there.hash == hash => PushedAs::Unchanged,
+        Some(_) => PushedAs::Forwarded,
     };
     let known = there.map_or(0, |there| there.version);
     let mut sent = 0;
     for _ in 0..nodes::TIMES {
         sent += nodes::send(site, remote, needed)?;
-        if outcome == PushOutcome::Unchanged {
+        if outcome == PushedAs::Unchanged {
             return Ok((outcome, sent));
         }
         let named = remote.set_name(name, known, hash);
         match named.map_err(SharingError::from)? {
             Named::Done | Named::Already => return Ok((outcome, sent)),
             Named::StandsFor(there) if there.hash == hash => {
-                return Ok((PushOutcome::Unchanged, sent));
+                return Ok((PushedAs::Unchanged, sent));
             }
             // Another machine has set it at the same time.
             Named::StandsFor(there) => return Err(differs(&there, hash)),
