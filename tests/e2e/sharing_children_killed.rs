@@ -61,7 +61,7 @@ impl Case {
         let step = ["thread", "step", &thread];
         let killed = kill_at(one, &step, ENGINE, number, Verdict::Kill);
         let at = format!("{number}: {:?}", killed.killed());
-        let is_same_machine_next = number % 2 == 0;
+        let is_same_machine_next = number.is_multiple_of(2);
         if is_same_machine_next {
             wait_until("what was killed is done", || one.step(&thread).code != 5);
         }

@@ -62,7 +62,7 @@ impl<'a> Git<'a> {
     }
 
     /// Takes the directory for the working tree, also if the repository names another one (`core.worktree`).
-    pub(crate) fn as_tree(self) -> Self {
+    pub(crate) fn in_this_tree(self) -> Self {
         Self {
             is_tree: true,
             ..self

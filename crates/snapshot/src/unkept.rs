@@ -21,7 +21,7 @@ const LINK: &[u8] = b"120000";
 /// Returns how many files have changes that are not committed, also those that `git` was told to overlook. Ignored files do not
 /// count.
 pub(crate) fn uncommitted(tree: &Path, start: &dyn Start) -> Result<u64, SnapshotError> {
-    let git = Git::at(tree).as_tree().by(start);
+    let git = Git::at(tree).in_this_tree().by(start);
     let args = [
         "status",
         "--porcelain",
