@@ -52,8 +52,8 @@ fn is_of(thread: &str, one: &str) -> bool {
 
 /// Returns the threads of a family at the remote.
 pub(crate) fn family_at_remote(world: &World, thread: &str) -> Vec<Value> {
-    let status = world.uwf(&["remote", "status"]).exits(0).json();
-    let mut threads = status["threads"].as_array().unwrap().clone();
+    let listed = world.uwf(&["thread", "list", "--remote", "--all"]);
+    let mut threads = listed.exits(0).json().as_array().unwrap().clone();
     threads.retain(|one| is_of(thread, one["thread"].as_str().unwrap()));
     threads
 }
