@@ -327,6 +327,7 @@ fn every_row_of_the_table_names_its_test() {
         "orchestrate/kills.rs",
         "supervisor.rs",
         "branches_answered.rs",
+        "sharing_children_killed.rs",
         "worktrees_cut_short.rs",
     ];
     let tests = files
