@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
-use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError};
+use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError, digest};
 
 use crate::Postgres;
 use crate::acquire::find;
@@ -80,7 +80,7 @@ impl Columns {
         self.hashes.extend(own);
         self.types.extend(numbers(&[node.node.type_hash]));
         self.payloads.push(node.node.payload.clone());
-        self.digests.push(rows::digest(&node.node).to_vec());
+        self.digests.push(digest(&node.node).to_vec());
         self.stamps.push(node.node.timestamp_ms);
     }
 

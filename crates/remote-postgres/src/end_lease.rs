@@ -4,21 +4,10 @@
 
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Lease, RemoteError};
+use uwf_remote::{Lease, RemoteError, Standing};
 
 use crate::rows::{column, owner_text};
 use crate::{Postgres, acquire};
-
-/// Who works on a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// The remote does not know the thread.
-    Unknown,
-    /// Nobody works on it. A lease may be there whose time is over.
-    Free,
-    /// Somebody works on it. The time of the lease is what is left of it.
-    Leased(Lease),
-}
 
 impl Postgres {
     /// Returns who works on a thread.

@@ -36,7 +36,6 @@ use uwf_remote::{
 pub use address::{Address, AddressError};
 pub use collect::Collected;
 pub use connection::Limits;
-pub use end_lease::Standing;
 pub use migrate::Migrated;
 pub use statistics::Statistics;
 pub use verify::{Fault, Verified};

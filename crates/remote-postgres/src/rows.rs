@@ -7,7 +7,7 @@ use uwf_protocol::machine::MachineId;
 use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Owner, RemoteError};
+use uwf_remote::{Owner, RemoteError, digest};
 
 /// Returns the number that stands for a hash in the database. Nothing stands for a name that is the hash of no node.
 pub(crate) fn number(hash: CasRef) -> Option<i64> {
@@ -26,14 +26,6 @@ pub(crate) fn hash(number: i64) -> CasRef {
 
 pub(crate) fn hashes(numbers: &[i64]) -> Vec<CasRef> {
     numbers.iter().copied().map(hash).collect()
-}
-
-/// Returns the BLAKE3 hash of what a node is.
-pub(crate) fn digest(node: &RawNode) -> [u8; 32] {
-    let mut digest = blake3::Hasher::new();
-    digest.update(node.type_hash.as_str().as_bytes());
-    digest.update(&node.payload);
-    *digest.finalize().as_bytes()
 }
 
 /// Returns a column of a row.

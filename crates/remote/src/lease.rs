@@ -110,3 +110,14 @@ pub enum Renewed {
     /// It was given back, or another owner has taken the thread.
     Lost,
 }
+
+/// Who works on a thread, for somebody who does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// The remote does not know the thread.
+    Unknown,
+    /// Nobody works on it. A lease may be there whose time is over.
+    Free,
+    /// Somebody works on it. The time of the lease is what is left of it.
+    Leased(Lease),
+}

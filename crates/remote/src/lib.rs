@@ -5,6 +5,7 @@
 //! a remote [in memory](memory), and the [tests](suite) that every remote must pass. It does not know how a machine keeps its
 //! own threads, and opens no connection.
 
+mod digest;
 mod error;
 mod lease;
 pub mod memory;
@@ -19,8 +20,9 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
+pub use digest::digest;
 pub use error::RemoteError;
-pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
+pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Want, Which};
 pub use names::{Named, SharedName};
 pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;

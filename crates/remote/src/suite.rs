@@ -5,6 +5,7 @@
 mod leases;
 mod lists;
 mod names;
+mod next;
 mod nodes;
 mod pushes;
 mod races;
@@ -14,7 +15,7 @@ mod world;
 
 use std::time::Duration;
 
-use crate::Remote;
+use crate::{Abilities, Remote};
 
 /// A remote that a test may fill. Its threads and nodes are those of this test alone.
 pub trait Place: Sync {
@@ -37,10 +38,16 @@ pub struct Case {
     pub check: fn(&dyn Place),
 }
 
-/// Returns all tests.
+/// Returns the tests of a remote that can do what most can: it gives the next thread.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    let parts: [&[Case]; 7] = [
+    cases_of(Abilities { gives_next: true })
+}
+
+/// Returns the tests of a remote with these abilities.
+#[must_use]
+pub fn cases_of(abilities: Abilities) -> Vec<Case> {
+    let of_all: [&[Case]; 7] = [
         leases::CASES,
         pushes::CASES,
         repeats::CASES,
@@ -49,19 +56,25 @@ pub fn cases() -> Vec<Case> {
         lists::CASES,
         names::CASES,
     ];
-    [&parts.concat(), races::CASES].concat()
+    let of_some: [&[Case]; 3] = match abilities.gives_next {
+        true => [next::CASES, races::CASES, races::CASES_OF_NEXT],
+        false => [next::CASES_WITHOUT, races::CASES, &[]],
+    };
+    [of_all.concat(), of_some.concat()].concat()
 }
 
-/// Runs all tests, each in a new place, and returns the names of those that passed. `begin` is told the name of each.
+/// Runs all tests of a remote with its abilities, each in a new place, and returns the names of those that passed. `begin` is told
+/// the name of each.
 ///
 /// # Panics
 /// At the first test that does not pass.
 pub fn check(new_place: &dyn Fn() -> Box<dyn Place>, begin: &dyn Fn(&str)) -> Vec<&'static str> {
-    let cases = cases().into_iter();
+    let hello = new_place().connect().hello();
+    let abilities = hello.expect("a remote tells what it is").abilities;
     let run = |case: Case| {
         begin(case.name);
         (case.check)(&*new_place());
         case.name
     };
-    cases.map(run).collect()
+    cases_of(abilities).into_iter().map(run).collect()
 }

@@ -1,19 +1,18 @@
 //! Leases: who gets a thread, for how long, and what a lost one is worth.
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::naming::Label;
 
 use super::world::{
-    Client, SHORT, START, hash, leased, new_thread, owner, push, record, records, start_nodes,
-    step_nodes, thread,
+    Client, SHORT, START, hash, leased, owner, push, record, records, start_nodes, step_nodes,
+    thread,
 };
 use super::{Case, Place};
-use crate::lease::{Acquired, Lease, Released, Renewed, Want, Which};
-use crate::push::{Advanced, NewThread, Push, Put};
+use crate::lease::{Acquired, Lease, Released, Renewed};
+use crate::push::{Advanced, Push, Put};
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        name: "a thread that is not shared is unknown, and none is next",
+        name: "a thread that is not shared is unknown",
         check: unknown,
     },
     Case {
@@ -41,14 +40,6 @@ pub(super) const CASES: &[Case] = &[
         check: same_owner,
     },
     Case {
-        name: "the thread that has been ready longest is next, and only what is ready and free",
-        check: next,
-    },
-    Case {
-        name: "a thread with a label is given to workers that have it",
-        check: labels,
-    },
-    Case {
         name: "an ended thread is not leased, and one that waits for a person is",
         check: ended,
     },
@@ -57,7 +48,6 @@ pub(super) const CASES: &[Case] = &[
 fn unknown(place: &dyn Place) {
     let mut client = Client::new(place, 1);
     assert_eq!(client.acquire(1), Acquired::Unknown);
-    assert_eq!(client.next(), Acquired::Nothing);
     let lease = Lease {
         thread: thread(1),
         fence: 1,
@@ -163,66 +153,6 @@ fn same_owner(place: &dyn Place) {
     assert_eq!(client.release(&old, &record(3)), Released::Lost);
     assert_eq!(client.remote.renew(&new), Ok(Renewed::Yes));
     assert_eq!(leased(client.acquire(1)).record, records(&[1, 2, 11, 3]));
-}
-
-fn next(place: &dyn Place) {
-    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
-    one.share(&[3, 1, 2]);
-    let status = [
-        HeadStatus::Suspended,
-        HeadStatus::Ended,
-        HeadStatus::Blocked,
-    ];
-    for (number, status) in (4..).zip(status) {
-        let new = NewThread {
-            status,
-            ..new_thread(number)
-        };
-        assert_eq!(one.put(&[], Some(&new)), Put::Done);
-    }
-    let first = leased(one.next()).lease;
-    assert_eq!(first.thread, thread(3));
-    let second = leased(other.next()).lease;
-    assert_eq!(second.thread, thread(1));
-    // A thread that was worked on is at the end of the line.
-    assert_eq!(one.step(&first, START, 11), Advanced::Moved);
-    let third = leased(one.next()).lease;
-    assert_eq!(third.thread, thread(2));
-    assert_eq!(other.release(&second, &record(1)), Released::Yes);
-    assert_eq!(leased(other.next()).lease.thread, thread(3));
-    assert_eq!(leased(Client::new(place, 3).next()).lease.thread, thread(1));
-    assert_eq!(Client::new(place, 4).next(), Acquired::Nothing);
-}
-
-fn labels(place: &dyn Place) {
-    let mut client = Client::new(place, 1);
-    let labels: Vec<Label> = ["pool=gpu", "pool=small"]
-        .iter()
-        .filter_map(|text| text.parse().ok())
-        .collect();
-    let [gpu, small] = labels.as_slice() else {
-        panic!("these are labels");
-    };
-    let new = NewThread {
-        label: Some(gpu.clone()),
-        ..new_thread(1)
-    };
-    assert_eq!(client.put(&start_nodes(), Some(&new)), Put::Done);
-    assert_eq!(client.next(), Acquired::Nothing);
-    let owner = owner(1);
-    let want = Want {
-        owner: &owner,
-        lasts: SHORT,
-        have: &[],
-        at_most: 0,
-    };
-    let of_small = Which::Next {
-        labels: std::slice::from_ref(small),
-    };
-    assert_eq!(client.ask(of_small, &want), Acquired::Nothing);
-    let both = [small.clone(), gpu.clone()];
-    let given = client.ask(Which::Next { labels: &both }, &want);
-    assert_eq!(leased(given).lease.thread, thread(1));
 }
 
 fn ended(place: &dyn Place) {

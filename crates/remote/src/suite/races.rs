@@ -19,8 +19,8 @@ pub(super) const CASES: &[Case] = &[
         check: one_push,
     },
     Case {
-        name: "many workers take each thread once, and lose no step",
-        check: workers,
+        name: "many workers that name their threads lose no step",
+        check: named,
     },
     Case {
         name: "a thread that many share at once is there once",
@@ -31,6 +31,12 @@ pub(super) const CASES: &[Case] = &[
         check: one_name,
     },
 ];
+
+/// What holds if a remote gives the next thread.
+pub(super) const CASES_OF_NEXT: &[Case] = &[Case {
+    name: "many workers take each thread once, and lose no step",
+    check: next,
+}];
 
 /// How many machines there are.
 const MACHINES: u64 = 16;
@@ -75,15 +81,26 @@ fn one_push(place: &dyn Place) {
     assert_eq!(lost.count(), answers.len() - 1, "{answers:?}");
 }
 
-fn workers(place: &dyn Place) {
-    const THREADS: u64 = 8;
+/// How many threads many workers work on.
+const THREADS: u64 = 8;
+
+fn next(place: &dyn Place) {
+    workers(place, |client, _| client.next());
+}
+
+fn named(place: &dyn Place) {
+    workers(place, |client, turn| client.acquire(1 + turn % THREADS));
+}
+
+/// Lets workers take threads, and checks that no step is lost. `take` is told a number that differs between workers and turns.
+fn workers(place: &dyn Place, take: impl Fn(&mut Client, u64) -> Acquired + Sync) {
     const STEPS: u64 = 5;
     let numbers: Vec<u64> = (1..=THREADS).collect();
     Client::new(place, 1).share(&numbers);
     let taken = at_once(place, |number, client| {
         let mut taken = Vec::new();
         for turn in 0..STEPS {
-            let Acquired::Leased(leased) = client.next() else {
+            let Acquired::Leased(leased) = take(client, number + turn) else {
                 continue;
             };
             let to = number * 100_000 + turn * 10_000 + 11;

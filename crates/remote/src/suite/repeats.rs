@@ -11,10 +11,6 @@ pub(super) const CASES: &[Case] = &[
         check: acquired_twice,
     },
     Case {
-        name: "an owner that asks for the next thread again has the same one",
-        check: next_twice,
-    },
-    Case {
         name: "a push that is repeated is done already, even if others have moved the head since",
         check: pushed_twice,
     },
@@ -49,14 +45,6 @@ fn acquired_twice(place: &dyn Place) {
     place.pass(SHORT * 2);
     assert_eq!(leased(client.acquire_for(1, SHORT)).lease, lease);
     assert_eq!(client.step(&lease, START, 11), Advanced::Moved);
-}
-
-fn next_twice(place: &dyn Place) {
-    let mut client = Client::new(place, 1);
-    client.share(&[1, 2]);
-    let lease = leased(client.next()).lease;
-    assert_eq!(leased(client.next()).lease, lease);
-    assert_eq!(leased(Client::new(place, 2).next()).head, hash(START));
 }
 
 fn pushed_twice(place: &dyn Place) {

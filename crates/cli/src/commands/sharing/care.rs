@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use uwf_engine::{EngineError, SharingError, machine_of};
 use uwf_protocol::exit::Exit;
-use uwf_remote::Lease;
-use uwf_remote_postgres::Standing;
+use uwf_remote::{Lease, Standing};
 use uwf_util::time::format_duration;
 
 use super::{answer, configured, here_or_there};
