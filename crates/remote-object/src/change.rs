@@ -1,0 +1,151 @@
+//! Changes of a thread: read it, decide, and write it if nobody else has meanwhile.
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_remote::RemoteError;
+
+use crate::bucket::{Bucket, When, Written, random};
+use crate::failure::Failure;
+use crate::names;
+use crate::thread::{Move, Now, Thread};
+
+/// How often a thread is read again that others have changed meanwhile.
+const TIMES: u32 = 200;
+/// How often a write is tried whose answers are lost.
+const LOST: u32 = 8;
+
+/// What is to be done with a thread.
+pub(crate) enum Change<T> {
+    /// It stays as it is.
+    Leave(T),
+    /// It is stored like this.
+    Store(Box<Thread>, T),
+}
+
+/// Returns a thread, if there is one, and the time.
+pub(crate) fn read(bucket: &Bucket, id: ThreadId) -> Result<(Option<Thread>, Now), RemoteError> {
+    let found = bucket.get(&names::thread(id))?;
+    let thread = found
+        .map(|found| Thread::read(&found.content))
+        .transpose()?;
+    Ok((thread, now(bucket)?))
+}
+
+/// Returns the time that the store told last.
+pub(crate) fn now(bucket: &Bucket) -> Result<Now, RemoteError> {
+    Ok(Now {
+        told: bucket.now()?,
+        precision: bucket.precision(),
+    })
+}
+
+/// Changes a thread, and returns what was decided. `decide` may be asked several times.
+///
+/// A write whose answer was lost may have been done, and may still be done later. So each write has a mark, and the marks of the
+/// last ones stay in the thread: who reads its own mark was successful, whatever others have done since.
+pub(crate) fn change<T>(
+    bucket: &Bucket,
+    id: ThreadId,
+    mut decide: impl FnMut(Option<Thread>, Now) -> Result<Change<T>, RemoteError>,
+) -> Result<T, RemoteError> {
+    let name = names::thread(id);
+    let mut tried: Vec<(String, T)> = Vec::new();
+    let mut lost = 0;
+    for turn in 0..TIMES {
+        let found = bucket.get(&name)?;
+        let now = now(bucket)?;
+        let when = found
+            .as_ref()
+            .map_or(When::New, |found| When::Is(found.version.clone()));
+        let thread = found
+            .map(|found| Thread::read(&found.content))
+            .transpose()?;
+        if let Some(thread) = &thread {
+            let done = tried.iter().position(|(mark, _)| thread.is_signed(mark));
+            if let Some(done) = done {
+                return Ok(tried.swap_remove(done).1);
+            }
+        }
+        let (mut thread, answer) = match decide(thread, now)? {
+            Change::Leave(answer) => return Ok(answer),
+            Change::Store(thread, answer) => (thread, answer),
+        };
+        store_parts(bucket, id, &mut thread)?;
+        let mark = format!("{:016x}", random());
+        thread.sign(mark.clone());
+        match bucket.put_once(&name, thread.content()?, when) {
+            Ok(Written::Yes(_)) => return Ok(answer),
+            Ok(Written::No) => Bucket::pause(turn.min(3)),
+            Err(Failure::Again(error)) if lost < LOST => {
+                tracing::debug!(tag = "V7N3K9XD", lost, %error, "a write to the remote has no answer");
+                Bucket::pause(lost);
+                lost += 1;
+            }
+            Err(failure) => return Err(failure.into_error()),
+        }
+        tried.push((mark, answer));
+    }
+    Err(RemoteError::Away(
+        "others change the thread all the time".into(),
+    ))
+}
+
+/// Gives the oldest moves of a long history objects of their own.
+fn store_parts(bucket: &Bucket, id: ThreadId, thread: &mut Thread) -> Result<(), RemoteError> {
+    while let Some((number, part)) = thread.take_part() {
+        let content = serde_json::to_vec(&part);
+        let content = content.map_err(|problem| RemoteError::Broken(problem.to_string()))?;
+        bucket.put(&names::history(id, number), content)?;
+    }
+    Ok(())
+}
+
+/// Returns a part of the history of a thread.
+pub(crate) fn part(bucket: &Bucket, id: ThreadId, number: u64) -> Result<Vec<Move>, RemoteError> {
+    let broken = |problem: &str| {
+        RemoteError::Broken(format!("part {number} of the history of {id} {problem}"))
+    };
+    let found = bucket.get(&names::history(id, number))?;
+    let found = found.ok_or_else(|| broken("is missing"))?;
+    serde_json::from_slice(&found.content).map_err(|_| broken("cannot be read"))
+}
+
+/// Tells whether a thread has made such a move, the last ones first.
+fn made(
+    bucket: &Bucket,
+    id: ThreadId,
+    thread: &Thread,
+    is_it: impl Fn(&Move) -> bool,
+) -> Result<bool, RemoteError> {
+    if thread.moves.iter().any(&is_it) {
+        return Ok(true);
+    }
+    for number in (0..thread.parts).rev() {
+        if part(bucket, id, number)?.iter().any(&is_it) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Tells whether the head has moved in this way and is no longer where it was before.
+pub(crate) fn has_moved(
+    bucket: &Bucket,
+    id: ThreadId,
+    thread: &Thread,
+    way: Move,
+) -> Result<bool, RemoteError> {
+    Ok(thread.head != way.0 && made(bucket, id, thread, |one| *one == way)?)
+}
+
+/// Tells whether the thread has or had a head.
+pub(crate) fn had(
+    bucket: &Bucket,
+    id: ThreadId,
+    thread: &Thread,
+    head: CasRef,
+) -> Result<bool, RemoteError> {
+    Ok(thread.head == head
+        || made(bucket, id, thread, |(from, to)| {
+            head == *from || head == *to
+        })?)
+}

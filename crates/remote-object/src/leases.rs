@@ -1,0 +1,190 @@
+//! Leases, pushes and new threads: each is one change of a thread.
+
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{
+    Acquired, Advanced, Lease, Leased, NewThread, Push, Put, Released, RemoteError, Renewed,
+    Standing, Want,
+};
+
+use crate::Object;
+use crate::bucket::Bucket;
+use crate::change::{Change, change, had, has_moved, read};
+use crate::nodes::{self, Unfit};
+use crate::thread::Thread;
+use crate::walk::{self, Trail};
+
+/// What came of asking for a lease, before the nodes are read.
+enum Taken {
+    Yes(Lease, Box<Thread>),
+    No(Acquired),
+}
+
+pub(crate) fn acquire(
+    remote: &mut Object,
+    id: ThreadId,
+    want: &Want<'_>,
+) -> Result<Acquired, RemoteError> {
+    let taken = change(&remote.bucket, id, |thread, now| {
+        let leave = |acquired| Ok(Change::Leave(Taken::No(acquired)));
+        let Some(mut thread) = thread else {
+            return leave(Acquired::Unknown);
+        };
+        match thread.busy(now) {
+            Some((owner, left)) if owner != *want.owner => {
+                return leave(Acquired::Busy { owner, left });
+            }
+            _ if thread.status == HeadStatus::Ended => return leave(Acquired::Ended),
+            _ => {}
+        }
+        let lease = thread.take(id, want, now);
+        let copy = Box::new(thread.clone());
+        Ok(Change::Store(Box::new(thread), Taken::Yes(lease, copy)))
+    })?;
+    let (lease, thread) = match taken {
+        Taken::Yes(lease, thread) => (lease, thread),
+        Taken::No(acquired) => return Ok(acquired),
+    };
+    if want.at_most > 0 {
+        remote.trail = Trail::of(&remote.bucket, id, &thread, want.have)?;
+    }
+    let closure = walk::first(remote, thread.head, want.have, want.at_most)?;
+    Ok(Acquired::Leased(Box::new(Leased {
+        lease,
+        head: thread.head,
+        nodes: closure.nodes,
+        complete: closure.complete,
+        record: thread.record,
+    })))
+}
+
+pub(crate) fn renew(remote: &Object, lease: &Lease) -> Result<Renewed, RemoteError> {
+    change(&remote.bucket, lease.thread, |thread, now| {
+        Ok(match thread {
+            Some(mut thread) if thread.counts(lease) => {
+                thread.hold(lease, now);
+                Change::Store(Box::new(thread), Renewed::Yes)
+            }
+            _ => Change::Leave(Renewed::Lost),
+        })
+    })
+}
+
+pub(crate) fn release(
+    remote: &Object,
+    lease: &Lease,
+    record: &ThreadRecord,
+) -> Result<Released, RemoteError> {
+    change(&remote.bucket, lease.thread, |thread, _| {
+        let Some(before) = thread else {
+            return Ok(Change::Leave(Released::Lost));
+        };
+        let mut after = before.clone();
+        after.keep(record);
+        let answer = match after.give_back(lease) {
+            true => Released::Yes,
+            false => Released::Lost,
+        };
+        Ok(stored_if_changed(&before, after, answer))
+    })
+}
+
+/// Moves the head. The nodes are stored first, so a head never has fewer nodes than it needs.
+pub(crate) fn advance(
+    remote: &mut Object,
+    lease: &Lease,
+    push: &Push<'_>,
+) -> Result<Advanced, RemoteError> {
+    match nodes::add(remote, push.nodes, Some(push.to))? {
+        Ok(()) => {}
+        Err(Unfit::Lacking(nodes)) => return Ok(Advanced::Lacking(nodes)),
+        Err(Unfit::Clash(nodes)) => return Ok(Advanced::Clash(nodes)),
+    }
+    let bucket = &remote.bucket;
+    change(bucket, lease.thread, |thread, _| {
+        let Some(before) = thread else {
+            return Ok(Change::Leave(Advanced::LeaseLost));
+        };
+        let mut after = before.clone();
+        after.keep(push.record);
+        let answer = moved(bucket, &mut after, lease, push)?;
+        Ok(stored_if_changed(&before, after, answer))
+    })
+}
+
+fn moved(
+    bucket: &Bucket,
+    thread: &mut Thread,
+    lease: &Lease,
+    push: &Push<'_>,
+) -> Result<Advanced, RemoteError> {
+    if has_moved(bucket, lease.thread, thread, (push.from, push.to))? {
+        thread.give_back(lease);
+        return Ok(Advanced::Already);
+    }
+    if !thread.counts(lease) {
+        return Ok(Advanced::LeaseLost);
+    }
+    if thread.head != push.from {
+        return Ok(Advanced::HeadIs(thread.head));
+    }
+    thread.move_head(push);
+    thread.give_back(lease);
+    Ok(Advanced::Moved)
+}
+
+pub(crate) fn put(
+    remote: &mut Object,
+    nodes: &[LinkedNode],
+    new: Option<&NewThread>,
+) -> Result<Put, RemoteError> {
+    match nodes::add(remote, nodes, new.map(|new| new.head))? {
+        Ok(()) => {}
+        Err(Unfit::Lacking(nodes)) => return Ok(Put::Lacking(nodes)),
+        Err(Unfit::Clash(nodes)) => return Ok(Put::Clash(nodes)),
+    }
+    let Some(new) = new else {
+        return Ok(Put::Done);
+    };
+    let bucket = &remote.bucket;
+    change(bucket, new.thread, |thread, _| {
+        Ok(match thread {
+            None => Change::Store(Box::new(Thread::new(new)), Put::Done),
+            Some(thread) if had(bucket, new.thread, &thread, new.head)? => {
+                Change::Leave(Put::Already)
+            }
+            Some(thread) => Change::Leave(Put::HeadIs(thread.head)),
+        })
+    })
+}
+
+/// Returns who works on a thread.
+pub(crate) fn standing(remote: &Object, id: ThreadId) -> Result<Standing, RemoteError> {
+    let (thread, now) = read(&remote.bucket, id)?;
+    Ok(match thread.map(|thread| thread.lease(id, now)) {
+        None => Standing::Unknown,
+        Some(None) => Standing::Free,
+        Some(Some(lease)) => Standing::Leased(lease),
+    })
+}
+
+/// Ends a lease in the place of its owner. Another lease of the thread is left alone.
+pub(crate) fn end(remote: &Object, lease: &Lease) -> Result<(), RemoteError> {
+    change(&remote.bucket, lease.thread, |thread, _| {
+        let Some(before) = thread else {
+            return Ok(Change::Leave(()));
+        };
+        let mut after = before.clone();
+        after.end(lease);
+        Ok(stored_if_changed(&before, after, ()))
+    })
+}
+
+fn stored_if_changed<T>(before: &Thread, after: Thread, answer: T) -> Change<T> {
+    match *before == after {
+        true => Change::Leave(answer),
+        false => Change::Store(Box::new(after), answer),
+    }
+}

@@ -1,0 +1,287 @@
+//! A remote in an object storage, such as Amazon S3 or Azure Blob Storage.
+//!
+//! Everything is an object. A node is made once and never changes. A thread is one small object, which changes by compare-and-set:
+//! who writes it says which content it has read, and the store refuses the write if it has another one. So a call that changes a
+//! thread is done as a whole or not at all. Nodes come first, then the thread.
+//!
+//! ```text
+//! remote.json            what the remote is
+//! nodes/HASH             a node: its type, time, references and digest, and its payload
+//! threads/ID             a thread: its head, lease, record, and last moves
+//! history/ID/NUMBER      256 older moves of its head
+//! ```
+//!
+//! Such a store has no line of ready threads, so this remote gives no next thread. Nothing is removed from it. Its time is that of
+//! the [store](Clock), in whole seconds.
+
+mod address;
+mod bucket;
+mod change;
+mod clock;
+mod failure;
+mod http;
+mod leases;
+mod names;
+mod nodes;
+mod race;
+mod stored_node;
+mod thread;
+mod walk;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use serde::{Deserialize, Serialize};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::{
+    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, NewThread, Part, Push, Put,
+    Query, Released, Remote, RemoteError, Renewed, Standing, Want, Which,
+};
+
+pub use address::{Address, AddressError};
+pub use clock::Clock;
+
+use bucket::{Bucket, When, random};
+use failure::Failure;
+use thread::Thread;
+use walk::{Trail, Walk};
+
+/// The version of what this program stores, and its version as a client.
+const VERSION: u32 = 1;
+/// How many threads of a list are read at once.
+const PAGE: usize = 64;
+
+/// A remote in an object storage.
+pub struct Object {
+    bucket: Bucket,
+    /// Whether the remote is there, and this program is new enough for it.
+    is_checked: bool,
+    /// Nodes that are known to be there.
+    present: HashSet<CasRef>,
+    /// The last walk, if it was too long for one answer.
+    walk: Option<Walk>,
+    /// The heads of the thread that was looked at last.
+    trail: Trail,
+}
+
+/// What is stored about the remote.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Made {
+    version: u32,
+    least_client: u32,
+    store: String,
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Object").finish_non_exhaustive()
+    }
+}
+
+impl Object {
+    /// Uses a store. All names of objects begin with the prefix, unless it is empty. Nothing is sent before the first call.
+    ///
+    /// # Errors
+    /// [`RemoteError::Away`] if the system has no room for connections.
+    pub fn over(
+        store: Arc<dyn ObjectStore>,
+        prefix: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, RemoteError> {
+        Ok(Self {
+            bucket: Bucket::new(store, prefix.to_owned(), clock)?,
+            is_checked: false,
+            present: HashSet::new(),
+            walk: None,
+            trail: Trail::default(),
+        })
+    }
+
+    /// Makes the remote, if there is none, and checks that the store is fit for one: many write at once, and one may win. Who may
+    /// only read a remote that is there needs no such check.
+    ///
+    /// # Errors
+    /// [`RemoteError::Unable`] if the store is not fit.
+    pub fn make(&mut self) -> Result<Hello, RemoteError> {
+        let known = match self.hello() {
+            Err(RemoteError::NotMade) => None,
+            known => Some(known?),
+        };
+        match (race::check(&self.bucket), known) {
+            (Err(RemoteError::Denied(_)), Some(known)) => return Ok(known),
+            (Err(error), _) => return Err(error),
+            (Ok(()), Some(known)) => return Ok(known),
+            (Ok(()), None) => {}
+        }
+        let made = Made {
+            version: VERSION,
+            least_client: VERSION,
+            store: format!("{:016x}{:016x}", random(), random()),
+        };
+        let content = serde_json::to_vec(&made);
+        let content = content.map_err(|problem| RemoteError::Broken(problem.to_string()))?;
+        let written = self.bucket.put_once(names::REMOTE, content, When::New);
+        // Somebody else may have made it at the same time, or the answer was lost. Then it is there now.
+        self.hello().map_err(|error| match written {
+            Err(failure) => Failure::into_error(failure),
+            Ok(_) => error,
+        })
+    }
+
+    /// Returns who works on a thread.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
+        self.check()?;
+        leases::standing(self, thread)
+    }
+
+    /// Ends a lease in the place of its owner. Afterwards the lease does not count, also if it had ended before. Another lease of
+    /// the thread is left alone.
+    ///
+    /// # Errors
+    /// [`RemoteError`]. The call can be repeated.
+    pub fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
+        self.check()?;
+        leases::end(self, lease)
+    }
+
+    /// Checks that the remote is there, and that this program is new enough for it, once until it [rests](Remote::rest).
+    fn check(&mut self) -> Result<(), RemoteError> {
+        if self.is_checked {
+            return Ok(());
+        }
+        self.hello().map(|_| ())
+    }
+}
+
+impl Remote for Object {
+    fn hello(&mut self) -> Result<Hello, RemoteError> {
+        let found = self.bucket.get(names::REMOTE)?;
+        let found = found.ok_or(RemoteError::NotMade)?;
+        let made: Made = serde_json::from_slice(&found.content).map_err(|problem| {
+            RemoteError::Broken(format!("{} cannot be read: {problem}", names::REMOTE))
+        })?;
+        if made.least_client > VERSION {
+            return Err(RemoteError::TooOld {
+                least: made.least_client,
+                ours: VERSION,
+            });
+        }
+        self.is_checked = true;
+        Ok(Hello {
+            version: made.version,
+            least_client: made.least_client,
+            store: made.store,
+            abilities: Abilities { gives_next: false },
+        })
+    }
+
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Result<Acquired, RemoteError> {
+        self.check()?;
+        match which {
+            Which::Thread(id) => leases::acquire(self, id, want),
+            Which::Next { .. } => Err(RemoteError::Unable(
+                "an object storage has no line of ready threads, so it gives no next one; name the thread, or share threads by \
+                 a database"
+                    .into(),
+            )),
+        }
+    }
+
+    fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
+        self.check()?;
+        leases::renew(self, lease)
+    }
+
+    fn advance(&mut self, lease: &Lease, push: &Push<'_>) -> Result<Advanced, RemoteError> {
+        self.check()?;
+        leases::advance(self, lease, push)
+    }
+
+    fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError> {
+        self.check()?;
+        leases::release(self, lease, record)
+    }
+
+    fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {
+        self.check()?;
+        leases::put(self, nodes, new)
+    }
+
+    fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
+        self.check()?;
+        nodes::missing(self, hashes)
+    }
+
+    fn closure(
+        &mut self,
+        from: &[CasRef],
+        have: &[CasRef],
+        part: Part,
+    ) -> Result<Given, RemoteError> {
+        self.check()?;
+        walk::closure(self, from, have, part)
+    }
+
+    fn rest(&mut self) {
+        self.is_checked = false;
+        self.walk = None;
+    }
+
+    fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
+        self.check()?;
+        let (found, now) = change::read(&self.bucket, thread)?;
+        let Some(known) = found else { return Ok(None) };
+        let had = change::had(&self.bucket, thread, &known, head)?;
+        self.trail = Trail::of(&self.bucket, thread, &known, &[head])?;
+        Ok(Some(Found {
+            listed: known.listed(thread, now)?,
+            record: known.record,
+            had,
+        }))
+    }
+
+    fn list(
+        &mut self,
+        query: &Query,
+        after: Option<ThreadId>,
+        at_most: usize,
+    ) -> Result<Vec<Listed>, RemoteError> {
+        self.check()?;
+        if at_most == 0 {
+            return Ok(Vec::new());
+        }
+        let names = self.bucket.list(names::THREADS)?;
+        // What is no thread there was put there by others.
+        let ids = names
+            .iter()
+            .filter_map(|name| name.parse::<ThreadId>().ok());
+        let mut ids: Vec<ThreadId> = ids
+            .filter(|id| after.is_none_or(|after| *id > after))
+            .collect();
+        ids.sort_unstable();
+        let mut listed = Vec::new();
+        for page in ids.chunks(PAGE) {
+            let names: Vec<String> = page.iter().map(|id| names::thread(*id)).collect();
+            let found = self.bucket.get_each(&names)?;
+            let now = change::now(&self.bucket)?;
+            for (id, found) in page.iter().zip(found) {
+                let Some(found) = found else { continue };
+                let thread = Thread::read(&found.content)?;
+                if thread.is_in(query) {
+                    listed.push(thread.listed(*id, now)?);
+                }
+                if listed.len() == at_most {
+                    return Ok(listed);
+                }
+            }
+        }
+        Ok(listed)
+    }
+}

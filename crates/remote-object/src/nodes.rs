@@ -1,0 +1,122 @@
+//! Storing nodes, and which of them are missing.
+//!
+//! A node is stored after the nodes that it needs. So whatever becomes of the caller, a node that is there has everything that it
+//! needs, and nobody has to walk further than to the first node that is there.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::{RemoteError, needed_first};
+
+use crate::bucket::Bucket;
+use crate::{Object, names, stored_node};
+
+/// Why nodes are not stored.
+pub(crate) enum Unfit {
+    /// They need these, and these are not there.
+    Lacking(Vec<CasRef>),
+    /// Others are there under these hashes.
+    Clash(Vec<CasRef>),
+}
+
+/// Stores nodes. A node that is there stays as it is. `head` must be there afterwards. If the nodes do not fit, some that nothing
+/// needs may have been stored.
+pub(crate) fn add(
+    remote: &mut Object,
+    nodes: &[LinkedNode],
+    head: Option<CasRef>,
+) -> Result<Result<(), Unfit>, RemoteError> {
+    let mut each: BTreeMap<CasRef, &LinkedNode> = BTreeMap::new();
+    let mut clash = BTreeSet::new();
+    for node in nodes {
+        let known = each.entry(node.node.hash).or_insert(node);
+        if !known.node.is_same(&node.node) {
+            clash.insert(node.node.hash);
+        }
+    }
+    if !clash.is_empty() {
+        return Ok(Err(Unfit::Clash(clash.into_iter().collect())));
+    }
+    let needs = each.values().flat_map(|node| node.needs());
+    let mut needed: BTreeSet<CasRef> = needs.chain(head).collect();
+    needed.retain(|hash| !each.contains_key(hash));
+    let lacking = missing(remote, &needed.into_iter().collect::<Vec<_>>())?;
+    if !lacking.is_empty() {
+        return Ok(Err(Unfit::Lacking(lacking)));
+    }
+    for level in levels(&each) {
+        let clash = make(&remote.bucket, &level)?;
+        if !clash.is_empty() {
+            return Ok(Err(Unfit::Clash(clash)));
+        }
+        remote
+            .present
+            .extend(level.iter().map(|node| node.node.hash));
+    }
+    Ok(Ok(()))
+}
+
+/// Returns the nodes in groups: those of a group need none of their own group or of later ones.
+fn levels<'a>(each: &BTreeMap<CasRef, &'a LinkedNode>) -> Vec<Vec<&'a LinkedNode>> {
+    let all: Vec<CasRef> = each.keys().copied().collect();
+    let ordered = needed_first(&all, &[], |hash| Some(each.get(&hash)?.needs().collect()));
+    let (mut depths, mut levels) = (HashMap::new(), Vec::<Vec<&LinkedNode>>::new());
+    for hash in ordered {
+        let Some(node) = each.get(&hash) else {
+            continue;
+        };
+        let below = node.needs().filter_map(|needed| depths.get(&needed));
+        let depth = below.max().map_or(0, |deepest: &usize| deepest + 1);
+        depths.insert(hash, depth);
+        if levels.len() <= depth {
+            levels.resize_with(depth + 1, Vec::new);
+        }
+        levels[depth].push(node);
+    }
+    levels
+}
+
+/// Stores nodes whose needs are there, and returns those under whose hashes others are there.
+fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteError> {
+    let mut left = nodes.to_vec();
+    let mut clash = Vec::new();
+    while !left.is_empty() {
+        let objects = left.iter().map(|node| {
+            let content = stored_node::content(node)?;
+            Ok((names::node(node.node.hash), content))
+        });
+        let new = bucket.make_each(objects.collect::<Result<_, RemoteError>>()?)?;
+        let known = left.into_iter().zip(new).filter(|(_, is_new)| !is_new);
+        let known: Vec<&LinkedNode> = known.map(|(node, _)| node).collect();
+        let names: Vec<String> = known
+            .iter()
+            .map(|node| names::node(node.node.hash))
+            .collect();
+        let found = bucket.get_each(&names)?;
+        // A store may refuse to make an object because another one is just being made, and that may fail.
+        left = Vec::new();
+        for (node, found) in known.into_iter().zip(found) {
+            let hash = node.node.hash;
+            match found.map(|found| stored_node::node(hash, &found.content)) {
+                None => left.push(node),
+                Some(Ok(stored)) if stored.node.is_same(&node.node) => {}
+                Some(_) => clash.push(hash),
+            }
+        }
+    }
+    clash.sort_unstable();
+    Ok(clash)
+}
+
+/// Returns those of the nodes that are not there, in the order of the question. What was there once stays: nothing removes nodes.
+pub(crate) fn missing(remote: &mut Object, asked: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
+    let unknown = asked.iter().filter(|hash| !remote.present.contains(hash));
+    let unknown: Vec<CasRef> = unknown.copied().collect();
+    let names: Vec<String> = unknown.iter().map(|hash| names::node(*hash)).collect();
+    let has = remote.bucket.has_each(&names)?;
+    let there = unknown.into_iter().zip(has).filter(|(_, has)| *has);
+    remote.present.extend(there.map(|(hash, _)| hash));
+    let missing = asked.iter().filter(|hash| !remote.present.contains(hash));
+    Ok(missing.copied().collect())
+}

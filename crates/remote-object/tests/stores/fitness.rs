@@ -1,0 +1,114 @@
+//! Which stores are refused, and what is said about a remote that cannot be used.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use uwf_remote::{Given, Part, Remote, RemoteError};
+use uwf_remote_object::Object;
+
+use crate::faulty::{Fault, Faulty};
+use crate::time::MovedClock;
+use crate::world::{START, hash, new_thread, node, share};
+
+fn open(store: Arc<dyn ObjectStore>) -> Object {
+    let clock = Arc::new(MovedClock::new(Duration::ZERO));
+    Object::over(store, "", clock).expect("there is room for a connection")
+}
+
+/// Returns the names of all objects in these folders, and whether the remote was made.
+fn left(store: &dyn ObjectStore) -> (usize, bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let races = Path::from("races");
+        let races = store.list_with_delimiter(Some(&races)).await.unwrap();
+        let made = store.head(&Path::from("remote.json")).await;
+        (races.objects.len(), made.is_ok())
+    })
+}
+
+fn write(store: &dyn ObjectStore, name: &str, content: &'static str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let path = Path::from(name);
+    runtime
+        .block_on(store.put(&path, PutPayload::from(content)))
+        .unwrap();
+}
+
+#[test]
+fn a_store_in_which_two_writers_win_is_refused_and_left_clean() {
+    for fault in [Fault::IgnoresConditions, Fault::LooksFirst] {
+        let store = Arc::new(Faulty::new(fault));
+        let made = open(store.clone()).make();
+        let Err(RemoteError::Unable(said)) = made else {
+            panic!("{fault:?}: {made:?}");
+        };
+        assert!(said.contains("conditional writes"), "{said}");
+        assert_eq!(left(store.as_ref()), (0, false), "{fault:?}");
+    }
+}
+
+#[test]
+fn a_remote_is_made_once_and_its_races_leave_nothing() {
+    let store = Arc::new(InMemory::new());
+    assert_eq!(open(store.clone()).hello(), Err(RemoteError::NotMade));
+    let first = open(store.clone()).make().expect("the store is fit");
+    assert_eq!(left(store.as_ref()), (0, true));
+    assert_eq!(open(store.clone()).make(), Ok(first.clone()));
+    assert_eq!(open(store).hello(), Ok(first));
+}
+
+#[test]
+fn who_may_only_read_can_use_a_remote_that_is_there_and_make_none() {
+    let store = Arc::new(Faulty::new(Fault::ReadOnly));
+    let mut remote = open(store.clone());
+    assert!(matches!(remote.make(), Err(RemoteError::Denied(_))));
+    let made = r#"{"version":1,"leastClient":1,"store":"here"}"#;
+    write(&store.inner, "remote.json", made);
+    let hello = remote.make().expect("it is there");
+    assert_eq!(hello.store, "here");
+    assert_eq!(remote.missing(&[hash(1)]), Ok(vec![hash(1)]));
+    let put = remote.put(&[node(1, &[])], None);
+    assert!(matches!(put, Err(RemoteError::Denied(_))), "{put:?}");
+}
+
+#[test]
+fn a_remote_for_newer_programs_is_left_alone() {
+    let store = Arc::new(InMemory::new());
+    let made = r#"{"version":9,"leastClient":9,"store":"x"}"#;
+    write(store.as_ref(), "remote.json", made);
+    let too_old = RemoteError::TooOld { least: 9, ours: 1 };
+    let mut remote = open(store.clone());
+    assert_eq!(remote.make(), Err(too_old.clone()));
+    assert_eq!(remote.put(&[], Some(&new_thread(1))), Err(too_old.clone()));
+    assert_eq!(remote.missing(&[hash(1)]), Err(too_old));
+    write(store.as_ref(), "remote.json", "{");
+    assert!(matches!(open(store).hello(), Err(RemoteError::Broken(_))));
+}
+
+#[test]
+fn a_damaged_node_and_a_missing_one_are_told_from_each_other() {
+    let store = Arc::new(InMemory::new());
+    let mut remote = open(store.clone());
+    remote.make().expect("the store is fit");
+    share(&mut remote, 1);
+    let part = Part {
+        skip: 0,
+        at_most: 9.try_into().unwrap(),
+    };
+    let gone = open(store.clone()).closure(&[hash(77)], &[], part);
+    assert_eq!(gone, Ok(Given::Lacking(vec![hash(77)])));
+    write(store.as_ref(), &format!("nodes/{}", hash(1)), "other");
+    let mut remote = open(store);
+    let read = remote.closure(&[hash(START)], &[], part);
+    let Err(RemoteError::Broken(said)) = read else {
+        panic!("it is damaged: {read:?}");
+    };
+    assert!(said.contains(hash(1).as_str()), "{said}");
+}
