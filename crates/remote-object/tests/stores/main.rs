@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
 
+#[path = "../../../../tests/support/azurite.rs"]
+mod azurite;
 mod faulty;
 mod fitness;
 mod history;
+mod servers;
 mod time;
 mod world;
 
