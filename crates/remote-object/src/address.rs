@@ -131,68 +131,87 @@ impl Address {
     fn store(
         &self,
         http: Http,
-        key: &dyn Fn(&str) -> Option<String>,
+        keys: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Arc<dyn ObjectStore>, RemoteError> {
-        let needed = |name: &str| {
-            key(name).ok_or_else(|| {
-                RemoteError::Denied(format!(
-                    "there is no key for it; set {name} in `.env` of the root or in the environment"
-                ))
-            })
-        };
-        // What fails is sent again here, where it is known what that means.
+        // What fails is sent again by this crate, which knows what that means.
         let retry = RetryConfig {
             max_retries: 0,
             ..RetryConfig::default()
         };
         let options = ClientOptions::new().with_allow_http(!self.is_encrypted());
-        let store: Result<Arc<dyn ObjectStore>, _> = match &self.service {
+        // What a builder says may repeat what it was given, and that has a key in it.
+        let unfit = |_| {
+            RemoteError::Denied("the key or the address is not one that this service has".into())
+        };
+        match &self.service {
             Service::S3 { region } => {
-                let region = region.clone().or_else(|| key(AWS_REGION));
-                let region = match (region, &self.endpoint) {
-                    (Some(region), _) => region,
-                    (None, Some(_)) => ANY_REGION.to_owned(),
-                    (None, None) => {
-                        return Err(RemoteError::Unable(
-                            "the region of the bucket is not known; add `?region=REGION` to the address".into(),
-                        ));
-                    }
-                };
-                let mut builder = AmazonS3Builder::new()
-                    .with_client_options(options)
-                    .with_retry(retry)
-                    .with_http_connector(http)
-                    .with_bucket_name(&self.bucket)
-                    .with_region(region)
-                    .with_access_key_id(needed(AWS_ID)?)
-                    .with_secret_access_key(needed(AWS_SECRET)?);
-                if let Some(token) = key(AWS_TOKEN) {
-                    builder = builder.with_token(token);
-                }
-                if let Some(endpoint) = &self.endpoint {
-                    builder = builder.with_endpoint(endpoint);
-                }
-                builder.build().map(|store| Arc::new(store) as _)
+                let builder = self.s3(region.as_deref(), keys)?;
+                let builder = builder.with_client_options(options).with_retry(retry);
+                let store = builder.with_http_connector(http).build();
+                Ok(Arc::new(store.map_err(unfit)?))
             }
             Service::Azure { account } => {
-                let mut builder = MicrosoftAzureBuilder::new()
-                    .with_client_options(options)
-                    .with_retry(retry)
-                    .with_http_connector(http)
-                    .with_container_name(&self.bucket)
-                    .with_account(account)
-                    .with_access_key(needed(AZURE_KEY)?);
-                if let Some(endpoint) = &self.endpoint {
-                    builder = builder.with_endpoint(endpoint.clone());
-                }
-                builder.build().map(|store| Arc::new(store) as _)
+                let builder = self.azure(account, keys)?;
+                let builder = builder.with_client_options(options).with_retry(retry);
+                let store = builder.with_http_connector(http).build();
+                Ok(Arc::new(store.map_err(unfit)?))
+            }
+        }
+    }
+
+    fn s3(
+        &self,
+        region: Option<&str>,
+        keys: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<AmazonS3Builder, RemoteError> {
+        let region = region.map(str::to_owned).or_else(|| keys(AWS_REGION));
+        let region = match (region, &self.endpoint) {
+            (Some(region), _) => region,
+            (None, Some(_)) => ANY_REGION.to_owned(),
+            (None, None) => {
+                return Err(RemoteError::Unable(
+                    "the region of the bucket is not known; add `?region=REGION` to the address"
+                        .into(),
+                ));
             }
         };
-        // What a builder says may repeat what it was given, and that has a key in it.
-        store.map_err(|_| {
-            RemoteError::Denied("the key or the address is not one that this service has".into())
+        let mut builder = AmazonS3Builder::new()
+            .with_bucket_name(&self.bucket)
+            .with_region(region)
+            .with_access_key_id(needed(keys, AWS_ID)?)
+            .with_secret_access_key(needed(keys, AWS_SECRET)?);
+        if let Some(token) = keys(AWS_TOKEN) {
+            builder = builder.with_token(token);
+        }
+        if let Some(endpoint) = &self.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        Ok(builder)
+    }
+
+    fn azure(
+        &self,
+        account: &str,
+        keys: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<MicrosoftAzureBuilder, RemoteError> {
+        let builder = MicrosoftAzureBuilder::new()
+            .with_container_name(&self.bucket)
+            .with_account(account)
+            .with_access_key(needed(keys, AZURE_KEY)?);
+        Ok(match &self.endpoint {
+            Some(endpoint) => builder.with_endpoint(endpoint.clone()),
+            None => builder,
         })
     }
+}
+
+/// Returns the value of a variable without which nothing can be asked.
+fn needed(keys: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<String, RemoteError> {
+    keys(name).ok_or_else(|| {
+        RemoteError::Denied(format!(
+            "there is no key for it; set {name} in `.env` of the root or in the environment"
+        ))
+    })
 }
 
 impl std::fmt::Display for Address {
@@ -202,18 +221,18 @@ impl std::fmt::Display for Address {
 }
 
 impl Object {
-    /// Prepares a remote in a service. `key` returns the value of a variable, such as `AWS_ACCESS_KEY_ID`. Nothing is sent before
+    /// Prepares a remote in a service. `keys` returns the value of a variable, such as `AWS_ACCESS_KEY_ID`. Nothing is sent before
     /// the first call.
     ///
     /// # Errors
     /// [`RemoteError`] if a key is missing, or if the system has no room for connections.
     pub fn new(
         address: &Address,
-        key: &dyn Fn(&str) -> Option<String>,
+        keys: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, RemoteError> {
         let dates = Arc::new(Dates::default());
         let http = Http::new(address.is_encrypted(), dates.clone())?;
-        Self::over(address.store(http, key)?, &address.prefix, dates)
+        Self::over(address.store(http, keys)?, &address.prefix, dates)
     }
 }
 
