@@ -15,6 +15,8 @@ mod artifacts;
 mod artifacts_left;
 mod asked_permissions;
 mod attempts;
+#[path = "../support/azurite.rs"]
+mod azurite;
 mod bad_input;
 mod bad_workflow;
 mod branch_runs;
@@ -144,6 +146,7 @@ mod sharing_care;
 mod sharing_children;
 mod sharing_children_killed;
 mod sharing_names;
+mod sharing_objects;
 mod sharing_work;
 mod shells;
 mod sign_of_life;

@@ -13,7 +13,7 @@ use crate::resumes;
 use crate::world::{AGAIN, REVIEW, Run, World, is_soak, wait_until};
 
 /// Answers for a role that works again and again.
-const MORE: &str = "roles:\n  writer:\n    - output: { status: more }\n";
+pub(crate) const MORE: &str = "roles:\n  writer:\n    - output: { status: more }\n";
 
 /// A machine whose root has a remote.
 pub(crate) fn machine(server: &Server, schema: &str, workflow: &str) -> World {

@@ -7,7 +7,7 @@ use super::cas::parse_grace;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
-    /// Choose the server where threads are shared, and make the tables there if there are none
+    /// Choose where threads are shared, a PostgreSQL server or an object storage, and make a remote there if there is none
     Add(RemoteAddArgs),
     /// Show where threads are shared, and how much the remote keeps
     Status,
@@ -41,7 +41,7 @@ pub(crate) struct ReleaseArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoteAddArgs {
-    /// The server, such as postgres://uwf@db.example.org/uwf; the password is $UWF_REMOTE_PASSWORD, in `.env` or the environment
+    /// postgres://USER@HOST/DATABASE, s3://BUCKET/PREFIX?region=REGION or az://CONTAINER/PREFIX?account=ACCOUNT; the password or the keys are in `.env` or the environment
     pub(crate) url: String,
     /// The schema of the database (unset: uwf)
     #[arg(long)]

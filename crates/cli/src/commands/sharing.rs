@@ -1,6 +1,7 @@
 //! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on, and workflows that they share by name.
 
 mod care;
+mod kind;
 
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, SharingError, Site, fetch, fetch_name, push,
@@ -10,9 +11,11 @@ use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Query, Remote, RemoteError};
+use uwf_remote_object::{self as object, Object};
 use uwf_remote_postgres::{Address, Postgres};
 use uwf_util::shell_words;
 
+use self::kind::Kind;
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -21,30 +24,54 @@ use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared};
 
 /// Returns the remote that the config of a root names. Nothing is sent yet.
 pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
-    Ok(Box::new(configured(site)?))
+    Ok(configured(site)?.into_remote())
 }
 
-fn configured(site: &Site) -> Result<Postgres, EngineError> {
+fn configured(site: &Site) -> Result<Kind, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     connection(site, &config)
 }
 
-fn connection(site: &Site, config: &RemoteConfig) -> Result<Postgres, EngineError> {
+fn connection(site: &Site, config: &RemoteConfig) -> Result<Kind, EngineError> {
     let url = config.url.as_deref().ok_or(SharingError::NoRemote)?;
+    let bad = |problem: String| SharingError::BadRemote(problem);
+    let variables = Variables::read(site)?;
+    if object::Address::is_one(url) {
+        let address = object::Address::new(url).map_err(|problem| bad(problem.to_string()))?;
+        let remote = Object::new(&address, &|name| variables.get(name));
+        return Ok(Kind::Objects(Box::new(answer(remote)?)));
+    }
     let schema = config.schema.as_deref().unwrap_or(RemoteConfig::SCHEMA);
-    let address = Address::new(url, schema);
-    let address = address.map_err(|problem| SharingError::BadRemote(problem.to_string()))?;
-    Ok(Postgres::new(address, password(site)?).map_err(SharingError::from)?)
+    let address = Address::new(url, schema).map_err(|problem| bad(problem.to_string()))?;
+    let remote = Postgres::new(address, variables.get(RemoteConfig::PASSWORD));
+    Ok(Kind::Database(Box::new(answer(remote)?)))
 }
 
-/// Returns the password: of the environment, or of `.env`.
-fn password(site: &Site) -> Result<Option<String>, EngineError> {
-    if let Some(password) = site.env.var(RemoteConfig::PASSWORD) {
-        return Ok(Some(password.to_owned()));
+/// The variables of the environment, and those of `.env`.
+struct Variables<'a> {
+    site: &'a Site,
+    of_file: Vec<(String, String)>,
+}
+
+impl<'a> Variables<'a> {
+    fn read(site: &'a Site) -> Result<Self, EngineError> {
+        let of_file = uwf_config::load_dotenv(&site.root)?;
+        Ok(Self {
+            site,
+            of_file: of_file.into_iter().collect(),
+        })
     }
-    let mut variables = uwf_config::load_dotenv(&site.root)?.into_iter();
-    let found = variables.find(|(name, _)| name == RemoteConfig::PASSWORD);
-    Ok(found.map(|(_, value)| value))
+
+    /// Returns the value of a variable. The environment comes first.
+    fn get(&self, name: &str) -> Option<String> {
+        let of_file = || {
+            let mut variables = self.of_file.iter();
+            let found = variables.find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let of_environment = self.site.env.var(name).map(str::to_owned);
+        of_environment.or_else(of_file)
+    }
 }
 
 pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Failure> {
@@ -73,16 +100,20 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
         schema: args.schema.clone(),
         ..known
     };
-    let hello = answer(connection(site, &config)?.make())?;
+    if args.schema.is_some() && object::Address::is_one(&args.url) {
+        return Err(Failure::usage(
+            "an object storage has no schemas; a prefix in the address keeps teams apart, such as `s3://bucket/team-a`",
+        ));
+    }
+    let mut remote = connection(site, &config)?;
+    let hello = answer(remote.make())?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
     if let Some(schema) = &args.schema {
         uwf_config::set(&site.root, "remote.schema", schema)?;
     }
     let view = AddedRemoteView {
         url: args.url,
-        schema: config
-            .schema
-            .unwrap_or_else(|| RemoteConfig::SCHEMA.to_owned()),
+        schema: remote.schema(&config),
         store: hello.store,
     };
     print(&view, context.format)?;
@@ -94,7 +125,11 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let mut remote = connection(site, &config)?;
     let kept = answer(remote.statistics())?;
-    print(&RemoteView::new(config, &kept), context.format)?;
+    let config = RemoteConfig {
+        schema: remote.schema(&config),
+        ..config
+    };
+    print(&RemoteView::new(config, kept.as_ref()), context.format)?;
     Ok(Exit::Done)
 }
 

@@ -8,7 +8,7 @@ use uwf_util::shell_words;
 pub(crate) fn hint(error: &SharingError) -> Option<String> {
     Some(match error {
         SharingError::NoRemote => {
-            "`uwf remote add postgres://<user>@<host>/<database>` chooses one".to_owned()
+            "`uwf remote add postgres://<user>@<host>/<database>` chooses one; `uwf remote add --help` shows other kinds".to_owned()
         }
         SharingError::BadRemote(_) => {
             "`uwf remote add <url>` chooses another one, or `uwf config set remote.url <url>`".to_owned()
@@ -74,9 +74,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         RemoteError::NotMigrated => {
             "`uwf remote migrate` adds the table, as the owner of the schema; nothing that is there changes".to_owned()
         }
-        RemoteError::NotMade => "`uwf remote add <url>` makes the tables".to_owned(),
+        RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
         RemoteError::Denied(_) => {
-            "check the user in `remote.url`, UWF_REMOTE_PASSWORD in `.env` or the environment, and what the user may do (`uwf remote roles`)"
+            "check the user in `remote.url`, what that user may do, and the password or the keys in `.env` or the environment: UWF_REMOTE_PASSWORD for a database, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`"
                 .to_owned()
         }
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),

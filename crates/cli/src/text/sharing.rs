@@ -10,6 +10,7 @@ use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
 use uwf_remote_postgres::Statistics;
+use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 
 use crate::output::Show;
@@ -22,15 +23,18 @@ use crate::text::travel::outcome_text;
 #[derive(Serialize)]
 pub(crate) struct AddedRemoteView {
     pub(crate) url: String,
-    pub(crate) schema: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) schema: Option<String>,
     pub(crate) store: String,
 }
 
 impl Show for AddedRemoteView {
     fn text(&self, _page: Page) -> String {
+        let schema = self.schema.as_ref();
+        let schema = schema.map_or_else(String::new, |schema| format!(" (schema {schema})"));
         format!(
-            "threads are shared at {} (schema {}); `uwf push <thread>` shares one",
-            self.url, self.schema
+            "threads are shared at {}{schema}; `uwf push <thread>` shares one",
+            self.url
         )
     }
 }
@@ -40,14 +44,16 @@ impl Show for AddedRemoteView {
 pub(crate) struct RemoteView {
     #[serde(flatten)]
     config: RemoteConfig,
-    kept: KeptView,
+    /// How much it keeps, if it can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<KeptView>,
 }
 
 impl RemoteView {
-    pub(crate) fn new(config: RemoteConfig, kept: &Statistics) -> Self {
+    pub(crate) fn new(config: RemoteConfig, kept: Option<&Statistics>) -> Self {
         Self {
             config,
-            kept: KeptView::from(kept),
+            kept: kept.map(KeptView::from),
         }
     }
 }
@@ -55,22 +61,18 @@ impl RemoteView {
 impl Show for RemoteView {
     fn text(&self, page: Page) -> String {
         let url = self.config.url.clone().unwrap_or_default();
-        let schema = self
-            .config
-            .schema
-            .as_deref()
-            .unwrap_or(RemoteConfig::SCHEMA);
-        fields(
-            &[
-                ("Remote", url),
-                ("Schema", schema.to_owned()),
-                ("Shared", self.kept.threads_text()),
-                ("Workflows", self.kept.names_text()),
-                ("Nodes", self.kept.nodes_text()),
-                ("Condemned", self.kept.condemned_text()),
-            ],
-            page,
-        )
+        let mut about = vec![("Remote", url)];
+        let schema = self.config.schema.clone();
+        about.extend(schema.map(|schema| ("Schema", schema)));
+        if let Some(kept) = &self.kept {
+            about.extend([
+                ("Shared", kept.threads_text()),
+                ("Workflows", kept.names_text()),
+                ("Nodes", kept.nodes_text()),
+                ("Condemned", kept.condemned_text()),
+            ]);
+        }
+        fields(&about, page)
     }
 }
 

@@ -79,6 +79,7 @@ fn refused(lease: &Lease) -> Failure {
 
 /// Prints the script alone, whatever the format is: it is for another program.
 pub(super) fn roles(context: &Context) -> Result<Exit, Failure> {
-    output::write(configured(context.site())?.roles().trim_end())?;
+    let remote = configured(context.site())?;
+    output::write(answer(remote.roles())?.trim_end())?;
     Ok(Exit::Done)
 }

@@ -1,0 +1,99 @@
+//! The kinds of remotes, and what only some of them can do.
+
+use std::time::Duration;
+
+use uwf_protocol::config::RemoteConfig;
+use uwf_protocol::ids::ThreadId;
+use uwf_remote::{Hello, Lease, Remote, RemoteError, Standing};
+use uwf_remote_object::Object;
+use uwf_remote_postgres::{Collected, Fault, Postgres, Statistics, Verified};
+
+/// A remote of some kind. Nothing is sent before the first call.
+pub(super) enum Kind {
+    Database(Box<Postgres>),
+    Objects(Box<Object>),
+}
+
+impl Kind {
+    pub(super) fn make(&mut self) -> Result<Hello, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.make(),
+            Self::Objects(remote) => remote.make(),
+        }
+    }
+
+    pub(super) fn remote(&mut self) -> &mut dyn Remote {
+        match self {
+            Self::Database(remote) => remote.as_mut(),
+            Self::Objects(remote) => remote.as_mut(),
+        }
+    }
+
+    pub(super) fn into_remote(self) -> Box<dyn Remote + Send> {
+        match self {
+            Self::Database(remote) => remote,
+            Self::Objects(remote) => remote,
+        }
+    }
+
+    /// Returns the schema that the remote is in, if it has one.
+    pub(super) fn schema(&self, config: &RemoteConfig) -> Option<String> {
+        let schema = config.schema.as_deref().unwrap_or(RemoteConfig::SCHEMA);
+        matches!(self, Self::Database(_)).then(|| schema.to_owned())
+    }
+
+    /// Counts what the remote keeps, if it can.
+    pub(super) fn statistics(&mut self) -> Result<Option<Statistics>, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.statistics().map(Some),
+            Self::Objects(_) => Ok(None),
+        }
+    }
+
+    pub(super) fn verify(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.verify(found),
+            Self::Objects(_) => Err(unable(
+                "an object storage is not verified in place; each node is checked whenever it is read, and \
+                 `uwf --root <new folder> fetch --all`, with the same remote, reads those of all threads",
+            )),
+        }
+    }
+
+    pub(super) fn collect(&mut self, older_than: Duration) -> Result<Collected, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.collect(older_than),
+            Self::Objects(_) => Err(unable(
+                "an object storage cannot keep others from using a node while it is removed, so what nothing needs stays there",
+            )),
+        }
+    }
+
+    pub(super) fn roles(&self) -> Result<&str, RemoteError> {
+        match self {
+            Self::Database(remote) => Ok(remote.roles()),
+            Self::Objects(_) => Err(unable(
+                "who may read and write is said by the policies of the bucket or container; readers get and list objects, and \
+                 machines that work put them, too",
+            )),
+        }
+    }
+
+    pub(super) fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.standing(thread),
+            Self::Objects(remote) => remote.standing(thread),
+        }
+    }
+
+    pub(super) fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
+        match self {
+            Self::Database(remote) => remote.end_lease(lease),
+            Self::Objects(remote) => remote.end_lease(lease),
+        }
+    }
+}
+
+fn unable(what: &str) -> RemoteError {
+    RemoteError::Unable(what.to_owned())
+}
