@@ -61,14 +61,14 @@ impl Http {
         let mut request = reqwest::Request::new(parts.method, url);
         *request.headers_mut() = parts.headers;
         *request.body_mut() = Some(reqwest::Body::wrap(body));
-        let answer = self.client.execute(request).await.map_err(broken)?;
-        if let Some(Ok(date)) = answer.headers().get(DATE).map(|date| date.to_str()) {
+        let response = self.client.execute(request).await.map_err(broken)?;
+        if let Some(Ok(date)) = response.headers().get(DATE).map(|date| date.to_str()) {
             self.dates.tell(date);
         }
         let mut head = HttpResponse::new(HttpResponseBody::from(String::new()));
-        *head.status_mut() = answer.status();
-        *head.headers_mut() = answer.headers().clone();
-        let body = answer.bytes().await.map_err(broken)?;
+        *head.status_mut() = response.status();
+        *head.headers_mut() = response.headers().clone();
+        let body = response.bytes().await.map_err(broken)?;
         *head.body_mut() = HttpResponseBody::from(body);
         Ok(head)
     }

@@ -49,6 +49,7 @@ impl Place for InServer {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "it is to be seen how long it takes")]
 fn passes(url: &str, azure_key: Option<&'static str>) {
     let begun = Instant::now();
     InServer::new(url, azure_key)
