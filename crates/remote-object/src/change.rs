@@ -9,9 +9,9 @@ use crate::names;
 use crate::thread::{Move, Now, Thread};
 
 /// How often a thread is read again that others have changed meanwhile.
-const TIMES: u32 = 200;
+pub(crate) const TIMES: u32 = 200;
 /// How often a write is tried whose answers are lost.
-const LOST: u32 = 8;
+pub(crate) const LOST: u32 = 8;
 
 /// What is to be done with a thread.
 pub(crate) enum Change<T> {

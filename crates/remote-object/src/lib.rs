@@ -9,6 +9,7 @@
 //! nodes/HASH             a node: its type, time, references and digest, and its payload
 //! threads/ID             a thread: its head, lease, record, and last moves
 //! history/ID/NUMBER      256 older moves of its head
+//! workflows/NAME         what the name of a workflow stands for, and stood for before
 //! ```
 //!
 //! Such a store has no line of ready threads, so this remote gives no next thread. Nothing is removed from it. Its time is that of
@@ -27,6 +28,7 @@ mod race;
 mod stored_node;
 mod thread;
 mod walk;
+mod workflows;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -37,8 +39,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, NewThread, Part, Push, Put,
-    Query, Released, Remote, RemoteError, Renewed, Standing, Want, Which,
+    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
+    Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
 };
 
 pub use address::{Address, AddressError};
@@ -283,5 +285,19 @@ impl Remote for Object {
             }
         }
         Ok(listed)
+    }
+
+    fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {
+        self.check()?;
+        workflows::set(self, name, known, to)
+    }
+
+    fn names(
+        &mut self,
+        after: Option<&str>,
+        at_most: usize,
+    ) -> Result<Vec<SharedName>, RemoteError> {
+        self.check()?;
+        workflows::list(self, after, at_most)
     }
 }

@@ -17,6 +17,16 @@ pub(crate) fn thread(id: ThreadId) -> String {
     format!("{THREADS}/{id}")
 }
 
+/// The folder of the names of workflows.
+pub(crate) const WORKFLOWS: &str = "workflows";
+
+/// The object of the name of a workflow. It changes by compare-and-set only. Its name has the bytes as digits, which keep their order
+/// and mean nothing to a store.
+pub(crate) fn workflow(name: &str) -> String {
+    let digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("{WORKFLOWS}/{digits}")
+}
+
 /// A part of the history of a thread. Its content never changes.
 pub(crate) fn history(id: ThreadId, part: u64) -> String {
     format!("history/{id}/{part:08}")

@@ -200,7 +200,7 @@ impl Thread {
     pub(crate) fn is_in(&self, query: &Query) -> bool {
         let label = query.label.as_ref();
         let label = label.map(|label| format!("{}={}", label.key, label.value));
-        query.status.is_none_or(|status| status == self.status)
+        (query.statuses.is_empty() || query.statuses.contains(&self.status))
             && (label.is_none() || label == self.label)
     }
 

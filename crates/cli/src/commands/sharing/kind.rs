@@ -6,7 +6,7 @@ use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Hello, Lease, Remote, RemoteError, Standing};
 use uwf_remote_object::Object;
-use uwf_remote_postgres::{Collected, Fault, Postgres, Statistics, Verified};
+use uwf_remote_postgres::{Collected, Fault, Migrated, Postgres, Statistics, Verified};
 
 /// A remote of some kind. Nothing is sent before the first call.
 pub(super) enum Kind {
@@ -19,13 +19,6 @@ impl Kind {
         match self {
             Self::Database(remote) => remote.make(),
             Self::Objects(remote) => remote.make(),
-        }
-    }
-
-    pub(super) fn remote(&mut self) -> &mut dyn Remote {
-        match self {
-            Self::Database(remote) => remote.as_mut(),
-            Self::Objects(remote) => remote.as_mut(),
         }
     }
 
@@ -47,6 +40,15 @@ impl Kind {
         match self {
             Self::Database(remote) => remote.statistics().map(Some),
             Self::Objects(_) => Ok(None),
+        }
+    }
+
+    pub(super) fn migrate(&mut self) -> Result<Migrated, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.migrate(),
+            Self::Objects(_) => Err(unable(
+                "an object storage has no tables that could be missing",
+            )),
         }
     }
 

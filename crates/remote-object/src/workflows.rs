@@ -1,0 +1,122 @@
+//! Names of workflows. Each is one small object, which changes by compare-and-set. Its version grows with each change, so no content
+//! comes back, and whoever gets no answer finds out by reading whether the name was set.
+
+use serde::{Deserialize, Serialize};
+use uwf_protocol::ids::CasRef;
+use uwf_remote::{Named, RemoteError, SharedName};
+
+use crate::bucket::{Bucket, When, Written};
+use crate::change::{LOST, TIMES};
+use crate::failure::Failure;
+use crate::{Object, names, nodes};
+
+/// What is stored of a name.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    name: String,
+    hash: CasRef,
+    version: u64,
+    earlier: Vec<CasRef>,
+}
+
+/// Lets a name stand for a node.
+pub(crate) fn set(
+    remote: &mut Object,
+    name: &str,
+    known: u64,
+    to: CasRef,
+) -> Result<Named, RemoteError> {
+    let object = names::workflow(name);
+    let mut lost = 0;
+    for turn in 0..TIMES {
+        let found = remote.bucket.get(&object)?;
+        let when = found
+            .as_ref()
+            .map_or(When::New, |found| When::Is(found.version.clone()));
+        let stored = found.map(|found| read(&found.content)).transpose()?;
+        if stored.as_ref().is_some_and(|one| one.was_set(known, to)) {
+            return Ok(match lost {
+                0 => Named::Already,
+                _ => Named::Done,
+            });
+        }
+        if !nodes::missing(remote, &[to])?.is_empty() {
+            return Ok(Named::Lacking);
+        }
+        let next = match stored {
+            Some(stored) if stored.version != known => return Ok(Named::StandsFor(stored)),
+            stored => after(stored, name, to),
+        };
+        match remote.bucket.put_once(&object, content(next)?, when) {
+            Ok(Written::Yes(_)) => return Ok(Named::Done),
+            Ok(Written::No) => Bucket::pause(turn.min(3)),
+            Err(Failure::Again(_)) if lost < LOST => {
+                Bucket::pause(lost);
+                lost += 1;
+            }
+            Err(failure) => return Err(failure.into_error()),
+        }
+    }
+    Err(RemoteError::Away(
+        "others change the name all the time".into(),
+    ))
+}
+
+/// Returns the names after one of them, in the order of their bytes.
+pub(crate) fn list(
+    remote: &Object,
+    after: Option<&str>,
+    at_most: usize,
+) -> Result<Vec<SharedName>, RemoteError> {
+    let after = after.map(names::workflow);
+    let listed = remote.bucket.list(names::WORKFLOWS)?;
+    let objects = listed
+        .iter()
+        .map(|name| format!("{}/{name}", names::WORKFLOWS));
+    let mut objects: Vec<String> = objects
+        .filter(|object| after.as_ref().is_none_or(|after| object > after))
+        .collect();
+    objects.sort_unstable();
+    objects.truncate(at_most);
+    let found = remote.bucket.get_each(&objects)?;
+    let found = found.into_iter().flatten();
+    found.map(|found| read(&found.content)).collect()
+}
+
+/// Returns a name that stands for a node from now on.
+fn after(stored: Option<SharedName>, name: &str, to: CasRef) -> SharedName {
+    let (version, earlier) = match stored {
+        Some(mut stored) => {
+            stored.earlier.push(stored.hash);
+            (stored.version + 1, stored.earlier)
+        }
+        None => (1, Vec::new()),
+    };
+    SharedName {
+        name: name.to_owned(),
+        hash: to,
+        version,
+        earlier,
+    }
+}
+
+fn read(content: &[u8]) -> Result<SharedName, RemoteError> {
+    let stored: Stored = serde_json::from_slice(content)
+        .map_err(|problem| RemoteError::Broken(format!("a name cannot be read: {problem}")))?;
+    Ok(SharedName {
+        name: stored.name,
+        hash: stored.hash,
+        version: stored.version,
+        earlier: stored.earlier,
+    })
+}
+
+fn content(name: SharedName) -> Result<Vec<u8>, RemoteError> {
+    let stored = Stored {
+        name: name.name,
+        hash: name.hash,
+        version: name.version,
+        earlier: name.earlier,
+    };
+    serde_json::to_vec(&stored).map_err(|problem| RemoteError::Broken(problem.to_string()))
+}
