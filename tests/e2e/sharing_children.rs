@@ -84,6 +84,15 @@ fn agree(machines: &[World; 2], thread: &str, threads: usize) {
     machines[0].uwf(&["remote", "verify"]).exits(0);
 }
 
+/// Shares a thread, lets the first machine do a step of it, and the second one fetch it. Returns its first child.
+fn child_known_elsewhere(machines: &[World; 2], thread: &str) -> String {
+    let [one, other] = machines;
+    share(machines, thread);
+    one.step(thread).exits(0);
+    other.uwf(&["fetch", thread]).exits(0);
+    child(other, thread)
+}
+
 #[test]
 fn two_machines_step_a_thread_in_turn_whose_role_a_workflow_plays() {
     with_server(|server| {
@@ -135,10 +144,7 @@ fn a_branch_is_done_by_another_machine_than_its_parent() {
     with_server(|server| {
         let (machines, thread) = family(server, BRANCHES);
         let [one, other] = &machines;
-        share(&machines, &thread);
-        one.step(&thread).exits(0);
-        other.uwf(&["fetch", &thread]).exits(0);
-        let branch = child(other, &thread);
+        let branch = child_known_elsewhere(&machines, &thread);
         let mut working = at_work(other, &["thread", "step", &branch]);
         // The other branch goes on.
         one.step(&thread).exits(0);
@@ -160,10 +166,7 @@ fn an_only_child_at_work_elsewhere_keeps_its_parent_busy() {
     with_server(|server| {
         let (machines, thread) = family(server, "workflow: ./inner.yaml");
         let [one, other] = &machines;
-        share(&machines, &thread);
-        one.step(&thread).exits(0);
-        other.uwf(&["fetch", &thread]).exits(0);
-        let played = child(other, &thread);
+        let played = child_known_elsewhere(&machines, &thread);
         let mut working = at_work(other, &["thread", "step", &played]);
         let is_busy = format!("thread `{played}` is busy: machine `");
         one.step(&thread).exits(5).says(&is_busy);
@@ -199,10 +202,7 @@ fn a_child_that_was_at_work_when_its_parent_was_killed_ends_before_its_next_step
     with_server(|server| {
         let (machines, thread) = family(server, "workflow: ./inner.yaml");
         let [one, other] = &machines;
-        share(&machines, &thread);
-        one.step(&thread).exits(0);
-        other.uwf(&["fetch", &thread]).exits(0);
-        let played = child(other, &thread);
+        let played = child_known_elsewhere(&machines, &thread);
         // It asks for a second step, so it does not end with the first one.
         other
             .uwf(&["thread", "poke", &played, "-p", "again"])

@@ -38,7 +38,7 @@ fn the_next_thread_is_one_that_nobody_works_on() {
         assert!(working.wait().unwrap().success());
         let report = other.uwf(&next).exits(0).json();
         assert_eq!(report["thread"], json!(thread));
-        // A thread that this machine has stepped before is taken in a new name, and goes on as any other.
+        // The lease has a new owner each time, also if this machine has stepped the thread before.
         for _ in 0..2 {
             let report = one.uwf(&next).exits(0).json();
             assert_eq!(report["thread"], json!(thread));

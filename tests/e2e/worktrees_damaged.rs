@@ -1,10 +1,11 @@
 //! Worktrees that an agent has damaged, or whose changes it has hidden: nothing in them is removed unasked.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::worktrees::{branches, git, named, place, step, world};
+use crate::worktrees::{branches, git, git_at, named, place, step, world};
 use crate::world::World;
 
 #[test]
@@ -100,23 +101,21 @@ fn changes_that_git_was_told_to_overlook_are_not_lost() {
     }
 }
 
+/// Makes a commit in a repository that knows no user.
+fn commit(repository: &Path) {
+    let user = ["-c", "user.name=t", "-c", "user.email=t@localhost"];
+    let commit = ["commit", "--quiet", "--allow-empty", "--message=i"];
+    git_at(repository, &[user, commit].concat());
+}
+
 /// Adds a repository with one file as the submodule `inner`.
 fn add_repository(world: &World) {
     let origin = world.dir().join("origin");
     fs::create_dir(&origin).unwrap();
-    let at_origin = |args: &[&str]| crate::worktrees::git_at(&origin, args);
-    at_origin(&["init", "--quiet"]);
+    git_at(&origin, &["init", "--quiet"]);
     fs::write(origin.join("file"), "one\n").unwrap();
-    at_origin(&["add", "file"]);
-    at_origin(&[
-        "-c",
-        "user.name=t",
-        "-c",
-        "user.email=t@localhost",
-        "commit",
-        "--quiet",
-        "--message=i",
-    ]);
+    git_at(&origin, &["add", "file"]);
+    commit(&origin);
     let origin = origin.display().to_string();
     let add = [
         "-c",
@@ -177,21 +176,8 @@ fn links_and_repositories_that_git_was_told_to_overlook_keep_no_thread_from_its_
     let world = world();
     let inner = world.project().join("inner");
     fs::create_dir(&inner).unwrap();
-    for args in [
-        ["init", "--quiet"].as_slice(),
-        &[
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@localhost",
-            "commit",
-            "--quiet",
-            "--allow-empty",
-            "--message=i",
-        ],
-    ] {
-        crate::worktrees::git_at(&inner, args);
-    }
+    git_at(&inner, &["init", "--quiet"]);
+    commit(&inner);
     std::os::unix::fs::symlink("nowhere", world.project().join("dangling")).unwrap();
     std::os::unix::fs::symlink("kept", world.project().join("link")).unwrap();
     git(&world, &["add", "--all"]);

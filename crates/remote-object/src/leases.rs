@@ -6,13 +6,13 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Acquired, Advanced, Lease, Leased, NewThread, Push, Put, Released, RemoteError, Renewed,
-    Standing, Want,
+    Standing, Unfit, Want,
 };
 
 use crate::Object;
 use crate::bucket::Bucket;
 use crate::change::{Change, change, had, has_moved, read};
-use crate::nodes::{self, Unfit};
+use crate::nodes;
 use crate::thread::Thread;
 use crate::walk::{self, Trail};
 

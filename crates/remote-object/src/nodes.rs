@@ -3,22 +3,14 @@
 //! A node is stored after the nodes that it needs. So whatever becomes of the caller, a node that is there has everything that it
 //! needs, and nobody has to walk further than to the first node that is there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
-use uwf_remote::{RemoteError, needed_first};
+use uwf_remote::{RemoteError, Together, Unfit, needed_first};
 
 use crate::bucket::Bucket;
 use crate::{Object, names, stored_node};
-
-/// Why nodes are not stored.
-pub(crate) enum Unfit {
-    /// They need these, and these are not there.
-    Lacking(Vec<CasRef>),
-    /// Others are there under these hashes.
-    Clash(Vec<CasRef>),
-}
 
 /// Stores nodes. A node that is there stays as it is. `head` must be there afterwards. If the nodes do not fit, some that nothing
 /// needs may have been stored.
@@ -27,20 +19,13 @@ pub(crate) fn add(
     nodes: &[LinkedNode],
     head: Option<CasRef>,
 ) -> Result<Result<(), Unfit>, RemoteError> {
-    let mut each: BTreeMap<CasRef, &LinkedNode> = BTreeMap::new();
-    let mut clash = BTreeSet::new();
-    for node in nodes {
-        let known = each.entry(node.node.hash).or_insert(node);
-        if !known.node.is_same(&node.node) {
-            clash.insert(node.node.hash);
-        }
-    }
-    if !clash.is_empty() {
-        return Ok(Err(Unfit::Clash(clash.into_iter().collect())));
-    }
-    let needs = each.values().flat_map(|node| node.needs());
-    let mut needed: BTreeSet<CasRef> = needs.chain(head).collect();
-    needed.retain(|hash| !each.contains_key(hash));
+    let Together {
+        nodes: each,
+        needed,
+    } = match Together::of(nodes, head) {
+        Ok(together) => together,
+        Err(unfit) => return Ok(Err(unfit)),
+    };
     let lacking = missing(remote, &needed.into_iter().collect::<Vec<_>>())?;
     if !lacking.is_empty() {
         return Ok(Err(Unfit::Lacking(lacking)));

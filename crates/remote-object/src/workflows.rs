@@ -1,5 +1,5 @@
-//! Names of workflows. Each is one small object, which changes by compare-and-set. Its version grows with each change, so no content
-//! comes back, and whoever gets no answer finds out by reading whether the name was set.
+//! Names of workflows. Each name is one small object, which changes by compare-and-set. Each change makes its version greater, so
+//! the object never has the same content twice. A caller that gets no answer reads the object, and sees whether its change was made.
 
 use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::CasRef;

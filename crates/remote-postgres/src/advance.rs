@@ -1,12 +1,10 @@
 //! Storing nodes, with a new head or a new thread.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
-use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError, digest};
+use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError, Together, Unfit, digest};
 
 use crate::Postgres;
 use crate::acquire::find;
@@ -27,33 +25,11 @@ struct Columns {
     needed: Vec<i64>,
 }
 
-/// Nodes that no remote can store.
-#[derive(Debug)]
-enum Unfit {
-    /// They need these, and no node has such a hash.
-    Lacking(Vec<CasRef>),
-    /// Two different nodes have one of these hashes.
-    Clash(Vec<CasRef>),
-}
-
 impl Columns {
-    /// Returns the columns of nodes. `head` is needed, too.
+    /// Returns the columns of nodes. `head` is needed, too. No node has a hash that the database has no number for.
     fn new(nodes: &[LinkedNode], head: Option<CasRef>) -> Result<Self, Unfit> {
-        let mut each: BTreeMap<CasRef, &LinkedNode> = BTreeMap::new();
-        let mut clash = BTreeSet::new();
-        for node in nodes {
-            let known = each.entry(node.node.hash).or_insert(node);
-            if !known.node.is_same(&node.node) {
-                clash.insert(node.node.hash);
-            }
-        }
-        if !clash.is_empty() {
-            return Err(Unfit::Clash(clash.into_iter().collect()));
-        }
-        let needs = each.values().flat_map(|node| node.needs());
-        let mut needed: BTreeSet<CasRef> = needs.chain(head).collect();
-        needed.retain(|hash| !each.contains_key(hash));
-        let nameless = each
+        let Together { nodes, needed } = Together::of(nodes, head)?;
+        let nameless = nodes
             .keys()
             .chain(&needed)
             .filter(|hash| number(**hash).is_none());
@@ -65,7 +41,7 @@ impl Columns {
             needed: numbers(&needed.into_iter().collect::<Vec<_>>()),
             ..Self::default()
         };
-        for (hash, node) in each {
+        for (hash, node) in nodes {
             columns.add(hash, node);
         }
         Ok(columns)

@@ -15,6 +15,7 @@ mod order;
 mod push;
 pub mod suite;
 mod threads;
+mod together;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
@@ -28,6 +29,7 @@ pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
 pub use push::{Advanced, NewThread, Push, Put};
 pub use threads::{Abilities, Found, Hello, Listed, Query};
+pub use together::{Together, Unfit};
 
 /// A place with the threads that several machines work on.
 ///

@@ -16,13 +16,14 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
-use self::nodes::{Nodes, Unfit};
+use self::nodes::Nodes;
 use self::thread::Thread;
 use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
 use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, NewThread, Push, Put};
 use crate::threads::{Abilities, Found, Hello, Listed, Query};
+use crate::together::Unfit;
 use crate::{Remote, RemoteError};
 
 /// The version of what is stored here, and of its clients.

@@ -11,6 +11,7 @@ mod pushes;
 mod races;
 mod repeats;
 mod shared;
+pub mod small;
 mod world;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The next thread that is ready at the remote: taken by this machine, and brought here.
 //!
-//! The lease is taken in the name of a new owner, because nobody knows yet which thread it is. The record of the thread then names
-//! that owner. So the step that follows, which may be done by another process of this machine, has the lease already.
+//! The remote chooses the thread, so the owner of the lease cannot be taken from the record of a thread. A new owner takes the lease,
+//! and is then written into the record of that thread. A later step on this machine, also of another process, has the lease by that record.
 
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;

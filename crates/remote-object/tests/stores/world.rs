@@ -1,50 +1,18 @@
-//! Small nodes, threads and owners, known by numbers.
+//! Threads that are shared by small nodes.
 
 use std::time::Duration;
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::machine::MachineId;
-use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, Advanced, Lease, NewThread, Owner, Push, Put, Remote, Want, Which};
-
-pub(crate) const START: u64 = 10;
-
-pub(crate) fn hash(number: u64) -> CasRef {
-    CasRef::from_u64(number)
-}
-
-/// A node that refers to others.
-pub(crate) fn node(number: u64, refs: &[u64]) -> LinkedNode {
-    LinkedNode {
-        node: RawNode {
-            hash: hash(number),
-            type_hash: hash(1),
-            payload: format!("node {number}").into_bytes(),
-            timestamp_ms: 0,
-        },
-        refs: refs.iter().copied().map(hash).collect(),
-    }
-}
-
-pub(crate) fn thread(number: u64) -> ThreadId {
-    ThreadId::new(number, 0)
-}
-
-pub(crate) fn owner(number: u64) -> Owner {
-    Owner {
-        machine: MachineId::from_u64(number),
-        name: format!("machine-{number}"),
-        mark: format!("{number}"),
-    }
-}
+use uwf_remote::suite::small::SCHEMA;
+pub(crate) use uwf_remote::suite::small::{START, hash, node, owner, thread};
+use uwf_remote::{Acquired, Advanced, Lease, NewThread, Push, Put, Remote, Want, Which};
 
 /// A thread at its start.
 pub(crate) fn new_thread(number: u64) -> NewThread {
     NewThread {
         thread: thread(number),
-        workflow: hash(1),
+        workflow: hash(SCHEMA),
         head: hash(START),
         status: HeadStatus::Ready,
         label: None,
@@ -54,7 +22,7 @@ pub(crate) fn new_thread(number: u64) -> NewThread {
 
 /// Shares a thread at its start.
 pub(crate) fn share(remote: &mut dyn Remote, number: u64) {
-    let nodes = [node(1, &[]), node(START, &[])];
+    let nodes = [node(SCHEMA, &[]), node(START, &[])];
     let put = remote.put(&nodes, Some(&new_thread(number)));
     assert_eq!(put, Ok(Put::Done));
 }

@@ -1,34 +1,14 @@
-//! Small nodes, threads and owners, known by numbers.
+//! Large nodes, records, and threads that are shared by small nodes.
 
 use std::time::Duration;
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::machine::MachineId;
-use uwf_protocol::raw_node::{LinkedNode, RawNode};
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::{Attempt, ThreadRecord};
-use uwf_remote::{Acquired, Advanced, Lease, NewThread, Owner, Push, Remote, Want, Which};
-
-const SCHEMA: u64 = 1;
-const WORKFLOW: u64 = 2;
-pub(crate) const START: u64 = 10;
-
-pub(crate) fn hash(number: u64) -> CasRef {
-    CasRef::from_u64(number)
-}
-
-/// A node that refers to others.
-pub(crate) fn node(number: u64, refs: &[u64]) -> LinkedNode {
-    LinkedNode {
-        node: RawNode {
-            hash: hash(number),
-            type_hash: hash(SCHEMA),
-            payload: format!("node {number}").into_bytes(),
-            timestamp_ms: 0,
-        },
-        refs: refs.iter().copied().map(hash).collect(),
-    }
-}
+use uwf_remote::suite::small::{SCHEMA, WORKFLOW};
+pub(crate) use uwf_remote::suite::small::{START, hash, node, owner, thread};
+use uwf_remote::{Acquired, Advanced, Lease, NewThread, Push, Remote, Want, Which};
 
 /// A node of this size.
 pub(crate) fn large_node(number: u64, bytes: usize) -> LinkedNode {
@@ -37,18 +17,6 @@ pub(crate) fn large_node(number: u64, bytes: usize) -> LinkedNode {
     let noise = (0..bytes as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8);
     large.node.payload = noise.collect();
     large
-}
-
-pub(crate) fn thread(number: u64) -> ThreadId {
-    ThreadId::new(number, 0)
-}
-
-pub(crate) fn owner(number: u64) -> Owner {
-    Owner {
-        machine: MachineId::from_u64(number),
-        name: format!("machine-{number}"),
-        mark: format!("{number}"),
-    }
 }
 
 /// A record with an attempt whose text is this node.

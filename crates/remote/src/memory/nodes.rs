@@ -1,25 +1,18 @@
 //! The nodes of a remote in memory.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
 
 use crate::nodes::Closure;
 use crate::order::needed_first;
+use crate::together::{Together, Unfit};
 
 /// Nodes. What a node needs is there, too.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     nodes: HashMap<CasRef, LinkedNode>,
-}
-
-/// Why nodes are not stored.
-pub(super) enum Unfit {
-    /// They need these, and these are not there.
-    Lacking(Vec<CasRef>),
-    /// Others are there under these hashes.
-    Clash(Vec<CasRef>),
 }
 
 impl Nodes {
@@ -29,26 +22,24 @@ impl Nodes {
 
     /// Stores nodes, all or none. A node that is there stays as it is. `head` must be there afterwards.
     pub(super) fn add(&mut self, nodes: &[LinkedNode], head: Option<CasRef>) -> Result<(), Unfit> {
-        let mut new: HashMap<CasRef, &LinkedNode> = HashMap::new();
-        let mut clash = BTreeSet::new();
-        let mut needed: BTreeSet<CasRef> = head.into_iter().collect();
-        for node in nodes {
-            let hash = node.node.hash;
-            let first = new.entry(hash).or_insert(node);
-            let known = self.nodes.get(&hash).unwrap_or(first);
-            if !known.node.is_same(&node.node) {
-                clash.insert(hash);
-            }
-            needed.extend(node.needs());
-        }
+        let Together { nodes, mut needed } = Together::of(nodes, head)?;
+        let is_another = |(hash, node): &(&CasRef, &&LinkedNode)| {
+            let known = self.nodes.get(hash);
+            known.is_some_and(|known| !known.node.is_same(&node.node))
+        };
+        let clash: Vec<CasRef> = nodes
+            .iter()
+            .filter(is_another)
+            .map(|(hash, _)| *hash)
+            .collect();
         if !clash.is_empty() {
-            return Err(Unfit::Clash(clash.into_iter().collect()));
+            return Err(Unfit::Clash(clash));
         }
-        needed.retain(|hash| !self.has(*hash) && !new.contains_key(hash));
+        needed.retain(|hash| !self.has(*hash));
         if !needed.is_empty() {
             return Err(Unfit::Lacking(needed.into_iter().collect()));
         }
-        for (hash, node) in new {
+        for (hash, node) in nodes {
             self.nodes.entry(hash).or_insert_with(|| node.clone());
         }
         Ok(())

@@ -8,7 +8,7 @@ use super::world::{
 };
 use super::{Case, Place};
 use crate::RemoteError;
-use crate::lease::{Acquired, Released, Want, Which};
+use crate::lease::{Acquired, Owner, Released, Want, Which};
 use crate::push::{Advanced, NewThread, Put};
 
 /// What holds if a remote gives the next thread.
@@ -86,12 +86,7 @@ fn labels(place: &dyn Place) {
     assert_eq!(client.put(&start_nodes(), Some(&new)), Put::Done);
     assert_eq!(client.next(), Acquired::Nothing);
     let owner = owner(1);
-    let want = Want {
-        owner: &owner,
-        lasts: SHORT,
-        have: &[],
-        at_most: 0,
-    };
+    let want = without_nodes(&owner);
     let of_small = Which::Next {
         labels: std::slice::from_ref(small),
     };
@@ -113,13 +108,18 @@ fn unable(place: &dyn Place) {
     let mut client = Client::new(place, 1);
     client.share(&[1]);
     let owner = owner(1);
-    let want = Want {
-        owner: &owner,
-        lasts: SHORT,
-        have: &[],
-        at_most: 0,
-    };
+    let want = without_nodes(&owner);
     let asked = client.remote.acquire(Which::Next { labels: &[] }, &want);
     assert!(matches!(asked, Err(RemoteError::Unable(_))), "{asked:?}");
     assert_eq!(leased(Client::new(place, 2).acquire(1)).head, hash(START));
+}
+
+/// A lease for a short time, without the nodes of the thread.
+fn without_nodes(owner: &Owner) -> Want<'_> {
+    Want {
+        owner,
+        lasts: SHORT,
+        have: &[],
+        at_most: 0,
+    }
 }

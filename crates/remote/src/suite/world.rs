@@ -1,14 +1,15 @@
-//! What the tests work with: small nodes, threads and owners, all known by numbers.
+//! What the tests work with: records, threads that are shared, and connections with short words for their calls.
 
 use std::time::Duration;
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::machine::MachineId;
-use uwf_protocol::raw_node::{LinkedNode, RawNode};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 use super::Place;
+use super::small::{SCHEMA, WORKFLOW};
+pub(super) use super::small::{START, hash, hashes, node, owner, thread};
 use crate::Remote;
 use crate::lease::{Acquired, Lease, Leased, Owner, Released, Want, Which};
 use crate::nodes::{Closure, Given, Part};
@@ -18,46 +19,6 @@ use crate::push::{Advanced, NewThread, Push, Put};
 pub(super) const SHORT: Duration = Duration::from_millis(400);
 /// How long a lease lasts that is not to end.
 const LONG: Duration = Duration::from_secs(600);
-
-/// The schema of all nodes. It types itself.
-const SCHEMA: u64 = 1;
-const WORKFLOW: u64 = 2;
-/// The first head of every thread.
-pub(super) const START: u64 = 10;
-
-pub(super) fn hash(number: u64) -> CasRef {
-    CasRef::from_u64(number)
-}
-
-pub(super) fn hashes(numbers: &[u64]) -> Vec<CasRef> {
-    numbers.iter().copied().map(hash).collect()
-}
-
-/// A node that refers to others.
-pub(super) fn node(number: u64, refs: &[u64]) -> LinkedNode {
-    LinkedNode {
-        node: RawNode {
-            hash: hash(number),
-            type_hash: hash(SCHEMA),
-            payload: format!("node {number}").into_bytes(),
-            timestamp_ms: 1_780_416_525_000,
-        },
-        refs: hashes(refs),
-    }
-}
-
-pub(super) fn thread(number: u64) -> ThreadId {
-    ThreadId::new(number, 0)
-}
-
-/// An owner on a machine of his own.
-pub(super) fn owner(number: u64) -> Owner {
-    Owner {
-        machine: MachineId::from_u64(number),
-        name: format!("machine-{number}"),
-        mark: format!("{number}"),
-    }
-}
 
 /// A record that is told from others by a raised limit.
 pub(super) fn record(raised: u64) -> ThreadRecord {
