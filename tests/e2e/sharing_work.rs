@@ -75,6 +75,26 @@ fn a_thread_with_a_label_goes_to_those_who_have_it() {
 }
 
 #[test]
+fn a_thread_that_is_paused_here_is_given_back() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        other.uwf(&["thread", "pause", &thread]).exits(0);
+        let next = ["thread", "step", "--next"];
+        other.uwf(&next).exits(6);
+        assert!(at_remote(one, &thread)["leftMs"].is_null());
+        other
+            .uwf(&["work", "--idle", "1s"])
+            .exits(0)
+            .says("0 steps done");
+        assert!(at_remote(one, &thread)["leftMs"].is_null());
+        let report = one.uwf(&next).exits(0).json();
+        assert_eq!(report["thread"], json!(thread));
+    });
+}
+
+#[test]
 fn workers_do_each_step_once() {
     with_server(|server| {
         let (count, threads) = if is_soak() { (8, 40) } else { (3, 6) };

@@ -60,6 +60,11 @@ pub(crate) fn merged_record(
     Ok((merged != known).then_some(merged))
 }
 
+/// Tells whether nothing of a thread needs its lease here: no finished step waits, and no attempt is on record.
+pub(crate) fn is_unused(run: &RunDir) -> Result<bool, StorageError> {
+    Ok(run.outbox.read_pending()?.is_none() && run.lease.read_record().is_none())
+}
+
 /// Joins what is known here with what the remote knows, as [`merged_record`]. The caller has the lock of the thread.
 pub(crate) fn merge_record(run: &RunDir, there: &ThreadRecord) -> Result<(), StorageError> {
     match merged_record(run, there)? {

@@ -247,7 +247,10 @@ impl Tree {
     }
 
     fn take_end(&mut self, pid: Pid, ended: ExitStatus) {
-        let program = self.programs_mut().find(|program| program.pid == pid);
+        // A number may be that of an earlier program again.
+        let program = self
+            .programs_mut()
+            .find(|program| program.pid == pid && program.status.is_none());
         match program {
             Some(program) => program.status = Some(ended),
             None => self.orphans.push((pid, ended)),

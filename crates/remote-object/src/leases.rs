@@ -5,8 +5,8 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Acquired, Advanced, Lease, Leased, NewThread, Push, Put, Released, RemoteError, Renewed,
-    Standing, Unfit, Want,
+    Acquired, Advanced, Closure, Lease, Leased, NewThread, Push, Put, Released, RemoteError,
+    Renewed, Standing, Unfit, Want,
 };
 
 use crate::Object;
@@ -47,10 +47,14 @@ pub(crate) fn acquire(
         Taken::Yes(lease, thread) => (lease, thread),
         Taken::No(acquired) => return Ok(acquired),
     };
-    if want.at_most > 0 {
-        remote.trail = Trail::of(&remote.bucket, id, &thread, want.have)?;
-    }
-    let closure = walk::first(remote, thread.head, want.have, want.at_most)?;
+    let closure = match first_nodes(remote, &thread, id, want) {
+        Ok(closure) => closure,
+        Err(error) => {
+            // Nobody would know of the lease. If this fails, it ends by itself.
+            let _ = release(remote, &lease, &thread.record);
+            return Err(error);
+        }
+    };
     Ok(Acquired::Leased(Box::new(Leased {
         lease,
         head: thread.head,
@@ -58,6 +62,19 @@ pub(crate) fn acquire(
         complete: closure.complete,
         record: thread.record,
     })))
+}
+
+/// Returns the nodes that come with a lease.
+fn first_nodes(
+    remote: &mut Object,
+    thread: &Thread,
+    id: ThreadId,
+    want: &Want<'_>,
+) -> Result<Closure, RemoteError> {
+    if want.at_most > 0 {
+        remote.trail = Trail::of(&remote.bucket, id, thread, want.have)?;
+    }
+    walk::first(remote, thread.head, want.have, want.at_most)
 }
 
 pub(crate) fn renew(remote: &Object, lease: &Lease) -> Result<Renewed, RemoteError> {

@@ -10,6 +10,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{RemoteError, Together, Unfit, needed_first};
 
 use crate::bucket::Bucket;
+use crate::change::TIMES;
 use crate::{Object, names, stored_node};
 
 /// Stores nodes. A node that is there stays as it is. `head` must be there afterwards. If the nodes do not fit, some that nothing
@@ -66,7 +67,14 @@ fn levels<'a>(each: &BTreeMap<CasRef, &'a LinkedNode>) -> Vec<Vec<&'a LinkedNode
 fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteError> {
     let mut left = nodes.to_vec();
     let mut clash = Vec::new();
-    while !left.is_empty() {
+    for turn in 0..TIMES {
+        if left.is_empty() {
+            clash.sort_unstable();
+            return Ok(clash);
+        }
+        if turn > 0 {
+            Bucket::pause(turn.min(3));
+        }
         let objects = left.iter().map(|node| {
             let content = stored_node::content(node)?;
             Ok((names::node(node.node.hash), content))
@@ -90,8 +98,9 @@ fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteErr
             }
         }
     }
-    clash.sort_unstable();
-    Ok(clash)
+    Err(RemoteError::Away(
+        "it refuses to make objects that are not there".into(),
+    ))
 }
 
 /// Returns those of the nodes that are not there, in the order of the question. What was there once stays: nothing removes nodes.

@@ -9,11 +9,12 @@ use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Acquired, Lease, Remote, Want, Which};
 use uwf_storage::SharedRecord;
 
+use crate::pause::refuse_if_paused;
 use crate::run::shared::lease_time;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::bring_those_above;
 use crate::sharing::fetch::fetch;
-use crate::sharing::{check_remote, new_record, owner};
+use crate::sharing::{check_remote, is_unused, new_record, owner};
 use crate::{EngineError, Outcome, Site, thread};
 
 /// A thread that this machine has taken, and that nobody works on yet.
@@ -21,6 +22,8 @@ use crate::{EngineError, Outcome, Site, thread};
 pub struct Taken {
     lease: Lease,
     record: ThreadRecord,
+    /// In whose name this machine has the lease.
+    shared: SharedRecord,
 }
 
 impl Taken {
@@ -30,11 +33,35 @@ impl Taken {
         self.lease.thread
     }
 
-    /// Gives the thread back, at the end of the line of ready threads.
+    /// Brings the thread here, and records in whose name this machine has its lease.
+    ///
+    /// # Errors
+    /// When the remote does not answer; when the thread has gone on here in another way, is busy here, or was paused here. The caller
+    /// [gives it back](Self::give_back).
+    pub fn bring(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
+        let thread = self.thread();
+        let file = site.root.shared(thread);
+        if let Some(known) = file.read()? {
+            check_remote(thread, &known, &self.shared.remote)?;
+        }
+        refuse_if_paused(site, &site.root.run(thread), thread)?;
+        file.replace(&self.shared)?;
+        // A finished step that waits here is no obstacle: the next step shares it first.
+        match fetch(site, remote, thread)?.outcome == Outcome::Busy {
+            true => Err(thread::busy(thread, None)),
+            false => bring_those_above(site, remote, thread),
+        }
+    }
+
+    /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished step
+    /// that waits, or an agent at work.
     ///
     /// # Errors
     /// When the remote does not answer. Then the lease ends by itself.
-    pub fn give_back(&self, remote: &mut dyn Remote) -> Result<(), EngineError> {
+    pub fn give_back(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
+        if !is_unused(&site.root.run(self.thread()))? {
+            return Ok(());
+        }
         let released = remote.release(&self.lease, &self.record);
         released
             .map(|_| ())
@@ -42,12 +69,11 @@ impl Taken {
     }
 }
 
-/// Takes the thread that has been ready at the remote for the longest time and that nobody works on, and brings it here. A thread
-/// with a label is taken only if that is one of these. Returns `None` if there is no such thread.
+/// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken
+/// only if that is one of these. Returns `None` if there is no such thread.
 ///
 /// # Errors
-/// When the remote does not answer, or does not give the next thread; when the thread has gone on here in another way, or is busy
-/// here. The thread is given back.
+/// When the remote does not answer, or does not give the next thread.
 pub fn take_next(
     site: &Site,
     remote: &mut dyn Remote,
@@ -55,8 +81,8 @@ pub fn take_next(
 ) -> Result<Option<Taken>, EngineError> {
     site.create()?;
     let hello = remote.hello().map_err(SharingError::from)?;
-    let record = new_record(site, hello.store)?;
-    let owner = owner(&record);
+    let shared = new_record(site, hello.store)?;
+    let owner = owner(&shared);
     let want = Want {
         owner: &owner,
         lasts: lease_time(site)?,
@@ -64,38 +90,12 @@ pub fn take_next(
         at_most: 0,
     };
     let acquired = remote.acquire(Which::Next { labels }, &want);
-    let Acquired::Leased(leased) = acquired.map_err(SharingError::from)? else {
-        return Ok(None);
-    };
-    let taken = Taken {
-        lease: leased.lease,
-        record: leased.record,
-    };
-    match bring(site, remote, taken.thread(), &record) {
-        Ok(()) => Ok(Some(taken)),
-        Err(error) => {
-            // If this fails, the lease ends by itself.
-            let _ = taken.give_back(remote);
-            Err(error)
-        }
-    }
-}
-
-/// Brings a thread here, and records in whose name this machine has its lease.
-fn bring(
-    site: &Site,
-    remote: &mut dyn Remote,
-    thread: ThreadId,
-    record: &SharedRecord,
-) -> Result<(), EngineError> {
-    let file = site.root.shared(thread);
-    if let Some(known) = file.read()? {
-        check_remote(thread, &known, &record.remote)?;
-    }
-    file.replace(record)?;
-    // A finished step that waits here keeps nobody: the step that follows shares it.
-    match fetch(site, remote, thread)?.outcome == Outcome::Busy {
-        true => Err(thread::busy(thread, None)),
-        false => bring_those_above(site, remote, thread),
-    }
+    Ok(match acquired.map_err(SharingError::from)? {
+        Acquired::Leased(leased) => Some(Taken {
+            lease: leased.lease,
+            record: leased.record,
+            shared,
+        }),
+        Acquired::Busy { .. } | Acquired::Ended | Acquired::Unknown | Acquired::Nothing => None,
+    })
 }

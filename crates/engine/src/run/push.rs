@@ -407,15 +407,18 @@ impl Job<'_> {
             status: self.status,
             record: &self.run.ledger.export(),
         };
-        match remote.advance(&lease, &push).map_err(SharingError::from)? {
-            Advanced::Moved | Advanced::Already => Ok(()),
-            Advanced::HeadIs(there) => Err(self.diverged(there)),
-            Advanced::Clash(nodes) => Err(SharingError::Clash(nodes).into()),
+        let refused = match remote.advance(&lease, &push).map_err(SharingError::from)? {
+            Advanced::Moved | Advanced::Already => return Ok(()),
+            Advanced::HeadIs(there) => self.diverged(there),
+            Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
             Advanced::LeaseLost | Advanced::Lacking(_) => {
                 let problem = "the lease ended before the head was moved; push again".to_owned();
-                Err(SharingError::Remote(RemoteError::Away(problem)).into())
+                SharingError::Remote(RemoteError::Away(problem)).into()
             }
-        }
+        };
+        // If this fails, the lease ends by itself.
+        let _ = remote.release(&lease, push.record);
+        Err(refused)
     }
 
     fn diverged(&self, there: CasRef) -> EngineError {

@@ -96,8 +96,10 @@ impl SharedThread {
         let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
         if let Err(error) = caught_up {
             renewer.stop();
-            // The lease would end by itself.
-            let _ = remote.release(&lease, &run.ledger.export());
+            if !has_waiting_step(run) {
+                // If this fails, the lease ends by itself.
+                let _ = remote.release(&lease, &run.ledger.export());
+            }
             return Err(error);
         }
         remote.rest();
@@ -173,13 +175,10 @@ impl SharedThread {
     }
 
     /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
-    /// the lease ends by itself.
-    ///
-    /// If a finished step waits that did not get to the remote, the lease is kept. Otherwise another machine would go on, and the
-    /// next call could not share the step.
+    /// the lease ends by itself. It is kept for a step that [waits](has_waiting_step).
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
-        if matches!(run.outbox.read_pending(), Ok(Some(_))) {
+        if has_waiting_step(run) {
             return;
         }
         let record = run.ledger.export();
@@ -195,6 +194,12 @@ impl SharedThread {
                 .log_line(tags::LEASE_NOT_RELEASED, &message, thread, None);
         }
     }
+}
+
+/// Tells whether a finished step waits here that did not get to the remote. Then the lease is kept: otherwise another machine would go
+/// on, and the next call could not share the step.
+fn has_waiting_step(run: &RunDir) -> bool {
+    matches!(run.outbox.read_pending(), Ok(Some(_)))
 }
 
 /// Returns how long a lease lasts.

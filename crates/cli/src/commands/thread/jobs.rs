@@ -107,22 +107,31 @@ impl<'a> Jobs<'a> {
                 Event::Child | Event::Tick => Next::Nothing,
             };
         };
-        match tree.next_exit_soon(signals) {
-            Some(NextExit::Exited { pid, status }) => match self.running.remove(&pid) {
-                Some(mut job) => Next::Ended(job.thread, exit_of(status), job.show()),
-                None => Next::Nothing,
-            },
-            Some(NextExit::Stopped(stop)) => Next::Stopped(stop),
-            Some(NextExit::NoneLeft) => match self.running.drain().next() {
-                Some((_, mut job)) => Next::Ended(job.thread, Exit::Agent, job.show()),
-                None => Next::Nothing,
-            },
+        let ended = match tree.next_exit_soon(signals) {
+            Some(NextExit::Exited { pid, status }) => {
+                let job = self.running.remove(&pid);
+                job.map(|job| (job, exit_of(status)))
+            }
+            Some(NextExit::Stopped(stop)) => return Next::Stopped(stop),
+            Some(NextExit::NoneLeft) => {
+                let pid = self.running.keys().next().copied();
+                let job = pid.and_then(|pid| self.running.remove(&pid));
+                job.map(|job| (job, Exit::Agent))
+            }
             None => {
                 for job in self.running.values_mut() {
                     job.tell();
                 }
-                Next::Nothing
+                None
             }
+        };
+        if self.running.is_empty() {
+            // A worker goes on for weeks, and a tree knows all that it ever started.
+            self.tree = None;
+        }
+        match ended {
+            Some((mut job, exit)) => Next::Ended(job.thread, exit, job.show()),
+            None => Next::Nothing,
         }
     }
 

@@ -9,8 +9,12 @@ use crate::args::StepArgs;
 use crate::commands::{Context, sharing};
 use crate::failure::{Failure, note};
 
-/// Takes the next thread, whose step this call does. Exits with *busy* if there is none: there may be one later.
-pub(super) fn take(context: &Context, args: &StepArgs) -> Result<ThreadId, Failure> {
+/// Takes the next thread and does its step. Exits with *busy* if there is none: there may be one later.
+pub(super) fn step(
+    context: &Context,
+    args: &StepArgs,
+    step: impl FnOnce(ThreadId) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let labels = labels("--next", &args.filter.about.labels)?;
     let mut remote = sharing::open(context.site())?;
     let taken = take_next(context.site(), remote.as_mut(), &labels)?;
@@ -21,8 +25,17 @@ pub(super) fn take(context: &Context, args: &StepArgs) -> Result<ThreadId, Failu
         };
         return Err(nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; run the same command again later"));
     };
-    note(&format!("thread {} is next", taken.thread()));
-    Ok(taken.thread())
+    let brought = taken.bring(context.site(), remote.as_mut());
+    remote.rest();
+    let done = brought.map_err(Failure::from).and_then(|()| {
+        note(&format!("thread {} is next", taken.thread()));
+        step(taken.thread())
+    });
+    if done.is_err() {
+        // A step that never began has not given the lease back. If this fails, the lease ends by itself.
+        let _ = taken.give_back(context.site(), remote.as_mut());
+    }
+    done
 }
 
 /// Returns labels with their values: the remote looks for no label without one.

@@ -20,15 +20,18 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     if args.quiet {
         stderr::be_quiet();
     }
-    let threads = match args.next {
-        true => vec![next::take(context, args)?],
-        false => many::named(context, args)?,
-    };
     let options = StepOptions {
         jobs: args.jobs,
         early: args.early.into(),
         ..step_options(&args.agent, args.new_session)
     };
+    if args.next {
+        next::step(context, args, |thread| {
+            step_thread(context, thread, args, options)
+        })?;
+        return Ok(Exit::Done);
+    }
+    let threads = many::named(context, args)?;
     if args.background {
         for thread in threads {
             background::start(context, args, thread)?;

@@ -39,11 +39,13 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         remote,
         jobs: Jobs::new(context)?,
         resting: HashMap::new(),
+        taken: HashMap::new(),
         count: Count::default(),
         look_at: Instant::now(),
         last_work: Instant::now(),
         is_away: false,
         is_told: false,
+        failure: None,
     };
     let result = worker.until_the_end();
     if !args.quiet {
@@ -60,6 +62,8 @@ struct Worker<'a> {
     jobs: Jobs<'a>,
     /// The threads that it leaves to others for a while.
     resting: HashMap<ThreadId, Rest>,
+    /// The threads at work, by which those are given back whose step never began.
+    taken: HashMap<ThreadId, Taken>,
     count: Count,
     /// When it asks for the next thread.
     look_at: Instant,
@@ -69,6 +73,8 @@ struct Worker<'a> {
     is_away: bool,
     /// Whether it was told to stop. It begins nothing more, and what it has begun is paid for.
     is_told: bool,
+    /// Why it ends, if something is wrong.
+    failure: Option<Failure>,
 }
 
 /// How often the step of a thread has failed here, and until when the thread rests.
@@ -81,31 +87,20 @@ impl Worker<'_> {
     fn until_the_end(&mut self) -> Result<Exit, Failure> {
         loop {
             while self.has_room() && Instant::now() >= self.look_at {
-                self.look()?;
+                self.look();
             }
-            let is_idle = self.jobs.len() == 0;
-            if is_idle && self.is_told {
-                return Ok(Exit::Done);
-            }
-            if is_idle && self.count.in_a_row >= self.args.max_failures.get() {
-                return Ok(self.count.last);
-            }
-            if is_idle
-                && self
-                    .args
-                    .idle
-                    .is_some_and(|idle| self.last_work.elapsed() >= idle)
+            if self.jobs.len() == 0
+                && let Some(end) = self.end_of_idle()
             {
-                return Ok(match self.is_away {
-                    true => Exit::Busy,
-                    false => Exit::Done,
-                });
+                return end;
             }
             match self.jobs.next() {
                 Next::Nothing => {}
                 Next::Ended(thread, exit, shown) => {
-                    shown?;
                     self.ended(thread, exit);
+                    if let Err(failure) = shown {
+                        self.fail(failure);
+                    }
                 }
                 Next::Stopped(stop) if self.is_told => return self.end(stop),
                 Next::Stopped(stop) => self.stop_when_done(stop),
@@ -113,67 +108,91 @@ impl Worker<'_> {
         }
     }
 
+    /// Returns how the worker ends that has nothing at work, if it does.
+    fn end_of_idle(&mut self) -> Option<Result<Exit, Failure>> {
+        if let Some(failure) = self.failure.take() {
+            return Some(Err(failure));
+        }
+        let has_waited = |idle| self.last_work.elapsed() >= idle;
+        let is_over = self.args.idle.is_some_and(has_waited);
+        Some(Ok(match () {
+            () if self.is_told => Exit::Done,
+            () if self.has_failed_enough() => self.count.last,
+            () if is_over && self.is_away => Exit::Busy,
+            () if is_over => Exit::Done,
+            () => return None,
+        }))
+    }
+
     fn has_room(&self) -> bool {
-        !self.is_told
-            && self.jobs.len() < self.args.jobs
-            && self.count.in_a_row < self.args.max_failures.get()
+        !self.is_told && self.jobs.len() < self.args.jobs && !self.has_failed_enough()
+    }
+
+    fn has_failed_enough(&self) -> bool {
+        self.count.in_a_row >= self.args.max_failures.get()
     }
 
     /// Takes the next thread and begins its step, if there is one.
-    fn look(&mut self) -> Result<(), Failure> {
+    fn look(&mut self) {
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
         let was_away = std::mem::replace(&mut self.is_away, false);
         match taken {
-            Ok(Some(taken)) => self.begin(&taken),
-            Ok(None) => {
+            Ok(Some(taken)) if self.rests(taken.thread()) => {
                 self.look_later();
-                Ok(())
+                self.give_back(&taken);
             }
+            Ok(Some(taken)) => self.begin(taken),
+            Ok(None) => self.look_later(),
             Err(error) => {
                 self.look_later();
-                self.not_taken(error, was_away)
+                match is_away(&error) {
+                    true => self.wait_for_remote(&error, was_away),
+                    false => self.fail(error.into()),
+                }
             }
         }
     }
 
-    /// Goes on after an error that concerns one thread, or the way to the remote. Any other error of the remote ends the worker.
-    fn not_taken(&mut self, error: EngineError, was_away: bool) -> Result<(), Failure> {
-        if let EngineError::Sharing(problem) = &error
-            && let SharingError::Remote(problem) = problem.as_ref()
-        {
-            let RemoteError::Away(_) = problem else {
-                return Err(error.into());
-            };
-            if !was_away {
-                warn(&format!("{problem}; trying again"));
-            }
-            self.is_away = true;
-            return Ok(());
+    fn wait_for_remote(&mut self, error: &EngineError, was_away: bool) {
+        if !was_away {
+            warn(&format!("{error}; trying again"));
         }
-        // The thread is given back.
-        let failure = Failure::from(error);
-        failure.print();
-        if !is_skipped(failure.exit) {
-            self.count.failed(failure.exit);
-        }
-        Ok(())
+        self.is_away = true;
     }
 
-    fn begin(&mut self, taken: &Taken) -> Result<(), Failure> {
+    /// Ends the worker when its steps are done, with the first of such failures.
+    fn fail(&mut self, failure: Failure) {
+        self.is_told = true;
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Brings a thread and begins its step. What goes wrong with it is left to others for a while.
+    fn begin(&mut self, taken: Taken) {
         let thread = taken.thread();
-        let rest = self.resting.get(&thread);
-        if rest.is_some_and(|rest| Instant::now() < rest.until) {
+        if let Err(error) = taken.bring(self.context.site(), self.remote.as_mut()) {
             self.look_later();
-            return Ok(taken.give_back(self.remote.as_mut())?);
+            self.give_back(&taken);
+            if is_away(&error) {
+                return self.wait_for_remote(&error, false);
+            }
+            let failure = Failure::from(error);
+            failure.print();
+            return self.rest(thread, failure.exit);
         }
         self.last_work = Instant::now();
         let arguments = own_program::one_of_many(&self.args.agent, thread);
-        let begun = self.jobs.start(thread, &arguments);
-        if begun.is_err() {
-            // If this fails, too, its lease ends by itself.
-            let _ = taken.give_back(self.remote.as_mut());
+        match self.jobs.start(thread, &arguments) {
+            Ok(()) => drop(self.taken.insert(thread, taken)),
+            Err(failure) => {
+                self.give_back(&taken);
+                self.fail(failure);
+            }
         }
-        begun
+    }
+
+    /// Gives a thread back. If the remote does not answer, the lease ends by itself.
+    fn give_back(&mut self, taken: &Taken) {
+        let _ = taken.give_back(self.context.site(), self.remote.as_mut());
     }
 
     fn look_later(&mut self) {
@@ -186,11 +205,26 @@ impl Worker<'_> {
     fn ended(&mut self, thread: ThreadId, exit: Exit) {
         self.last_work = Instant::now();
         self.look_at = Instant::now();
+        let taken = self.taken.remove(&thread);
         if exit == Exit::Done {
             self.resting.remove(&thread);
             self.count.done();
             return;
         }
+        // A step that never began has not given the lease back.
+        if let Some(taken) = taken {
+            self.give_back(&taken);
+        }
+        self.rest(thread, exit);
+    }
+
+    fn rests(&self, thread: ThreadId) -> bool {
+        let rest = self.resting.get(&thread);
+        rest.is_some_and(|rest| Instant::now() < rest.until)
+    }
+
+    /// Leaves a thread to others for a while, because of how its step ended here.
+    fn rest(&mut self, thread: ThreadId, exit: Exit) {
         let rest = self.resting.entry(thread).or_insert(Rest {
             failures: 0,
             until: Instant::now(),
@@ -220,11 +254,21 @@ impl Worker<'_> {
     /// Ends all steps, with their agents.
     fn end(&mut self, stop: Stop) -> Result<Exit, Failure> {
         for shown in self.jobs.end(stop) {
-            shown?;
             self.count.failed(Exit::Signal(stop.signal));
+            if let Err(failure) = shown {
+                failure.print();
+            }
         }
         Ok(Exit::Signal(stop.signal))
     }
+}
+
+/// Tells whether an error is that the remote cannot be reached.
+fn is_away(error: &EngineError) -> bool {
+    let EngineError::Sharing(problem) = error else {
+        return false;
+    };
+    matches!(**problem, SharingError::Remote(RemoteError::Away(_)))
 }
 
 /// What came of the steps of a worker.

@@ -9,7 +9,7 @@ use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{NewThread, Push, Put, Remote, RemoteError, Renewed};
+use uwf_remote::{Advanced, NewThread, Push, Put, Remote, RemoteError, Renewed};
 use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State};
 
 use super::SharedThread;
@@ -17,7 +17,7 @@ use crate::children::parent_of;
 use crate::needs::push::nodes_of_push;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_for_step, there};
-use crate::sharing::{new_record, nodes};
+use crate::sharing::{is_unused, new_record, nodes};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site};
 
@@ -37,8 +37,7 @@ impl SharedThread {
         let thread = Thread::load(&site.store, id, head)?;
         let mut remote = self.remote.borrow_mut();
         // A finished step is paid for. It is shared first.
-        let is_free = run.outbox.read_pending()?.is_none() && run.lease.read_record().is_none();
-        if is_free && is_left_behind(remote.as_mut(), &thread)? {
+        if is_unused(run)? && is_left_behind(remote.as_mut(), &thread)? {
             self.end(site, run, remote.as_mut(), &thread)?;
             (runner.notice)(&format!(
                 "thread `{id}` is ended: the thread that it worked for needs it no more"
@@ -136,9 +135,16 @@ impl SharedThread {
             status: HeadStatus::Ended,
             record: &run.ledger.export(),
         };
-        remote
+        match remote
             .advance(&self.lease, &push)
-            .map_err(SharingError::from)?;
+            .map_err(SharingError::from)?
+        {
+            Advanced::Moved | Advanced::Already => {}
+            Advanced::HeadIs(_)
+            | Advanced::LeaseLost
+            | Advanced::Lacking(_)
+            | Advanced::Clash(_) => return Err(again("the thread was changed meanwhile")),
+        }
         let record = HistoryRecord {
             thread: thread.id,
             workflow: thread.start.workflow,
