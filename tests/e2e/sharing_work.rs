@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::gates::{at_work, close_gate, gated_agent, open_gate, runs};
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
 use crate::postgres::{new_schema, own_server};
 use crate::processes::{self, signal};
 use crate::sharing::{agree, at_remote, machine, machines_in, shared, with_server};
@@ -91,6 +91,50 @@ fn a_thread_that_is_paused_here_is_given_back() {
         assert!(at_remote(one, &thread)["leftMs"].is_null());
         let report = one.uwf(&next).exits(0).json();
         assert_eq!(report["thread"], json!(thread));
+    });
+}
+
+#[test]
+fn a_finished_step_that_waits_here_is_shared_first() {
+    with_server(|server| {
+        for next in [&["thread", "step", "--next"][..], &["work", "--idle", "1s"]] {
+            let machines = machines_in(server, &new_schema());
+            let [one, _] = &machines;
+            let thread = shared(&machines, "again");
+            processes::kill(at_work(one, &["thread", "step", &thread]));
+            open_gate(one);
+            wait_until("the agent has finished", || one.pending(&thread).is_some());
+            one.wait_until_free(&thread);
+            // The worker goes on with the thread, and is ended by its second step.
+            one.write("answers.yaml", &NOTE.replace("note: n", "status: done"));
+            one.uwf(next).exits(0);
+            let steps = one.show(&thread)["steps"].as_u64().unwrap();
+            assert_eq!(runs(one) as u64, steps, "no step was paid for twice");
+            agree(&machines, &thread, runs(one));
+        }
+    });
+}
+
+#[test]
+fn a_step_that_waits_is_kept_though_another_machine_has_ended_the_thread() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines, "again");
+        processes::kill(at_work(one, &["thread", "step", &thread]));
+        wait_until("the lease has ended", || {
+            at_remote(other, &thread)["leftMs"].is_null()
+        });
+        other.write("answers.yaml", &NOTE.replace("note: n", "status: done"));
+        other.step(&thread).exits(0);
+        assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+        open_gate(one);
+        wait_until("the agent has finished", || one.pending(&thread).is_some());
+        one.wait_until_free(&thread);
+        one.step(&thread).exits(7).says("is not in the thread");
+        let kept = one.show(&thread)["refusedSteps"][0]["step"].clone();
+        one.uwf(&["step", "read", kept.as_str().unwrap()]).exits(0);
     });
 }
 

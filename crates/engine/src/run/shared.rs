@@ -26,6 +26,7 @@ use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
+use crate::run::refused::refuse;
 use crate::sharing::error::SharingError;
 use crate::sharing::fetch::{bring_end, replaced_by};
 use crate::sharing::{check_remote, has_on_its_way, merge_record, nodes, owner};
@@ -89,7 +90,7 @@ impl SharedThread {
         };
         let (mut remote, to_renew) = ((runner.remotes)(site)?, (runner.remotes)(site)?);
         let have = nodes::had_with(site, here)?;
-        let leased = take_lease(site, run, remote.as_mut(), (id, &record), &have)?;
+        let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
         // What other machines have done may take longer to come than the lease lasts.
         let renewer = Renewer::start(to_renew, lease.clone());
@@ -217,7 +218,7 @@ pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
 
 /// Takes the lease of a thread.
 fn take_lease(
-    site: &Site,
+    runner: &Runner,
     run: &RunDir,
     remote: &mut dyn Remote,
     (thread, record): (ThreadId, &SharedRecord),
@@ -226,7 +227,7 @@ fn take_lease(
     let owner = owner(record);
     let want = Want {
         owner: &owner,
-        lasts: lease_time(site)?,
+        lasts: lease_time(&runner.site)?,
         have,
         at_most: WITH_LEASE,
     };
@@ -242,7 +243,7 @@ fn take_lease(
             };
             Err(busy.into())
         }
-        Acquired::Ended => Err(ended_there(site, run, remote, thread)),
+        Acquired::Ended => Err(ended_there(runner, run, remote, thread)),
         Acquired::Unknown | Acquired::Nothing => {
             // It may be at another remote than the one that is asked.
             let hello = remote.hello().map_err(SharingError::from)?;
@@ -253,12 +254,32 @@ fn take_lease(
 }
 
 /// Ends a thread here that has ended at the remote, with the steps that we do not have yet.
-fn ended_there(site: &Site, run: &RunDir, remote: &mut dyn Remote, id: ThreadId) -> EngineError {
-    match bring_end(site, run, remote, id).and_then(|()| thread::active_head(site, id)) {
+fn ended_there(
+    runner: &Runner,
+    run: &RunDir,
+    remote: &mut dyn Remote,
+    id: ThreadId,
+) -> EngineError {
+    let site = &runner.site;
+    let ended = bring_end(site, run, remote, id)
+        .and_then(|()| keep_waiting_step(runner, run, id))
+        .and_then(|()| thread::active_head(site, id));
+    match ended {
         // The error says how it has ended.
         Err(error) => error,
         Ok(_) => thread::busy(id, None),
     }
+}
+
+/// Keeps a finished step that waits here, if one does: the thread has ended without it.
+fn keep_waiting_step(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
+    let Some(pending) = run.outbox.read_pending()? else {
+        return Ok(());
+    };
+    let site = &runner.site;
+    let head = thread::find(site, id)?.head();
+    let thread = thread::Thread::load(&site.store, id, head)?;
+    refuse(runner, run, &thread, &pending)
 }
 
 /// Gives a thread the head and the record of the remote.

@@ -40,6 +40,23 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_threads()?)
 }
 
+/// Returns the active shared threads with a finished step that waits here. This machine may still have their leases, so the remote
+/// gives them to nobody.
+///
+/// # Errors
+/// When the records cannot be read.
+pub fn waiting_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
+    let state = State::new(&site.root);
+    let mut waiting = Vec::new();
+    for thread in shared_threads(site)? {
+        let has_step = site.root.run(thread).outbox.read_pending()?.is_some();
+        if has_step && state.head(thread)?.is_some() {
+            waiting.push(thread);
+        }
+    }
+    Ok(waiting)
+}
+
 /// Returns the threads at the remote that a query is about, by their ids.
 ///
 /// # Errors

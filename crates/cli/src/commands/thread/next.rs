@@ -1,6 +1,6 @@
 //! `uwf thread step --next`: the thread that is ready at the remote.
 
-use uwf_engine::take_next;
+use uwf_engine::{take_next, waiting_threads};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::{Label, LabelSelector};
@@ -13,8 +13,15 @@ use crate::failure::{Failure, note};
 pub(super) fn step(
     context: &Context,
     args: &StepArgs,
-    step: impl FnOnce(ThreadId) -> Result<(), Failure>,
+    step: impl Fn(ThreadId) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    // A finished step that waits here is paid for, and the remote gives its thread to nobody as long as this machine has the lease.
+    for thread in waiting_threads(context.site())? {
+        match step(thread) {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure.print(),
+        }
+    }
     let labels = labels("--next", &args.filter.about.labels)?;
     let mut remote = sharing::open(context.site())?;
     let taken = take_next(context.site(), remote.as_mut(), &labels)?;

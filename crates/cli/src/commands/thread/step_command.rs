@@ -27,7 +27,7 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     };
     if args.next {
         next::step(context, args, |thread| {
-            step_thread(context, thread, args, options)
+            step_thread(context, thread, args, options.clone())
         })?;
         return Ok(Exit::Done);
     }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uwf_engine::{EngineError, SharingError, Taken, take_next};
+use uwf_engine::{EngineError, SharingError, Taken, take_next, waiting_threads};
 use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -21,6 +21,8 @@ use crate::failure::{Failure, note, warn};
 
 /// How long a worker waits at least before it asks the remote again that had nothing ready.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often it looks for finished steps that wait here.
+const LOOK_HERE: Duration = Duration::from_secs(10);
 /// How long it leaves a thread alone on which somebody works here, or whose next attempt is made later.
 const BUSY_REST: Duration = Duration::from_secs(10);
 /// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
@@ -42,6 +44,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         taken: HashMap::new(),
         count: Count::default(),
         look_at: Instant::now(),
+        look_here_at: Instant::now(),
         last_work: Instant::now(),
         is_away: false,
         is_told: false,
@@ -67,6 +70,8 @@ struct Worker<'a> {
     count: Count,
     /// When it asks for the next thread.
     look_at: Instant,
+    /// When it looks for finished steps that wait here.
+    look_here_at: Instant,
     /// When it had something to do the last time.
     last_work: Instant,
     /// Whether the remote did not answer the last time.
@@ -132,8 +137,12 @@ impl Worker<'_> {
         self.count.in_a_row >= self.args.max_failures.get()
     }
 
-    /// Takes the next thread and begins its step, if there is one.
+    /// Begins the next step, if there is one. A finished step that waits here comes first: it is paid for, and the remote gives its
+    /// thread to nobody as long as this machine has the lease.
     fn look(&mut self) {
+        if let Some(thread) = self.waiting_here() {
+            return self.start(thread, None);
+        }
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
         let was_away = std::mem::replace(&mut self.is_away, false);
         match taken {
@@ -151,6 +160,26 @@ impl Worker<'_> {
                 }
             }
         }
+    }
+
+    /// Returns a thread with a finished step that waits here.
+    fn waiting_here(&mut self) -> Option<ThreadId> {
+        if Instant::now() < self.look_here_at {
+            return None;
+        }
+        let waiting = waiting_threads(self.context.site());
+        let waiting = waiting.unwrap_or_else(|error| {
+            warn(&error.to_string());
+            Vec::new()
+        });
+        let is_free = |thread: &ThreadId| {
+            !self.rests(*thread) && !self.jobs.threads().any(|one| one == *thread)
+        };
+        let found = waiting.into_iter().find(is_free);
+        if found.is_none() {
+            self.look_here_at = Instant::now() + LOOK_HERE;
+        }
+        found
     }
 
     fn wait_for_remote(&mut self, error: &EngineError, was_away: bool) {
@@ -179,12 +208,19 @@ impl Worker<'_> {
             failure.print();
             return self.rest(thread, failure.exit);
         }
+        self.start(thread, Some(taken));
+    }
+
+    /// Starts the process of a step.
+    fn start(&mut self, thread: ThreadId, taken: Option<Taken>) {
         self.last_work = Instant::now();
         let arguments = own_program::one_of_many(&self.args.agent, thread);
         match self.jobs.start(thread, &arguments) {
-            Ok(()) => drop(self.taken.insert(thread, taken)),
+            Ok(()) => self.taken.extend(taken.map(|taken| (thread, taken))),
             Err(failure) => {
-                self.give_back(&taken);
+                if let Some(taken) = taken {
+                    self.give_back(&taken);
+                }
                 self.fail(failure);
             }
         }
@@ -211,6 +247,8 @@ impl Worker<'_> {
             self.count.done();
             return;
         }
+        // Its step may be finished and not shared.
+        self.look_here_at = Instant::now();
         // A step that never began has not given the lease back.
         if let Some(taken) = taken {
             self.give_back(&taken);
