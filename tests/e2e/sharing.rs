@@ -363,26 +363,6 @@ fn a_thread_that_another_remote_shares_is_not_stepped() {
     });
 }
 
-#[test]
-fn a_kill_ends_a_thread_for_all_machines_and_a_removal_only_forgets_it_here() {
-    with_server(|server| {
-        let machines = machines(server);
-        let [one, other] = &machines;
-        let thread = shared(&machines, "again");
-        one.uwf(&["thread", "kill", &thread]).exits(0);
-        // The head is the same here and there.
-        let pushed = other.uwf(&["push", &thread]).exits(0).json();
-        assert_eq!(pushed[0]["outcome"], json!("behind"), "{pushed}");
-        other.step(&thread).exits(7);
-        assert_eq!(other.show(&thread)["status"], json!("cancelled"));
-        one.uwf(&["thread", "rm", &thread]).exits(0);
-        let shared_here = one.root().join("shared").join(format!("{thread}.json"));
-        assert!(!shared_here.exists());
-        one.uwf(&["fetch", &thread]).exits(0);
-        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
-    });
-}
-
 /// Returns how many failed attempts are on record on a machine.
 fn failed_attempts(world: &World, thread: &str) -> usize {
     let file = format!("runs/{thread}/attempts.jsonl");

@@ -257,3 +257,45 @@ fn the_care_for_a_remote_needs_one() {
             .says("uwf remote add");
     }
 }
+
+#[test]
+fn a_kill_ends_a_thread_for_all_machines_and_a_removal_only_forgets_it_here() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        // The head is the same here and there.
+        let pushed = other.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("behind"), "{pushed}");
+        other.step(&thread).exits(7);
+        assert_eq!(other.show(&thread)["status"], json!("cancelled"));
+        one.uwf(&["thread", "rm", &thread]).exits(0);
+        let shared_here = one.root().join("shared").join(format!("{thread}.json"));
+        assert!(!shared_here.exists());
+        one.uwf(&["fetch", &thread]).exits(0);
+        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+    });
+}
+
+#[test]
+fn a_kill_counts_although_another_machine_finishes_its_step() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let mut working = at_work(other, &["thread", "step", &thread]);
+        let killed = one.uwf(&["thread", "kill", &thread]).exits(0);
+        let says = format!("`uwf push {thread}` tells them");
+        assert!(killed.stderr.contains(&says), "{}", killed.stderr);
+        open_gate(other);
+        assert!(working.wait().unwrap().success());
+        one.uwf(&["push", &thread]).exits(0);
+        assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
+        one.uwf(&["fetch", &thread]).exits(0);
+        other.step(&thread).exits(7);
+        let heads = machines.each_ref().map(|world| head(world, &thread));
+        assert_eq!(heads[0], heads[1], "the step was not lost");
+        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+    });
+}

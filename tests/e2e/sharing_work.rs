@@ -132,6 +132,11 @@ fn a_step_that_waits_is_kept_though_another_machine_has_ended_the_thread() {
         open_gate(one);
         wait_until("the agent has finished", || one.pending(&thread).is_some());
         one.wait_until_free(&thread);
+        let listed = one.uwf(&["thread", "list", "--remote", "--all"]).exits(0);
+        assert_eq!(listed.json()[0]["waiting"], json!(true));
+        let shares = format!("`uwf thread step {thread}` shares it");
+        let fetched = one.uwf(&["fetch", &thread, "--format", "text"]).exits(5);
+        assert!(fetched.stdout.contains(&shares), "{}", fetched.stdout);
         one.step(&thread).exits(7).says("is not in the thread");
         let kept = one.show(&thread)["refusedSteps"][0]["step"].clone();
         one.uwf(&["step", "read", kept.as_str().unwrap()]).exits(0);

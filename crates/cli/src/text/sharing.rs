@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use uwf_engine::{
-    Fetched, FetchedAs, FetchedName, PushOutcome, Pushed, PushedAs, PushedName, machine_of,
+    Fetched, FetchedAs, FetchedName, Outcome, PushOutcome, Pushed, PushedAs, PushedName, machine_of,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -95,6 +95,8 @@ struct RemoteThread {
     label: Option<String>,
     /// Whether it is shared under this root, too.
     here: bool,
+    /// Whether a finished step of it is under this root and not at the remote.
+    waiting: bool,
     /// Who works on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
@@ -117,11 +119,11 @@ const COLUMNS: [Column; 6] = [
 ];
 
 impl RemoteThreadsView {
-    /// Returns the view of these threads. `here` are those that are shared under this root, and `names` are the names of workflows
-    /// that are here.
+    /// Returns the view of these threads. `here` are those that are shared under this root, `waiting` those with a finished step that
+    /// waits here, and `names` are the names of workflows that are here.
     pub(crate) fn new(
         threads: Vec<Listed>,
-        here: &[ThreadId],
+        (here, waiting): (&[ThreadId], &[ThreadId]),
         names: &BTreeMap<CasRef, String>,
     ) -> Self {
         let one = |listed: Listed| RemoteThread {
@@ -134,6 +136,7 @@ impl RemoteThreadsView {
                 .label
                 .map(|label| format!("{}={}", label.key.as_str(), label.value.as_str())),
             here: here.contains(&listed.thread),
+            waiting: waiting.contains(&listed.thread),
             left_ms: listed
                 .busy
                 .as_ref()
@@ -164,7 +167,12 @@ impl Show for RemoteThreadsView {
                 one.thread.to_string(),
                 one.status.to_owned(),
                 workflow.unwrap_or_else(|| one.workflow.to_string()),
-                if one.here { "yes" } else { "no" }.to_owned(),
+                match (one.waiting, one.here) {
+                    (true, _) => "a step waits",
+                    (false, true) => "yes",
+                    (false, false) => "no",
+                }
+                .to_owned(),
                 one.label.clone().unwrap_or_else(|| "-".to_owned()),
                 working,
             ]
@@ -243,6 +251,17 @@ fn row(one: &impl ToString, hash: CasRef, nodes: usize, said: &str) -> Vec<Strin
     ]
 }
 
+/// Returns what happened to a thread that was fetched.
+fn fetched(one: &Fetched) -> String {
+    match one.outcome {
+        Outcome::AnswerWaits => format!(
+            "waiting: a finished step is here and not at the remote; `uwf thread step {}` shares it, or keeps it beside the thread",
+            one.thread
+        ),
+        outcome => outcome_text(outcome, one.thread, "fetch it again"),
+    }
+}
+
 /// Threads and names that were fetched.
 #[derive(Serialize)]
 #[serde(transparent)]
@@ -264,7 +283,7 @@ impl Show for FetchedView {
                 .to_owned();
         }
         let thread = |one: &Fetched| {
-            let said = outcome_text(one.outcome, one.thread);
+            let said = fetched(one);
             row(&one.thread, one.head, one.nodes, &said)
         };
         let name = |one: &FetchedName| {

@@ -140,7 +140,7 @@ impl StoreImportView {
 
 fn thread_row(one: &ThreadItem) -> Vec<String> {
     let result = match &one.result {
-        ThreadResult::Taken { outcome } => outcome_text(*outcome, one.thread),
+        ThreadResult::Taken { outcome } => outcome_text(*outcome, one.thread, "import it again"),
         ThreadResult::Refused(Refused { problem }) => format!("refused: {problem}"),
     };
     vec![one.thread.to_string(), one.head.to_string(), result]

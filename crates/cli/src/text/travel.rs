@@ -74,7 +74,7 @@ impl Show for ImportedView {
 }
 
 fn said(one: &ImportedThread) -> String {
-    let said = outcome_text(one.outcome, one.thread);
+    let said = outcome_text(one.outcome, one.thread, "import it again");
     let fork = one
         .forked_from
         .map_or_else(String::new, |thread| format!(", as a fork of {thread}"));
@@ -92,14 +92,12 @@ fn said(one: &ImportedThread) -> String {
     format!("{said}{fork}{name}{raised}")
 }
 
-/// Returns what happened to a thread of another place.
-pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId) -> String {
+/// Returns what happened to a thread of another place. `again` names the call that takes what was held up, such as `import it again`.
+pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId, again: &str) -> String {
     let waits = || {
         let show = format!("`uwf thread show {thread}`");
         let show = hints::here(&show);
-        format!(
-            "waiting: {show} says what makes a step of an answer that is here; then import it again"
-        )
+        format!("waiting: {show} says what makes a step of an answer that is here; then {again}")
     };
     let said = match outcome {
         Outcome::Added => "added",
@@ -107,7 +105,9 @@ pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId) -> String {
         Outcome::Updated => "its attempts, limits or replaced steps were added",
         Outcome::Unchanged => "nothing new",
         Outcome::Ahead => "nothing new: it went on here",
-        Outcome::Busy => "busy: a step or another import is at work here; import it again later",
+        Outcome::Busy => {
+            return format!("busy: another command is at work on it here; {again} later");
+        }
         Outcome::AnswerWaits => return waits(),
     };
     said.to_owned()

@@ -108,7 +108,7 @@ fn decide(
     let is_cancelled = ended == Some(Reason::Cancelled);
     match relation {
         // A person ended it here, and the bundle would bring it back.
-        Relation::Behind if is_cancelled => Err(Divergence {
+        Relation::Behind if is_cancelled && !ends => Err(Divergence {
             thread: one.thread,
             here,
             there: one.head,
@@ -167,12 +167,14 @@ mod tests {
         for status in ["active", "completed"] {
             check(status, active, Relation::Behind, forward(false));
             check(status, completed, Relation::Behind, forward(true));
-            check(status, cancelled, Relation::Behind, None);
             for ended in [active, completed, cancelled] {
                 check(status, ended, Relation::Ahead, keep(Relation::Ahead));
                 check(status, ended, Relation::Diverged, None);
             }
         }
+        check("active", cancelled, Relation::Behind, None);
+        check("completed", cancelled, Relation::Behind, forward(true));
+        check("cancelled", cancelled, Relation::Behind, forward(true));
         check("active", active, Relation::Same, keep(Relation::Same));
         check("completed", completed, Relation::Same, keep(Relation::Same));
         check("cancelled", active, Relation::Same, forward(false));

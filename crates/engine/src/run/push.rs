@@ -12,7 +12,7 @@ use uwf_protocol::work::Work;
 use uwf_remote::{
     Acquired, Advanced, Found, NewThread, Push, Put, Remote, RemoteError, Want, Which,
 };
-use uwf_storage::{Located, RunDir, SharedRecord, State};
+use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
 use uwf_thread::read_program;
 
 use crate::children::moved::at_work;
@@ -240,6 +240,7 @@ fn push_one(
             true => HeadStatus::Suspended,
             false => status,
         },
+        is_cancelled: matches!(&located, Located::Archived(end) if end.reason == Reason::Cancelled),
         store,
         known,
     };
@@ -270,6 +271,8 @@ struct Job<'a> {
     run: &'a RunDir,
     thread: &'a Thread,
     status: HeadStatus,
+    /// Whether a person has ended it here.
+    is_cancelled: bool,
     /// The id of the remote.
     store: String,
     /// The record that the thread is shared, if there was one before.
@@ -343,6 +346,13 @@ impl Job<'_> {
         let record = self.record()?;
         let (here, there) = (self.thread.head, found.listed.head);
         let named = nodes::of_record(self.site, &self.run.ledger.export())?;
+        let goes_on_there = found.had && found.listed.status != HeadStatus::Ended;
+        if self.is_cancelled && goes_on_there {
+            // A person has ended it, whatever other machines did meanwhile.
+            let sent = nodes::send(self.site, remote, &named)?;
+            self.move_head(remote, (there, there), &record)?;
+            return Ok((PushOutcome::Forwarded, sent));
+        }
         if here == there && found.listed.status == self.status {
             let sent = nodes::send(self.site, remote, &named)?;
             return Ok((PushOutcome::Unchanged, sent));
@@ -364,14 +374,14 @@ impl Job<'_> {
         let mut needed = nodes_of_push(&self.site.store, here, Some(there))?;
         needed.extend(named);
         let sent = nodes::send(self.site, remote, &needed)?;
-        self.move_head(remote, there, &record)?;
+        self.move_head(remote, (there, here), &record)?;
         Ok((PushOutcome::Forwarded, sent))
     }
 
     fn move_head(
         &self,
         remote: &mut dyn Remote,
-        from: CasRef,
+        (from, to): (CasRef, CasRef),
         record: &SharedRecord,
     ) -> Result<(), EngineError> {
         let thread = self.thread.id;
@@ -403,7 +413,7 @@ impl Job<'_> {
         let push = Push {
             nodes: &[],
             from,
-            to: self.thread.head,
+            to,
             status: self.status,
             record: &self.run.ledger.export(),
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use uwf_engine::{remote_threads, shared_threads, workflow_name};
+use uwf_engine::{remote_threads, shared_threads, waiting_threads, workflow_name};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::CasRef;
@@ -30,7 +30,8 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> 
     let workflows = threads.iter().map(|one| one.workflow);
     let named = workflows.filter_map(|hash| Some((hash, workflow_name(site, hash)?)));
     let names: BTreeMap<CasRef, String> = named.collect();
-    let view = RemoteThreadsView::new(threads, &shared_threads(site)?, &names);
+    let here = (&*shared_threads(site)?, &*waiting_threads(site)?);
+    let view = RemoteThreadsView::new(threads, here, &names);
     print_long(&view, context.format, &context.pager)?;
     Ok(Exit::Done)
 }
