@@ -1,6 +1,9 @@
 //! `--restore` of `thread poke` and `thread fork`: the files are put back with which a step begins.
 
 use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
 
 use crate::changed_files::{step, world};
 use crate::worktrees::{git, place};
@@ -208,4 +211,47 @@ fn nothing_is_put_back_while_another_thread_works_there() {
     let poked: Run = poked.wait_with_output().unwrap().into();
     poked.exits(0);
     assert_eq!(read(&world, "work"), "again\n");
+}
+
+#[test]
+fn a_repository_inside_is_left_as_it_is_and_named() {
+    let (world, thread) = world();
+    git(&world, &["init", "--quiet", "inner"]);
+    let user = "-c user.name=t -c user.email=t@localhost";
+    let commit = format!("git -C inner {user} commit --quiet --allow-empty -m");
+    let tracked = format!("{commit} i; git add inner; git {user} commit --quiet -m i");
+    assert!(
+        Command::new("sh")
+            .args(["-c", &tracked])
+            .current_dir(world.project())
+            .status()
+            .unwrap()
+            .success()
+    );
+    step(&world, &thread, &format!("{commit} one; echo first > work"));
+    step(
+        &world,
+        &thread,
+        &format!("{commit} two; echo second > work"),
+    );
+    let tip = || git(&world, &["-C", "inner", "rev-parse", "HEAD"]);
+    let before = tip();
+    let restore = ["thread", "restore", "@~1"];
+    let restored = world.uwf(&restore).exits(0).json();
+    assert_eq!(restored["leftAlone"], json!(["inner"]));
+    let files: Vec<&Value> = restored["files"].as_array().unwrap().iter().collect();
+    assert_eq!(files.len(), 1, "{restored}");
+    assert_eq!(read(&world, "work"), "first\n");
+    assert_eq!(tip(), before);
+    let again = world
+        .uwf(&[&restore[..], &["--format", "text"]].concat())
+        .exits(0);
+    assert!(
+        again.stdout.contains("inner  stays as it is"),
+        "{}",
+        again.stdout
+    );
+    let show = again.stdout.split('`').nth(1).unwrap();
+    let words: Vec<&str> = show.split(' ').skip(3).collect();
+    assert_ne!(git(&world, &words), before);
 }

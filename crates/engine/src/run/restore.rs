@@ -48,6 +48,9 @@ pub struct Restored {
     /// Untracked files that stay as they are, because they are too large for a snapshot: the first ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// Repositories inside that have another commit than then: `git` leaves them as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_alone: Vec<String>,
 }
 
 /// Puts the files of a step back into the repository that it worked in; for the start of a thread, those from before its first
@@ -249,7 +252,7 @@ fn replace(
     place: Place<'_>,
 ) -> Result<Restored, EngineError> {
     let thread = wanted.thread;
-    let (changes, left_out) = wanted.check(repository, place)?;
+    let (mut changes, left_out) = wanted.check(repository, place)?;
     let now = repository
         .snapshot(place, &format!("before a restore in thread {thread}"))
         .map_err(FilesError::NotRestored)?
@@ -257,18 +260,29 @@ fn replace(
     let commit = wanted.at.commit.clone();
     let put = repository
         .restore(place, &now, &commit)
-        .and_then(|()| repository.snapshot(place, &format!("after a restore in thread {thread}")));
-    if let Err(source) = put {
-        let message = format!("step={} replaced={now} in part", wanted.step);
-        site.log_line(tags::RESTORED, &message, Some(thread), None);
-        let repository = wanted.at.root.clone();
-        return Err(FilesError::PartlyRestored {
-            repository,
-            replaced: now,
-            source,
+        .and_then(|()| repository.snapshot(place, &format!("after a restore in thread {thread}")))
+        .and_then(|after| repository.changed(&after.commit, &commit));
+    let differing = match put {
+        Ok(differing) => differing,
+        Err(source) => {
+            let message = format!("step={} replaced={now} in part", wanted.step);
+            site.log_line(tags::RESTORED, &message, Some(thread), None);
+            let repository = wanted.at.root.clone();
+            return Err(FilesError::PartlyRestored {
+                repository,
+                replaced: now,
+                source,
+            }
+            .into());
         }
-        .into());
-    }
+    };
+    let inside = |one: &&Changed| repository.root().join(&one.path).join(".git").exists();
+    let left_alone: Vec<PathBuf> = differing
+        .iter()
+        .filter(inside)
+        .map(|one| one.path.clone())
+        .collect();
+    changes.retain(|one| !left_alone.contains(&one.path));
     let message = format!("step={} replaced={now}", wanted.step);
     site.log_line(tags::RESTORED, &message, Some(thread), None);
     Ok(Restored {
@@ -278,6 +292,10 @@ fn replace(
         at_start: wanted.at.at_start,
         files: changes.into_iter().map(ChangedFile::from).collect(),
         left_out: names_left_out(&left_out),
+        left_alone: left_alone
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect(),
     })
 }
 

@@ -98,8 +98,10 @@ impl Show for RestoredView {
     fn text(&self, _page: Page) -> String {
         let Restored {
             repository,
+            commit,
             replaced,
             files,
+            left_alone,
             ..
         } = &self.restored;
         let when = match (self.restored.at_start, self.before) {
@@ -108,18 +110,28 @@ impl Show for RestoredView {
             (false, false) => format!("after step {}", self.step),
         };
         let repository = repository.display();
-        if files.is_empty() {
-            return format!("{repository} has the files as they were {when} already");
-        }
-        let mut lines = vec![
-            format!("{repository} has the files again as they were {when}"),
-            summary(files),
-        ];
+        let mut lines = match files.is_empty() {
+            true => vec![format!(
+                "{repository} has the files as they were {when} already"
+            )],
+            false => vec![
+                format!("{repository} has the files again as they were {when}"),
+                summary(files),
+            ],
+        };
         lines.extend(listed(files));
-        lines.extend(left_out(&self.restored.left_out));
-        lines.push(format!(
-            "git commit {replaced} has the files that were there until now"
-        ));
+        lines.extend(left_alone.iter().map(|inside| {
+            let show = format!("git -C {repository} rev-parse {commit}:{inside}");
+            format!(
+                "  - {inside}  stays as it is: a repository inside; `{show}` shows its commit then"
+            )
+        }));
+        if !files.is_empty() {
+            lines.extend(left_out(&self.restored.left_out));
+            lines.push(format!(
+                "git commit {replaced} has the files that were there until now"
+            ));
+        }
         lines.join("\n")
     }
 }
