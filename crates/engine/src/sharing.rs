@@ -1,9 +1,8 @@
 //! Threads that several machines work on, by a remote.
 //!
 //! For a shared thread, the head at the remote is the truth, and the head here is a copy. A step of it is done under a lease of
-//! the remote (`run/shared.rs`), and a thread is put there by `run/push.rs`. This module brings threads from there, and shares names of workflows
-//! (`sharing/names.rs`). A thread that was never pushed knows
-//! no remote.
+//! the remote (`run/shared.rs`), and a thread is put there by `run/push.rs`. This module brings threads from there, and shares
+//! names of workflows (`sharing/names.rs`). A thread that was never pushed knows no remote.
 
 pub(crate) mod error;
 pub(crate) mod family;

@@ -11,8 +11,8 @@ use uwf_remote::{Lease, Listed, NewThread, Owner, Push, Query, RemoteError, Want
 
 /// How many moves of a head are a part of the history with an object of its own.
 pub(crate) const PART: usize = 256;
-/// How many of the last writes are known. More writes than these between two looks of one writer make it forget that it was one
-/// of them.
+/// How many of the last writes an object knows. A writer whose answer was lost finds its own write among them, unless more others
+/// came since.
 const WRITES: usize = 32;
 
 /// A move of a head: from where, and to where.
@@ -174,8 +174,8 @@ impl Thread {
         self.status = push.status;
     }
 
-    /// Takes out the moves that get an object of their own, with the number of that part. There are many more behind them, so all
-    /// who write this part write the same.
+    /// Takes out the oldest moves, which get an object of their own, with the number of that part. Nothing is added to them any more,
+    /// so all writers of this part write the same.
     pub(crate) fn take_part(&mut self) -> Option<(u64, Vec<Move>)> {
         if self.moves.len() <= 2 * PART {
             return None;

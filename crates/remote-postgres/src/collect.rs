@@ -1,8 +1,7 @@
 //! Garbage of a remote: nodes that nothing needs are condemned first, and removed when they were condemned for long enough.
 //!
-//! What must stay is what can be reached from heads, workflows, the history, the nodes that records name, and
-//! what names stand for. Machines go on
-//! working meanwhile. That nothing is removed which is needed follows from these facts, in this order:
+//! What must stay is what can be reached from heads, workflows, the history, the nodes that records name, and what names stand
+//! for. Machines go on working meanwhile. Nothing that is needed is removed. That follows from these facts, in this order:
 //!
 //! 1. A condemned node counts as missing. A statement that sees the condemnation refers to the node only if it stores it itself,
 //!    and that takes the condemnation back.

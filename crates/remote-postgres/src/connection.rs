@@ -102,8 +102,8 @@ impl Connection {
         })
     }
 
-    /// Runs a script of statements. They are sent together, so they are one transaction, which must not be begun or ended in the script:
-    /// a script that fails would leave its transaction open. It is made again under the same conditions.
+    /// Runs a script of statements. They are sent together, so they are one transaction. The script must not begin or end one itself:
+    /// if it failed, its transaction would stay open. It is sent again when a statement would be.
     pub(crate) fn script(&mut self, statements: &str) -> Result<(), RemoteError> {
         self.repeated(|connection| {
             let limit = connection.limits.call;

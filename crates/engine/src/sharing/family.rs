@@ -118,8 +118,8 @@ pub(crate) fn bring_for_step(
     each_needed(site, remote, thread, Some(signals), bring)
 }
 
-/// Returns who works on a thread, if it is another machine. A lease of this machine that no call has is that of a call that died: the
-/// next one takes it over.
+/// Returns who works on a thread, if it is another machine. If this machine has the lease and no call uses it, the call that took it
+/// has died, and the next one takes it over.
 fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Duration)>, EngineError> {
     let own = site.root.shared(found.listed.thread).read()?;
     let is_own = |owner: &Owner| own.as_ref().is_some_and(|own| own.mark == owner.mark);
