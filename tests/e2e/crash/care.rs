@@ -1,11 +1,11 @@
-//! Commands that pause and remove threads are killed before each of their system calls: a thread is there as it was, or
+//! Commands that pause and remove threads are killed before many of their system calls: a thread is there as it was, or
 //! gone; and readers are never told that something is lost.
 
 use serde_json::json;
 
 use super::commands::{was_killed_before, world};
 use super::reader::Ledger;
-use super::sweep::{kill_before, kill_everywhere};
+use super::sweep::{kill_at_many, kill_before, kill_everywhere};
 use super::tracer::{Verdict, trace};
 use crate::gates::NOTE;
 use crate::resumes::again;
@@ -31,7 +31,7 @@ fn is_there(world: &World, thread: &str) -> bool {
 fn removed_anywhere(world: &World, thread: &str, args: &[&str], other: &str) -> Vec<String> {
     let [before, beside] = [thread, other].map(|thread| world.show(thread));
     let mut seen = std::collections::BTreeSet::new();
-    let calls = kill_everywhere(world, args, COMMAND, |_| {
+    let calls = kill_at_many(world, args, COMMAND, |_| {
         let there = is_there(world, thread);
         seen.insert(there);
         if there {
@@ -169,7 +169,7 @@ fn a_pause_that_is_killed_anywhere_is_whole_or_not_made() {
     let (world, thread) = world(ONE_STEP, NOTE);
     let args = ["thread", "pause", &thread, "-m", "why"];
     let mut seen = std::collections::BTreeSet::new();
-    let calls = kill_everywhere(&world, &args, COMMAND, |_| {
+    let calls = kill_at_many(&world, &args, COMMAND, |_| {
         let reason = world.show(&thread)["paused"]["reason"].clone();
         seen.insert(reason == json!("why"));
         assert!(reason.is_null() || reason == json!("why"), "{reason}");
@@ -186,7 +186,7 @@ fn an_end_of_a_pause_that_is_killed_anywhere_can_be_repeated() {
     let (world, thread) = world(ONE_STEP, NOTE);
     world.uwf(&["thread", "pause", &thread]).exits(0);
     let args = ["thread", "unpause", &thread];
-    let calls = kill_everywhere(&world, &args, COMMAND, |_| {
+    let calls = kill_at_many(&world, &args, COMMAND, |_| {
         world.uwf(&args).exits(0);
         world.step(&thread).exits(0);
         Ledger::read(&world.root());
