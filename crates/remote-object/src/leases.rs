@@ -5,7 +5,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Acquired, Advanced, Closure, Lease, Leased, NewThread, Push, Put, Released, RemoteError,
+    Acquired, Advanced, After, Closure, Lease, Leased, NewThread, Push, Put, Released, RemoteError,
     Renewed, Standing, Unfit, Want,
 };
 
@@ -138,7 +138,7 @@ fn moved(
     push: &Push<'_>,
 ) -> Result<Advanced, RemoteError> {
     if has_moved(bucket, lease.thread, thread, (push.from, push.to))? {
-        thread.give_back(lease);
+        end_push(thread, lease, push);
         return Ok(Advanced::Already);
     }
     if !thread.counts(lease) {
@@ -148,8 +148,15 @@ fn moved(
         return Ok(Advanced::HeadIs(thread.head));
     }
     thread.move_head(push);
-    thread.give_back(lease);
+    end_push(thread, lease, push);
     Ok(Advanced::Moved)
+}
+
+/// Gives the lease back with which a head was moved, unless the push keeps it.
+fn end_push(thread: &mut Thread, lease: &Lease, push: &Push<'_>) {
+    if push.lease == After::GiveBack {
+        thread.give_back(lease);
+    }
 }
 
 pub(crate) fn put(

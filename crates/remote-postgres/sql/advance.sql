@@ -1,5 +1,6 @@
 -- Stores nodes, moves the head of the thread $9 from $12 to $13, keeps the record $15 in the place of those that it was merged
--- from, $16, with the nodes $17 that it names, and gives the lease back that $10 has by the fence $11. One place decides what comes of it.
+-- from, $16, with the nodes $17 that it names. It gives the lease back that $10 has by the fence $11, if $18 says so. One place decides
+-- what comes of it.
 {store}, named AS MATERIALIZED (
   SELECT {named} AS roots
 ), thread AS MATERIALIZED (
@@ -25,9 +26,9 @@
     head = CASE WHEN what = 'moved' THEN $13 ELSE known.head END,
     status = CASE WHEN what = 'moved' THEN $14 ELSE known.status END,
     version = known.version + CASE WHEN what = 'moved' THEN 1 ELSE 0 END,
-    lease_owner = CASE WHEN valid AND what IN ('moved', 'already') THEN NULL ELSE known.lease_owner END,
-    lease_until = CASE WHEN valid AND what IN ('moved', 'already') THEN NULL ELSE known.lease_until END,
-    ready_at = CASE WHEN valid AND what IN ('moved', 'already') THEN clock_timestamp() ELSE known.ready_at END
+    lease_owner = CASE WHEN $18 AND valid AND what IN ('moved', 'already') THEN NULL ELSE known.lease_owner END,
+    lease_until = CASE WHEN $18 AND valid AND what IN ('moved', 'already') THEN NULL ELSE known.lease_until END,
+    ready_at = CASE WHEN $18 AND valid AND what IN ('moved', 'already') THEN clock_timestamp() ELSE known.ready_at END
   FROM decided, named WHERE known.id = $9 AND what NOT IN ('lacking', 'clash', 'old')
   RETURNING known.version
 ), logged AS (

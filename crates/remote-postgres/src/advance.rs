@@ -4,7 +4,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
-use uwf_remote::{Advanced, Lease, NewThread, Push, Put, RemoteError, Together, Unfit, digest};
+use uwf_remote::{
+    Advanced, After, Lease, NewThread, Push, Put, RemoteError, Together, Unfit, digest,
+};
 
 use crate::Postgres;
 use crate::acquire::find;
@@ -92,7 +94,8 @@ pub(crate) fn advance(
     };
     let (owner, fence) = (owner_text(&lease.owner), lease.fence.cast_signed());
     let status = push.status.as_str();
-    let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
+    let gives_back = push.lease == After::GiveBack;
+    let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
         (&thread, Type::TEXT),
         (&owner, Type::TEXT),
         (&fence, Type::INT8),
@@ -102,6 +105,7 @@ pub(crate) fn advance(
         (&kept.record, Type::BYTEA),
         (&kept.replaced, Type::BYTEA_ARRAY),
         (&kept.roots, Type::INT8_ARRAY),
+        (&gives_back, Type::BOOL),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
     loop {

@@ -27,7 +27,7 @@ pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Wan
 pub use names::{Named, SharedName};
 pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
-pub use push::{Advanced, NewThread, Push, Put};
+pub use push::{Advanced, After, NewThread, Push, Put};
 pub use threads::{Abilities, Found, Hello, Listed, Query};
 pub use together::{Together, Unfit};
 
@@ -63,8 +63,8 @@ pub trait Remote {
     /// [`RemoteError`].
     fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError>;
 
-    /// Stores nodes, moves the head of a thread by compare-and-set, stores its record, and gives the lease back. Nodes and
-    /// record are stored also if the lease is lost or the head is another one: what they tell of was paid for.
+    /// Stores nodes, moves the head of a thread by compare-and-set, stores its record, and gives the lease back, unless the push keeps
+    /// it. Nodes and record are stored also if the lease is lost or the head is another one: what they tell of was paid for.
     ///
     /// # Errors
     /// [`RemoteError`].

@@ -21,7 +21,7 @@ use self::thread::Thread;
 use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
 use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
-use crate::push::{Advanced, NewThread, Push, Put};
+use crate::push::{Advanced, After, NewThread, Push, Put};
 use crate::threads::{Abilities, Found, Hello, Listed, Query};
 use crate::together::Unfit;
 use crate::{Remote, RemoteError};
@@ -238,7 +238,7 @@ impl Shared {
         let known = self.threads.get(&lease.thread);
         if known.is_some_and(|thread| thread.has_moved(push.from, push.to)) {
             self.keep_record(lease.thread, push.record);
-            self.give_back(lease);
+            self.end_push(lease, push);
             return Advanced::Already;
         }
         match self.nodes.add(push.nodes, Some(push.to)) {
@@ -254,8 +254,15 @@ impl Shared {
             return Advanced::HeadIs(thread.head);
         }
         thread.move_head(push);
-        self.give_back(lease);
+        self.end_push(lease, push);
         Advanced::Moved
+    }
+
+    /// Gives the lease back with which a head was moved, unless the push keeps it.
+    fn end_push(&mut self, lease: &Lease, push: &Push<'_>) {
+        if push.lease == After::GiveBack {
+            self.give_back(lease);
+        }
     }
 
     /// Adds a record to that of the thread. It does not matter who has the lease: what a record tells of was paid for.

@@ -19,15 +19,26 @@ pub struct Push<'a> {
     pub status: HeadStatus,
     /// What the limits of the thread depend on.
     pub record: &'a ThreadRecord,
+    /// What becomes of the lease when the head has moved.
+    pub lease: After,
+}
+
+/// What becomes of a lease when its owner has moved the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum After {
+    /// It is given back.
+    GiveBack,
+    /// The owner keeps it, for as long as it would have lasted: more steps follow.
+    Keep,
 }
 
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advanced {
-    /// The head has moved, and the lease is given back.
+    /// The head has moved. The lease is given back, if it was not to be kept.
     Moved,
     /// An earlier call has moved the head in this way. It may have moved further since. If the caller has the lease, because it
-    /// took it again, the lease is given back.
+    /// took it again, the lease is given back, too, unless it was to be kept.
     Already,
     /// The thread has this head, and not the one that was expected. The nodes and the record are stored. The lease
     /// stays.

@@ -2,6 +2,7 @@
 //!
 //! Nothing here looks into a remote: what holds is seen through its calls.
 
+mod kept;
 mod leases;
 mod lists;
 mod names;
@@ -48,8 +49,9 @@ pub fn cases() -> Vec<Case> {
 /// Returns the tests of a remote with these abilities.
 #[must_use]
 pub fn cases_of(abilities: Abilities) -> Vec<Case> {
-    let of_all: [&[Case]; 7] = [
+    let of_all: [&[Case]; 8] = [
         leases::CASES,
+        kept::CASES,
         pushes::CASES,
         repeats::CASES,
         shared::CASES,

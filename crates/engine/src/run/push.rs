@@ -10,7 +10,7 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::Work;
 use uwf_remote::{
-    Acquired, Advanced, Found, NewThread, Push, Put, Remote, RemoteError, Want, Which,
+    Acquired, Advanced, After, Found, NewThread, Push, Put, Remote, RemoteError, Want, Which,
 };
 use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
 use uwf_thread::read_program;
@@ -416,6 +416,7 @@ impl Job<'_> {
             to,
             status: self.status,
             record: &self.run.ledger.export(),
+            lease: After::GiveBack,
         };
         let refused = match remote.advance(&lease, &push).map_err(SharingError::from)? {
             Advanced::Moved | Advanced::Already => return Ok(()),

@@ -21,7 +21,9 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, Advanced, Lease, Leased, Owner, Push, Remote, Renewed, Want, Which};
+use uwf_remote::{
+    Acquired, Advanced, After, Lease, Leased, Owner, Push, Remote, Renewed, Want, Which,
+};
 use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
@@ -158,6 +160,7 @@ impl SharedThread {
                 to: step.to,
                 status,
                 record: &record,
+                lease: After::GiveBack,
             };
             let advanced = remote.advance(&self.lease, &push);
             match advanced.map_err(SharingError::from)? {

@@ -6,7 +6,7 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::suite::small::SCHEMA;
 pub(crate) use uwf_remote::suite::small::{START, hash, node, owner, thread};
-use uwf_remote::{Acquired, Advanced, Lease, NewThread, Push, Put, Remote, Want, Which};
+use uwf_remote::{Acquired, Advanced, After, Lease, NewThread, Push, Put, Remote, Want, Which};
 
 /// A thread at its start.
 pub(crate) fn new_thread(number: u64) -> NewThread {
@@ -61,6 +61,7 @@ pub(crate) fn step(remote: &mut dyn Remote, lease: &Lease, from: u64, to: u64) -
         to: hash(to),
         status: HeadStatus::Ready,
         record: &record,
+        lease: After::GiveBack,
     };
     remote.advance(lease, &push).expect("a head can be pushed")
 }

@@ -10,7 +10,8 @@ use uwf_protocol::machine::MachineId;
 use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Acquired, Advanced, Lease, Leased, NewThread, Owner, Push, Put, Released, Remote, Want, Which,
+    Acquired, Advanced, After, Lease, Leased, NewThread, Owner, Push, Put, Released, Remote, Want,
+    Which,
 };
 use uwf_remote_postgres::{Address, Postgres};
 
@@ -212,6 +213,7 @@ fn advance(remote: &mut Postgres, lease: &Lease, from: CasRef) -> CasRef {
         to,
         status: HeadStatus::Ready,
         record: &ThreadRecord::default(),
+        lease: After::GiveBack,
     };
     assert_eq!(remote.advance(lease, &push), Ok(Advanced::Moved));
     to

@@ -8,7 +8,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::{Attempt, ThreadRecord};
 use uwf_remote::suite::small::{SCHEMA, WORKFLOW};
 pub(crate) use uwf_remote::suite::small::{START, hash, node, owner, thread};
-use uwf_remote::{Acquired, Advanced, Lease, NewThread, Push, Remote, Want, Which};
+use uwf_remote::{Acquired, Advanced, After, Lease, NewThread, Push, Remote, Want, Which};
 
 /// A node of this size.
 pub(crate) fn large_node(number: u64, bytes: usize) -> LinkedNode {
@@ -88,6 +88,7 @@ pub(crate) fn advance(
         to: hash(to),
         status: HeadStatus::Ready,
         record,
+        lease: After::GiveBack,
     };
     remote.advance(lease, &push)
 }

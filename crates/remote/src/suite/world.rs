@@ -13,7 +13,7 @@ pub(super) use super::small::{START, hash, hashes, node, owner, thread};
 use crate::Remote;
 use crate::lease::{Acquired, Lease, Leased, Owner, Released, Want, Which};
 use crate::nodes::{Closure, Given, Part};
-use crate::push::{Advanced, NewThread, Push, Put};
+use crate::push::{Advanced, After, NewThread, Push, Put};
 
 /// How long a lease lasts that is to end in a test.
 pub(super) const SHORT: Duration = Duration::from_millis(400);
@@ -138,6 +138,16 @@ impl Client {
         self.advance(lease, &push(&nodes, from, to, &record(to)))
     }
 
+    /// Moves the head of a leased thread from one step to another, and keeps the lease.
+    pub(super) fn step_on(&mut self, lease: &Lease, from: u64, to: u64) -> Advanced {
+        let (nodes, record) = (step_nodes(to, from), record(to));
+        let push = Push {
+            lease: After::Keep,
+            ..push(&nodes, from, to, &record)
+        };
+        self.advance(lease, &push)
+    }
+
     /// Moves the head of a leased thread to a new step after whatever it is.
     pub(super) fn step_from(&mut self, lease: &Lease, from: CasRef, to: u64) -> Advanced {
         let mut nodes = step_nodes(to, START);
@@ -201,6 +211,7 @@ pub(super) fn push<'a>(
         to: hash(to),
         status: HeadStatus::Ready,
         record,
+        lease: After::GiveBack,
     }
 }
 

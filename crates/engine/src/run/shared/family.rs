@@ -9,7 +9,7 @@ use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Advanced, NewThread, Push, Put, Remote, RemoteError, Renewed};
+use uwf_remote::{Advanced, After, NewThread, Push, Put, Remote, RemoteError, Renewed};
 use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State};
 
 use super::SharedThread;
@@ -134,6 +134,7 @@ impl SharedThread {
             to: thread.head,
             status: HeadStatus::Ended,
             record: &run.ledger.export(),
+            lease: After::GiveBack,
         };
         match remote
             .advance(&self.lease, &push)
