@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::children_care::{ANSWERS, child, done, outer, without_thread};
+use crate::children_care::{ANSWERS, child, done, without_thread};
 use crate::crash::reader::Ledger;
 use crate::gates::{at_work, gated_agent, open_gate, runs};
 use crate::gc::text;
@@ -393,28 +393,5 @@ fn a_family_that_other_machines_could_not_go_on_with_is_not_shared() {
         one.step(&thread).exits(0);
         one.uwf(&["push", &thread]).exits(0);
         assert_eq!(statuses_at_remote(one, &thread), ["ended"; 2]);
-    });
-}
-
-#[test]
-fn a_role_that_a_pipeline_plays_keeps_a_thread_from_being_shared() {
-    with_server(|server| {
-        let machines = machines(server, BRANCHES);
-        let world = &machines[0];
-        world.write(
-            "build.yaml",
-            "name: build\nsteps:\n- name: Make\n  command: ['true']\n",
-        );
-        world.write(
-            "between.yaml",
-            "name: between\nroles:\n  b: { goal: g, workflow: ./build.yaml }\ngraph:\n  $START: { _: { role: b, prompt: Go. } }\n  b: [{ role: $END }]\n",
-        );
-        world.put(&outer("workflow: ./between.yaml"));
-        let thread = world.start("outer");
-        world
-            .uwf(&["push", &thread])
-            .exits(1)
-            .says("a pipeline plays its role `it`")
-            .says("runs of pipelines cannot be shared yet");
     });
 }

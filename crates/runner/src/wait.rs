@@ -8,20 +8,33 @@ use uwf_process::{Signals, Stop};
 
 use crate::attempt::{Attempt, AttemptEnd, Report, RunTime, Surroundings, refused};
 use crate::dependencies::needs;
-use crate::error::RunError;
+use crate::error::{NotWanted, RunError};
 
 /// How often the caller is told that the wait goes on.
 const TICK: Duration = Duration::from_millis(500);
 
+/// Why a wait has no result.
+enum NoResult {
+    Refused(Failure),
+    /// The caller does not want it to go on.
+    NotWanted,
+}
+
+impl From<Failure> for NoResult {
+    fn from(failure: Failure) -> Self {
+        Self::Refused(failure)
+    }
+}
+
 /// Waits for files. `tick` is called while nothing happens. A signal to this process ends the wait at once.
 ///
 /// # Errors
-/// When the signals cannot be watched.
+/// When the signals cannot be watched, and when `tick` does not want the wait to go on.
 pub fn wait(
     around: &Surroundings<'_>,
     task: &WaitTask,
     run_time: Option<RunTime>,
-    tick: &mut dyn FnMut(),
+    tick: &mut dyn FnMut() -> Result<(), NotWanted>,
 ) -> Result<Attempt, RunError> {
     around.signals.watch().map_err(RunError::Signals)?;
     let mut report = Report::default();
@@ -34,7 +47,8 @@ pub fn wait(
     report.duration = started.elapsed();
     let end = match polled {
         Ok(end) => end,
-        Err(failure) => return Ok(refused(around, &failure, report)),
+        Err(NoResult::Refused(failure)) => return Ok(refused(around, &failure, report)),
+        Err(NoResult::NotWanted) => return Err(RunError::NotWanted),
     };
     Ok(Attempt { end, report })
 }
@@ -44,8 +58,8 @@ fn poll(
     around: &Surroundings<'_>,
     task: &WaitTask,
     (run_time, started): (Option<RunTime>, Instant),
-    tick: &mut dyn FnMut(),
-) -> Result<AttemptEnd, Failure> {
+    tick: &mut dyn FnMut() -> Result<(), NotWanted>,
+) -> Result<AttemptEnd, NoResult> {
     let timeout = Duration::from_millis(task.timeout_ms);
     let deadline = run_time.map_or(timeout, |run| run.left.min(timeout));
     let mut polls = 0;
@@ -60,7 +74,8 @@ fn poll(
         let next = next_poll(looked_at, Duration::from_millis(task.poll_ms), deadline);
         match next {
             Some(next) if !is_enough => {
-                if let Some(stop) = sleep(around.signals, started + next, tick) {
+                let slept = sleep(around.signals, started + next, tick);
+                if let Some(stop) = slept.map_err(|NotWanted| NoResult::NotWanted)? {
                     return Ok(AttemptEnd::Interrupted(stop));
                 }
             }
@@ -99,15 +114,19 @@ fn next_poll(elapsed: Duration, interval: Duration, deadline: Duration) -> Optio
 }
 
 /// Sleeps until a time, or until this process is told to stop.
-fn sleep(signals: &Signals, until: Instant, tick: &mut dyn FnMut()) -> Option<Stop> {
+fn sleep(
+    signals: &Signals,
+    until: Instant,
+    tick: &mut dyn FnMut() -> Result<(), NotWanted>,
+) -> Result<Option<Stop>, NotWanted> {
     loop {
-        tick();
-        let left = until.checked_duration_since(Instant::now())?;
+        tick()?;
+        let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return None;
+            return Ok(None);
         }
         if let Some(stop) = signals.sleep(left.min(TICK)) {
-            return Some(stop);
+            return Ok(Some(stop));
         }
     }
 }

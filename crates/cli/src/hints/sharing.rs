@@ -30,9 +30,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Clash(_) => {
             "`uwf cas verify` checks the nodes here; nothing was changed at the remote".to_owned()
         }
-        SharingError::HasRuns { .. } | SharingError::IsRun(_) => {
-            "`uwf thread export` writes it into a file that another machine can import".to_owned()
-        }
+        SharingError::TakenOver(thread) => format!(
+            "nothing is lost: `uwf thread step {thread}` shares what is finished here, or names it if another machine has gone on; `uwf thread list --remote` shows who works on what"
+        ),
         SharingError::IsChild { parent, .. } => {
             format!("`uwf push {parent}` shares both")
         }

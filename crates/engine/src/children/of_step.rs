@@ -4,7 +4,8 @@
 //! the run goes on: then the steps from there on are done anew, by other children.
 
 use uwf_cas_fs::Store;
-use uwf_pipeline::nodes::{RESUME_KEY, ResumeNode};
+use uwf_moderator::Route;
+use uwf_pipeline::nodes::{RESUME_KEY, ResumeNode, VisitNode};
 use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Located, State};
@@ -12,6 +13,7 @@ use uwf_thread::{Head, read_start, steps};
 
 use super::{MOST_TRIES, children_by_parent, id_of};
 use crate::pipelines::chain::payload;
+use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// The child thread of a step.
@@ -31,6 +33,8 @@ pub(crate) fn find(
     prompt: &str,
 ) -> Result<StepChild, EngineError> {
     let state = State::new(&site.root);
+    // At the remote a child stays that was removed here.
+    let is_shared = site.root.shared(parent.thread).read()?.is_some();
     loop {
         let thread = id_of(&parent);
         let place = state.find(thread)?;
@@ -41,7 +45,7 @@ pub(crate) fn find(
         let is_passed = match &place {
             Some(Located::Archived(_)) => !has_task,
             Some(Located::Active(_)) => false,
-            None => parent.attempt < MOST_TRIES && state.removed(thread)?.is_some(),
+            None => !is_shared && parent.attempt < MOST_TRIES && state.removed(thread)?.is_some(),
         };
         if !is_passed {
             return Ok(StepChild {
@@ -53,6 +57,60 @@ pub(crate) fn find(
         }
         parent.attempt += 1;
     }
+}
+
+/// Returns the ids that the children of the next step of a run can have, the first one first; none if no step can be done.
+pub(crate) fn ids_for_next(
+    site: &Site,
+    run: &Thread,
+) -> Result<impl Iterator<Item = ThreadId> + use<>, EngineError> {
+    let parent = match run.route(None)? {
+        Ok(Route::To(next)) => Some(Parent {
+            thread: run.id,
+            head: head_for_child(&site.store, run.head)?,
+            role: next.role,
+            key: String::new(),
+            depth: run.start.parent.as_ref().map_or(0, |above| above.depth) + 1,
+            attempt: 0,
+        }),
+        Ok(_) | Err(_) => None,
+    };
+    Ok(parent.into_iter().flat_map(|parent| {
+        (0..MOST_TRIES).map(move |attempt| {
+            id_of(&Parent {
+                attempt,
+                ..parent.clone()
+            })
+        })
+    }))
+}
+
+/// Returns an active child that works for the next step of a run and that other machines would not find: they look for the first one, and
+/// then for the next one if that did another task.
+pub(crate) fn hidden(site: &Site, run: &Thread) -> Result<Option<ThreadId>, EngineError> {
+    let state = State::new(&site.root);
+    let head = head_for_child(&site.store, run.head)?;
+    for (child, parent) in active(site, run.id)? {
+        for attempt in 0..parent.attempt {
+            let earlier = id_of(&Parent {
+                attempt,
+                ..parent.clone()
+            });
+            if parent.head == head && state.find(earlier)?.is_none() {
+                return Ok(Some(child));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the children that a step of a run names.
+pub(crate) fn named_by(site: &Site, detail: CasRef) -> Result<Vec<ThreadId>, EngineError> {
+    let detail: VisitNode = payload(&site.store, detail)?;
+    let children = detail.played.into_iter().flat_map(|played| played.children);
+    Ok(children
+        .filter_map(|child| child.thread.parse().ok())
+        .collect())
 }
 
 fn prompt_of(store: &Store, head: CasRef) -> Result<String, EngineError> {

@@ -7,6 +7,7 @@ use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
+use uwf_remote::After;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
 use uwf_thread::{used_by, used_up_to};
 
@@ -16,7 +17,7 @@ use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
 use crate::run::owned::OwnedRun;
 use crate::run::refused::Astray;
-use crate::run::shared::{AtRemote, NewHead, SharedThread};
+use crate::run::shared::{AtRemote, NewHead, SharedThread, elsewhere};
 use crate::snapshots::log_snapshot_notes;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
@@ -103,21 +104,23 @@ fn move_shared_head(
     shared: &SharedThread,
     step: &DurableStep,
 ) -> Result<(), EngineError> {
+    let status = match &step.route {
+        Ok(route) => head_status(route),
+        // The step is done. The next call finds the same problem when it routes.
+        Err(_) => HeadStatus::Ready,
+    };
     let new = NewHead {
         from: step.replaces.unwrap_or(step.follows),
         to: step.thread.head,
-        route: &step.route,
+        status,
+        lease: After::GiveBack,
     };
     let head = match shared.advance(&runner.site, run, &new)? {
         AtRemote::Moved => return Ok(()),
         AtRemote::Elsewhere(head) => head,
     };
     step.astray().keep(runner, run)?;
-    let found = match head {
-        Some(head) => format!("at `{head}` at the remote"),
-        None => "no longer leased to this machine".to_owned(),
-    };
-    Err(step.moved(found))
+    Err(step.moved(elsewhere(head)))
 }
 
 /// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused; if the thread is no longer

@@ -2,6 +2,7 @@
 //!
 //! A run is a thread. `session.rs` is the list of what one process does for it, and `visit.rs` that of one step.
 
+pub(crate) mod adopt;
 mod archive;
 pub(crate) mod clean;
 pub(crate) mod commit;

@@ -8,16 +8,14 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
 use uwf_protocol::program::Program;
-use uwf_protocol::work::Work;
 use uwf_remote::{
     Acquired, Advanced, After, Found, NewThread, Push, Put, Remote, RemoteError, Want, Which,
 };
 use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
-use uwf_thread::read_program;
 
 use crate::children::moved::at_work;
 use crate::children::redone::{Redone, redone};
-use crate::children::{children_by_parent, has_children, parent_of, recorded};
+use crate::children::{children_by_parent, has_children, of_step, parent_of, recorded};
 use crate::needs::push::nodes_of_push;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
@@ -128,7 +126,7 @@ impl Family<'_> {
             let site = &self.runner.site;
             let thread = Thread::load(&site.store, id, thread::find(site, id)?.head())?;
             let mut children = Vec::new();
-            if has_children(&thread.program) {
+            if has_children(&thread.program) || is_run(&thread) {
                 refuse_hidden(site, &thread)?;
                 children = children_by_parent(site)?.remove(&id).unwrap_or_default();
             }
@@ -153,31 +151,12 @@ fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
         let parent = family_of(site, thread)?;
         return Err(SharingError::IsChild { thread: id, parent }.into());
     }
-    let Program::Graph(workflow) = &thread.program else {
-        return Err(SharingError::IsRun(id).into());
-    };
-    for (role, task) in &workflow.roles {
-        if has_runs(site, &task.work)? {
-            let role = role.clone();
-            return Err(SharingError::HasRuns { thread: id, role }.into());
-        }
-    }
     Ok(())
 }
 
-/// Tells whether a pipeline plays a role, or a role of the workflows that play it. No workflow plays itself.
-fn has_runs(site: &Site, work: &Work) -> Result<bool, EngineError> {
-    for workflow in work.workflows() {
-        let Program::Graph(workflow) = read_program(&site.store, *workflow)? else {
-            return Ok(true);
-        };
-        for task in workflow.roles.values() {
-            if has_runs(site, &task.work)? {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
+/// Tells whether a thread is a run of a pipeline. Each may have children: only its steps tell.
+fn is_run(thread: &Thread) -> bool {
+    matches!(thread.program, Program::Pipeline(_))
 }
 
 /// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the head,
@@ -188,6 +167,12 @@ fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     }
     let id = thread.id;
     let hidden = |child| Err(SharingError::HiddenChild { thread: id, child }.into());
+    if is_run(thread) {
+        return match of_step::hidden(site, thread)? {
+            Some(child) => hidden(child),
+            None => Ok(()),
+        };
+    }
     if redone(site, thread)? != Redone::No
         && let Some(last) = thread.last()
         && let Some(child) = recorded(site, last)?.first()

@@ -15,7 +15,6 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use uwf_moderator::{Route, RouteError, head_status};
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -28,8 +27,11 @@ use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
+use crate::pipelines::chain::is_run;
+use crate::run::pipelines::adopt::refuse_pending;
 use crate::run::refused::refuse;
 use crate::sharing::error::SharingError;
+use crate::sharing::family::there;
 use crate::sharing::fetch::{bring_end, replaced_by};
 use crate::sharing::{check_remote, has_on_its_way, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
@@ -42,6 +44,8 @@ const RENEWALS: u32 = 4;
 /// A shared thread whose lease this call has.
 pub(crate) struct SharedThread {
     lease: Lease,
+    /// The head that the thread had here before this call brought what is new.
+    pub(crate) found_at: CasRef,
     /// What the remote knew of the attempts of the thread.
     known: ThreadRecord,
     remote: RefCell<Box<dyn Remote + Send>>,
@@ -53,13 +57,16 @@ pub(crate) struct SharedThread {
 }
 
 /// A step that the remote is to get.
-pub(crate) struct NewHead<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewHead {
     /// The head that the thread has there.
     pub(crate) from: CasRef,
     /// The step.
     pub(crate) to: CasRef,
-    /// Where it leads.
-    pub(crate) route: &'a Result<Result<Route, RouteError>, EngineError>,
+    /// Whether a step can be done there.
+    pub(crate) status: HeadStatus,
+    /// What becomes of the lease.
+    pub(crate) lease: After,
 }
 
 /// What became of a step at the remote.
@@ -68,6 +75,14 @@ pub(crate) enum AtRemote {
     Moved,
     /// Another machine has gone on, and the thread has another head there; `None` if that is not known.
     Elsewhere(Option<CasRef>),
+}
+
+/// Says where a thread is that did not get a step at the remote.
+pub(crate) fn elsewhere(head: Option<CasRef>) -> String {
+    match head {
+        Some(head) => format!("at `{head}` at the remote"),
+        None => "no longer leased to this machine".to_owned(),
+    }
 }
 
 impl SharedThread {
@@ -108,6 +123,7 @@ impl SharedThread {
         remote.rest();
         Ok(Some(Self {
             lease,
+            found_at: here,
             known,
             remote: RefCell::new(remote),
             renewer,
@@ -127,7 +143,7 @@ impl SharedThread {
         self.renewer.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Gives a durable step to the remote. With it the lease is given back.
+    /// Gives a durable step to the remote. With it the lease is given back, if it is not to be kept.
     ///
     /// # Errors
     /// When the remote does not answer. The step is on record here, and the next call sends it.
@@ -135,13 +151,8 @@ impl SharedThread {
         &self,
         site: &Site,
         run: &RunDir,
-        step: &NewHead<'_>,
+        step: &NewHead,
     ) -> Result<AtRemote, EngineError> {
-        let status = match step.route {
-            Ok(route) => head_status(route),
-            // The step is done. The next call finds the same problem when it routes.
-            Err(_) => HeadStatus::Ready,
-        };
         let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;
         let record = run.ledger.export();
         let mut remote = self.remote.borrow_mut();
@@ -152,23 +163,30 @@ impl SharedThread {
                 Vec::new()
             }
         };
-        self.renewer.stop();
+        if step.lease == After::GiveBack {
+            self.renewer.stop();
+        }
         for _ in 0..nodes::TIMES {
             let push = Push {
                 nodes: &nodes,
                 from: step.from,
                 to: step.to,
-                status,
+                status: step.status,
                 record: &record,
-                lease: After::GiveBack,
+                lease: step.lease,
             };
             let advanced = remote.advance(&self.lease, &push);
             match advanced.map_err(SharingError::from)? {
                 Advanced::Moved | Advanced::Already => {
-                    self.sent.replace(Some(record));
+                    if step.lease == After::GiveBack {
+                        self.sent.replace(Some(record));
+                    }
                     return Ok(AtRemote::Moved);
                 }
                 Advanced::HeadIs(head) => return Ok(AtRemote::Elsewhere(Some(head))),
+                Advanced::LeaseLost if has_ended(remote.as_mut(), self.lease.thread, step)? => {
+                    return Ok(AtRemote::Moved);
+                }
                 Advanced::LeaseLost => return Ok(AtRemote::Elsewhere(None)),
                 Advanced::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
                 // It has collected what no head needed there, and the step needs it again.
@@ -176,6 +194,11 @@ impl SharedThread {
             }
         }
         Err(SharingError::forgets().into())
+    }
+
+    /// Lets go of the connection: nothing is to be sent for a while.
+    pub(crate) fn rest(&self) {
+        self.remote.borrow_mut().rest();
     }
 
     /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
@@ -198,6 +221,21 @@ impl SharedThread {
                 .log_line(tags::LEASE_NOT_RELEASED, &message, thread, None);
         }
     }
+}
+
+/// Tells whether a thread was ended in this way, by a request whose answer was lost: no move of a head tells of that, if the head stayed.
+fn has_ended(
+    remote: &mut dyn Remote,
+    thread: ThreadId,
+    step: &NewHead,
+) -> Result<bool, EngineError> {
+    if step.from != step.to || step.status != HeadStatus::Ended {
+        return Ok(false);
+    }
+    let found = there(remote, thread, Some(step.to))?;
+    Ok(found.is_some_and(|found| {
+        found.listed.head == step.to && found.listed.status == HeadStatus::Ended
+    }))
 }
 
 /// Tells whether a finished step waits here that did not get to the remote. Then the lease is kept: otherwise another machine would go
@@ -281,6 +319,9 @@ fn keep_waiting_step(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), 
     };
     let site = &runner.site;
     let head = thread::find(site, id)?.head();
+    if is_run(&site.store, head)? {
+        return refuse_pending(runner, run, (id, head), &pending);
+    }
     let thread = thread::Thread::load(&site.store, id, head)?;
     refuse(runner, run, &thread, &pending)
 }

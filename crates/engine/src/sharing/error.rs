@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Owner, RemoteError};
 use uwf_util::printable::printable;
 use uwf_util::time::format_duration;
@@ -68,16 +68,6 @@ pub enum SharingError {
     /// Another node is at the remote under the same hash.
     #[error("the remote has other content under `{}`", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `"))]
     Clash(Vec<CasRef>),
-    /// A thread with a role that a pipeline plays.
-    #[error(
-        "thread `{thread}` cannot be shared: a pipeline plays its role `{role}`, and runs of pipelines cannot be shared yet"
-    )]
-    HasRuns {
-        /// The thread.
-        thread: ThreadId,
-        /// The role.
-        role: RoleName,
-    },
     /// A thread whose children no other machine would find.
     #[error(
         "thread `{thread}` cannot be shared now: other machines would not find thread `{child}`, which works for it"
@@ -96,9 +86,11 @@ pub enum SharingError {
         /// The other one, or that for which the other one works, and so on.
         parent: ThreadId,
     },
-    /// A run of a pipeline.
-    #[error("`{0}` is a run of a pipeline, and these cannot be shared yet")]
-    IsRun(ThreadId),
+    /// The lease of a run ended while this process worked on it.
+    #[error(
+        "run `{0}` is no longer leased to this machine: another one has taken it over, or a person has ended the lease"
+    )]
+    TakenOver(ThreadId),
     /// The remote has no such name.
     #[error("no workflow has the name `{0}` at the remote")]
     UnknownName(String),
@@ -137,7 +129,9 @@ impl SharingError {
     /// Returns the exit of a call that fails with this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Busy { .. } | Self::Remote(RemoteError::Away(_)) => Exit::Busy,
+            Self::Busy { .. } | Self::TakenOver(_) | Self::Remote(RemoteError::Away(_)) => {
+                Exit::Busy
+            }
             Self::Remote(RemoteError::Broken(_)) | Self::Clash(_) => Exit::Store,
             Self::NoRemote
             | Self::BadRemote(_)
@@ -146,10 +140,8 @@ impl SharingError {
             | Self::Unknown(_)
             | Self::Diverged { .. }
             | Self::Ahead { .. }
-            | Self::HasRuns { .. }
             | Self::HiddenChild { .. }
             | Self::IsChild { .. }
-            | Self::IsRun(_)
             | Self::UnknownName(_)
             | Self::BadName(_)
             | Self::NameDiffers { .. }

@@ -7,10 +7,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use uwf_moderator::{Assignment, Performer, Route};
+use uwf_pipeline::nodes::{ARCHIVE_KEY, RESUME_KEY};
 use uwf_process::Signals;
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::program::Program;
 use uwf_protocol::work::{FAILED, Work};
 use uwf_remote::{Found, Owner, Remote};
 use uwf_storage::{Located, State};
@@ -19,6 +21,7 @@ use uwf_thread::steps;
 use super::error::SharingError;
 use super::fetch::{Fetched, fetch};
 use super::merged_record;
+use crate::children::of_step::{self, ids_for_next};
 use crate::children::{Child, children_of, has_children, named_by, parent_at, recorded, taken_up};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -57,7 +60,8 @@ impl FamilyFetch {
             self.fetch(site, remote, parent.thread)?;
         }
         let thread = Thread::load(&site.store, id, head)?;
-        if !has_children(&thread.program) {
+        let is_run = matches!(thread.program, Program::Pipeline(_));
+        if !is_run && !has_children(&thread.program) {
             return Ok(());
         }
         for child in open_of_chain(site, &thread)? {
@@ -65,9 +69,33 @@ impl FamilyFetch {
                 self.fetch(site, remote, child)?;
             }
         }
+        if is_run {
+            return self.fetch_of_run(site, remote, &thread);
+        }
         each_needed(site, remote, &thread, None, &mut |remote, child, _| {
             self.fetch(site, remote, child.thread)
         })
+    }
+}
+
+impl FamilyFetch {
+    /// Brings the children of the next step of a run.
+    fn fetch_of_run(
+        &mut self,
+        site: &Site,
+        remote: &mut dyn Remote,
+        run: &Thread,
+    ) -> Result<(), EngineError> {
+        if State::new(&site.root).head(run.id)?.is_none() {
+            return Ok(());
+        }
+        for child in ids_for_next(site, run)? {
+            if there(remote, child, None)?.is_none() {
+                break;
+            }
+            self.fetch(site, remote, child)?;
+        }
+        Ok(())
     }
 }
 
@@ -106,16 +134,25 @@ pub(crate) fn bring_for_step(
         if !has_news(site, child, found)? {
             return Ok(());
         }
-        match fetch(site, remote, child.thread) {
-            Ok(_) => Ok(()),
-            // It says so itself when it is stepped, and its brothers go on.
-            Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Diverged { .. }) => {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        fetch_child(site, remote, child.thread)
     };
     each_needed(site, remote, thread, Some(signals), bring)
+}
+
+/// Brings a child for the next step of its parent. One that went on in two ways stays as it is here.
+pub(crate) fn fetch_child(
+    site: &Site,
+    remote: &mut dyn Remote,
+    child: ThreadId,
+) -> Result<(), EngineError> {
+    match fetch(site, remote, child) {
+        Ok(_) => Ok(()),
+        // It says so itself when it is stepped, and its brothers go on.
+        Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Diverged { .. }) => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns who works on a thread, if it is another machine. If this machine has the lease and no call uses it, the call that took it
@@ -223,17 +260,32 @@ fn open_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineEr
         if task.is_some_and(|task| task.work == Work::Agent) {
             continue;
         }
-        for child in named_by(site, step.node.detail)? {
-            if !child.thread.may_be_child_of(&thread.id) {
+        let named = match &thread.program {
+            Program::Pipeline(_) if is_visit(&step.node.role) => {
+                of_step::named_by(site, step.node.detail)?
+            }
+            Program::Pipeline(_) => continue,
+            Program::Graph(_) => {
+                let named = named_by(site, step.node.detail)?.into_iter();
+                named.map(|child| child.thread).collect()
+            }
+        };
+        for child in named {
+            if !child.may_be_child_of(&thread.id) {
                 continue;
             }
-            match state.find(child.thread)? {
+            match state.find(child)? {
                 Some(Located::Archived(_)) => {}
-                Some(Located::Active(_)) | None => open.push(child.thread),
+                Some(Located::Active(_)) | None => open.push(child),
             }
         }
     }
     Ok(open)
+}
+
+/// Tells whether a step of a run is one of its pipeline.
+fn is_visit(role: &RoleName) -> bool {
+    ![RESUME_KEY, ARCHIVE_KEY].contains(&role.as_str())
 }
 
 /// Returns a thread of the remote, if the remote knows it.

@@ -29,7 +29,7 @@ fn attempt(steps: &Steps, task: &WaitTask) -> Attempt {
         signals: &steps.signals,
         grace: steps.grace,
     };
-    wait(&around, task, steps.time(), &mut || {}).unwrap()
+    wait(&around, task, steps.time(), &mut || Ok(())).unwrap()
 }
 
 #[track_caller]

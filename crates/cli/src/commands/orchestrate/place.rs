@@ -261,10 +261,12 @@ fn is_free(context: &Context, root: &RunRoot) -> bool {
         .is_none_or(|at| of_place(context, &at).is_ok())
 }
 
-/// Warns if the folder of a run is that of the run under another root, too: an export does not move a run.
+/// Warns if the folder of a run is that of the run under another root, too: an export does not move a run. Of a shared run, the remote
+/// lets only one root go on at a time.
 pub(super) fn warn_of_other_root(context: &Context, root: &RunRoot) {
     if let Some(at) = root.thread()
         && of_place(context, &at).is_err()
+        && !matches!(context.site().root.shared(at.thread).read(), Ok(Some(_)))
     {
         warn(&format!(
             "`{}` is the folder of the run under the root `{}`, too: let it go on under one of them only",

@@ -7,10 +7,11 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Archived, HistoryRecord, Located, Reason, RunRoot, State};
 use uwf_thread::Head;
 
-use super::commit::adopt;
+use super::adopt::adopt;
 use super::open::end_lost;
 use crate::pipelines::chain::{self, is_run};
 use crate::pipelines::folder::root_of;
+use crate::run::kill::kill;
 use crate::thread::find;
 use crate::{EngineError, Runner, tags};
 
@@ -44,16 +45,30 @@ pub fn clean_run(
         return Ok(Cleaned::Copy(original));
     }
     let run = site.root.run(thread);
-    let Some(lock) = run.lease.acquire_if_free()? else {
+    let Some(mut lock) = run.lease.acquire_if_free()? else {
         return Ok(Cleaned::InUse);
     };
+    let mut was_ended = false;
+    if let Located::Active(_) = find(site, thread)?
+        && site.root.shared(thread).read()?.is_some()
+    {
+        // It ends for all machines.
+        lock.release()?;
+        kill(runner, thread)?;
+        was_ended = true;
+        lock = match run.lease.acquire_if_free()? {
+            Some(lock) => lock,
+            None => return Ok(Cleaned::InUse),
+        };
+    }
     // The process that had the lock may have moved the head.
     let cleaned = match find(site, thread)? {
+        Located::Archived(_) if was_ended => Cleaned::RemovedAndEnded,
         Located::Archived(_) => Cleaned::Removed,
         Located::Active(head) => {
             let start = Head::read(&site.store, head)?.start();
-            let head = adopt(runner, &run, (thread, start, head))?;
-            end_lost(runner, &run, (thread, head))?;
+            let head = adopt(runner, (&run, None), (thread, start, head))?;
+            end_lost(runner, &run, (thread, head), head)?;
             run.lease.clear_record()?;
             end(runner, thread, head)?;
             Cleaned::RemovedAndEnded

@@ -2,32 +2,39 @@
 //!
 //! A step is in the chain as soon as its nodes are written and the pending record names it: it survives the end of every
 //! process. The head moves for all steps of a short time at once, because making nodes durable costs more than writing them. A
-//! move has the three parts of every commit, as in `run/commit.rs`.
+//! move has the three parts of every commit, as in `run/commit.rs`. The remote of a shared run gets the steps of a move at once, and the
+//! process keeps the lease.
 
 use std::time::{Duration, Instant};
 
 use indexmap::IndexSet;
 use serde_json::Value;
-use uwf_cas_fs::StoreError;
 use uwf_pipeline::nodes::VisitNode;
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::Pending;
 use uwf_protocol::schemas::{self, CostKind};
-use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, RunRoot, State};
-use uwf_thread::{read_step, steps};
+use uwf_remote::After;
+use uwf_storage::{Advance, HistoryRecord, Reason, RunRoot, State};
+use uwf_thread::read_step;
 
-use crate::pipelines::chain::payload;
-use crate::run::refused::{self, Astray, Found};
-use crate::{EngineError, Runner, tags};
+use crate::run::owned::OwnedRun;
+use crate::run::refused::{self, Astray};
+use crate::run::shared::{AtRemote, NewHead, SharedThread, elsewhere};
+use crate::sharing::error::SharingError;
+use crate::thread::active_head;
+use crate::{EngineError, Runner};
 
 /// How long steps wait for the next move of the head.
-const SHARED: Duration = Duration::from_millis(20);
+const TOGETHER: Duration = Duration::from_millis(20);
+/// After this time without a move, the connection to the remote is let go.
+const IDLE: Duration = Duration::from_secs(2);
 
 /// The chain.
 pub(super) struct Chain<'a> {
     runner: &'a Runner,
-    run: &'a RunDir,
+    run: &'a OwnedRun,
     thread: ThreadId,
     start: CasRef,
     cwd: String,
@@ -44,6 +51,10 @@ pub(super) struct Chain<'a> {
     unsynced_logs: Vec<String>,
     root: &'a RunRoot,
     moved: Instant,
+    /// Whether a step can be done after the newest one.
+    status: HeadStatus,
+    /// Whether the remote gave no answer while a program ran.
+    is_away: bool,
 }
 
 /// A step that is to be added.
@@ -84,7 +95,7 @@ pub(super) enum Moved {
 impl<'a> Chain<'a> {
     pub(super) fn new(
         runner: &'a Runner,
-        (run, root): (&'a RunDir, &'a RunRoot),
+        (run, root): (&'a OwnedRun, &'a RunRoot),
         (thread, start, head): (ThreadId, CasRef, CasRef),
         cwd: String,
     ) -> Self {
@@ -101,6 +112,20 @@ impl<'a> Chain<'a> {
             unsynced_logs: Vec::new(),
             root,
             moved: Instant::now(),
+            status: HeadStatus::Ready,
+            is_away: false,
+        }
+    }
+
+    /// Tells other machines by the next move whether a step can be done after the newest one.
+    pub(super) fn leads_to(&mut self, status: HeadStatus) {
+        self.status = status;
+    }
+
+    /// Lets go of the connection to the remote: nothing will be sent for a while.
+    pub(super) fn rest(&self) {
+        if let Some(shared) = &self.run.shared {
+            shared.rest();
         }
     }
 
@@ -166,14 +191,8 @@ impl<'a> Chain<'a> {
         let payload = serde_json::to_value(&node).expect("a step is plain data");
         let hash = batch.put(schemas::STEP_NODE, &payload, now_ms)?;
         batch.commit_volatile()?;
-        self.run.outbox.write_pending_volatile(&Pending {
-            step: hash,
-            head: self.head,
-            replaces: None,
-            at_ms: now_ms,
-            answer_of: Vec::new(),
-            agent: None,
-        })?;
+        let pending = self.pending(hash, now_ms);
+        self.run.outbox.write_pending_volatile(&pending)?;
         let texts = prompt.into_iter().chain(texts_of(&step.detail));
         Ok(Put {
             step: hash,
@@ -181,6 +200,18 @@ impl<'a> Chain<'a> {
             nodes: texts.chain(schema).chain([output, detail, hash]).collect(),
             completed_at_ms,
         })
+    }
+
+    /// Returns the record of a step after the head.
+    fn pending(&self, step: CasRef, at_ms: i64) -> Pending {
+        Pending {
+            step,
+            head: self.head,
+            replaces: None,
+            at_ms,
+            answer_of: Vec::new(),
+            agent: None,
+        }
     }
 
     /// Puts a text node, such as a short log, for the detail of the next step.
@@ -196,11 +227,31 @@ impl<'a> Chain<'a> {
         site.root.with_room(is_of_full_disk, put)
     }
 
-    /// Moves the head to the newest step, if it was not moved for a while.
+    /// Moves the head to the newest step, if it was not moved for a while. The last move of a shared run comes with its end: other
+    /// machines see both at once.
     pub(super) fn move_if_due(&mut self) -> Result<Moved, EngineError> {
-        match self.moved.elapsed() < SHARED {
+        let is_at_end = self.run.shared.is_some() && self.status == HeadStatus::Ended;
+        match is_at_end || self.moved.elapsed() < TOGETHER {
             true => Ok(Moved::Yes),
             false => self.move_head(),
+        }
+    }
+
+    /// Does the same while a program runs. If the remote gives no answer, the program goes on, because it is paid for: what comes after
+    /// it finds the same.
+    pub(super) fn move_meanwhile(&mut self) -> Result<Moved, EngineError> {
+        if self.moved.elapsed() > IDLE {
+            self.rest();
+        }
+        if self.is_away {
+            return Ok(Moved::Yes);
+        }
+        match self.move_if_due() {
+            Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Remote(_)) => {
+                self.is_away = true;
+                Ok(Moved::Yes)
+            }
+            moved => moved,
         }
     }
 
@@ -220,11 +271,46 @@ impl<'a> Chain<'a> {
     /// Commits the steps after the head. The thread ends with them if its workflow is given, for the history.
     fn commit(&mut self, ended: Option<CasRef>) -> Result<Moved, EngineError> {
         self.make_durable()?;
+        if let Some(shared) = &self.run.shared
+            && self.share(shared, ended.is_some())? == Moved::Ended
+        {
+            return Ok(Moved::Ended);
+        }
         let moved = self.advance(ended)?;
         if moved == Moved::Yes {
             self.tidy_up()?;
         }
         Ok(moved)
+    }
+
+    /// Moves the head at the remote to the newest step. If the remote does not answer, the steps stay on record, and the next process
+    /// shares them. It finds the same if this machine has no lease any more: then it shares the steps, if nobody has gone on.
+    fn share(&self, shared: &SharedThread, is_end: bool) -> Result<Moved, EngineError> {
+        let site = &self.runner.site;
+        match active_head(site, self.thread) {
+            // A person has ended the run, and tells the remote so.
+            Err(EngineError::Ended { .. }) => return Ok(Moved::Ended),
+            head => head?,
+        };
+        if self.head != self.newest {
+            let pending = self.pending(self.newest, site.env.now_ms());
+            self.run.outbox.write_pending(&pending)?;
+        }
+        let (status, lease) = match (is_end, self.status) {
+            (true, _) => (HeadStatus::Ended, After::GiveBack),
+            (false, status) => (before_end(status), After::Keep),
+        };
+        let new = NewHead {
+            from: self.head,
+            to: self.newest,
+            status,
+            lease,
+        };
+        match shared.advance(site, self.run, &new)? {
+            AtRemote::Moved => Ok(Moved::Yes),
+            AtRemote::Elsewhere(None) => Err(SharingError::TakenOver(self.thread).into()),
+            AtRemote::Elsewhere(head) => self.lose_race(elsewhere(head)),
+        }
     }
 
     /// Makes durable what the new head needs.
@@ -254,12 +340,12 @@ impl<'a> Chain<'a> {
         match advanced {
             Advance::Moved => Ok(Moved::Yes),
             Advance::NotActive => Ok(Moved::Ended),
-            Advance::HeadIs(head) => self.lose_race(head),
+            Advance::HeadIs(head) => self.lose_race(format!("at `{head}`")),
         }
     }
 
     /// Keeps the steps after the head that the thread had: it has another one now. The newest step leads to all of them.
-    fn lose_race(&self, found: CasRef) -> Result<Moved, EngineError> {
+    fn lose_race(&self, found: String) -> Result<Moved, EngineError> {
         let astray = Astray {
             step: self.newest,
             head: self.head,
@@ -272,7 +358,7 @@ impl<'a> Chain<'a> {
             thread: self.thread,
             role: step.node.role,
             step: self.newest,
-            found: format!("at `{found}`"),
+            found,
         })
     }
 
@@ -282,7 +368,16 @@ impl<'a> Chain<'a> {
         self.durable = std::mem::take(&mut self.added);
         self.unsynced_logs.clear();
         self.moved = Instant::now();
+        self.is_away = false;
         Ok(self.run.outbox.clear_pending()?)
+    }
+}
+
+/// Returns what other machines are told of a head where a run is at its end, as long as it has not ended here: the next process ends it.
+pub(super) fn before_end(status: HeadStatus) -> HeadStatus {
+    match status {
+        HeadStatus::Ended => HeadStatus::Ready,
+        HeadStatus::Ready | HeadStatus::Suspended | HeadStatus::Blocked => status,
     }
 }
 
@@ -295,114 +390,7 @@ fn is_of_full_disk(error: &EngineError) -> bool {
 }
 
 /// Returns the text nodes that a visit names.
-fn texts_of(visit: &VisitNode) -> impl Iterator<Item = CasRef> {
+pub(super) fn texts_of(visit: &VisitNode) -> impl Iterator<Item = CasRef> {
     let texts = visit.logs.iter().filter_map(|log| log.text.as_ref());
     texts.filter_map(|text| text.parse().ok())
-}
-
-/// Commits the steps that an earlier process added after the head, and returns the head then.
-pub(super) fn adopt(
-    runner: &Runner,
-    run: &RunDir,
-    (thread, start, head): (ThreadId, CasRef, CasRef),
-) -> Result<CasRef, EngineError> {
-    let Some(pending) = run.outbox.read_pending()? else {
-        return Ok(head);
-    };
-    let nodes = match renewed(runner, (start, head), pending.step) {
-        Ok(Some(nodes)) => nodes,
-        Ok(None) => {
-            refuse_pending(runner, run, (thread, start), &pending)?;
-            return Ok(head);
-        }
-        // The record survived a power cut, and the nodes did not.
-        Err(EngineError::Store(error)) if is_unwritten(&error, head) => {
-            run.outbox.clear_pending()?;
-            return Ok(head);
-        }
-        Err(error) => return Err(error),
-    };
-    if !nodes.is_empty() {
-        let advanced = State::new(&runner.site.root).advance(thread, head, pending.step)?;
-        if advanced != Advance::Moved {
-            return Err(crate::thread::busy(thread, None));
-        }
-        let message = format!("step={}", pending.step);
-        runner
-            .site
-            .log_line(tags::ADOPTED, &message, Some(thread), None);
-    }
-    run.outbox.clear_pending()?;
-    Ok(pending.step)
-}
-
-/// Tells whether a node after the head was not written, or not wholly. What the head itself needs may come back by a repair.
-fn is_unwritten(error: &StoreError, head: CasRef) -> bool {
-    match error {
-        StoreError::NotFound { hash }
-        | StoreError::Lost { hash }
-        | StoreError::Damaged { hash, .. } => *hash != head,
-        _ => false,
-    }
-}
-
-/// Makes the nodes of the steps after a head durable, up to a step, and returns them; `None` if that step does not follow
-/// the head. They may have been written before an error of the disk that nobody saw.
-fn renewed(
-    runner: &Runner,
-    (start, head): (CasRef, CasRef),
-    step: CasRef,
-) -> Result<Option<Vec<CasRef>>, EngineError> {
-    let nodes = nodes_between(runner, start, head, step)?;
-    if let Some(nodes) = &nodes {
-        runner.site.store.renew(nodes)?;
-    }
-    Ok(nodes)
-}
-
-/// Returns the nodes of the steps after a head, up to a step; `None` if that step does not follow the head.
-fn nodes_between(
-    runner: &Runner,
-    start: CasRef,
-    head: CasRef,
-    step: CasRef,
-) -> Result<Option<Vec<CasRef>>, EngineError> {
-    let store = &runner.site.store;
-    let mut nodes = Vec::new();
-    for step in steps(store, step) {
-        let step = step?;
-        if step.hash == head {
-            return Ok(Some(nodes));
-        }
-        let visit: VisitNode = payload(store, step.node.detail)?;
-        nodes.extend([step.hash, step.node.output, step.node.detail]);
-        nodes.extend(step.node.assembled_prompt);
-        nodes.extend(texts_of(&visit));
-        if step.node.prev.is_none() {
-            return Ok((step.node.start == head && start == head).then_some(nodes));
-        }
-    }
-    Ok(None)
-}
-
-/// Keeps a step of an earlier process that does not follow the head, and tells the person. Its nodes become durable. If one of
-/// them is gone, only the record of the step is removed.
-fn refuse_pending(
-    runner: &Runner,
-    run: &RunDir,
-    (thread, start): (ThreadId, CasRef),
-    pending: &Pending,
-) -> Result<(), EngineError> {
-    refused::log(runner, thread, pending.step);
-    let found = match renewed(runner, (start, pending.head), pending.step) {
-        Ok(_) => Found::Whole(None),
-        Err(EngineError::Store(error))
-            if refused::is_gone(&error) && is_unwritten(&error, pending.head) =>
-        {
-            return Ok(run.outbox.clear_pending()?);
-        }
-        Err(EngineError::Store(StoreError::Damaged { .. })) => Found::Unreadable,
-        Err(error) => return Err(error),
-    };
-    Astray::of(pending).keep_and_tell(runner, run, &found)
 }

@@ -21,6 +21,7 @@ use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
 use crate::pipelines::secrets::process_masks;
+use crate::run::owned::OwnedRun;
 use crate::{EngineError, Runner};
 
 /// An attempt that was lost.
@@ -30,16 +31,25 @@ pub(super) struct Lost {
     pub(super) failed: Vec<AttemptRecord>,
 }
 
+/// Returns the newest step that the processes of this machine had settled. The head may be another one by now, of another machine.
+pub(super) fn was_at(run: &OwnedRun, head: CasRef) -> Result<CasRef, EngineError> {
+    let before = run.shared.as_ref().map_or(head, |shared| shared.found_at);
+    let pending = run.outbox.read_pending()?;
+    Ok(pending.map_or(before, |pending| pending.step))
+}
+
 /// Ends the processes of an attempt whose engine died, and returns the attempt. It stays on record until a step of the chain
-/// names it. A step that settled after it has no lost attempt, and what its program left running goes on.
+/// names it. A step that settled after it has no lost attempt, and what its program left running goes on. `was_at` is the newest step that
+/// had settled here.
 pub(super) fn end_lost(
     runner: &Runner,
     run: &RunDir,
     (thread, head): (ThreadId, CasRef),
+    was_at: CasRef,
 ) -> Result<Option<Lost>, EngineError> {
     let site = &runner.site;
     let lost = run.lease.read_record();
-    let Some(record) = lost.filter(|record| record.head == Some(head)) else {
+    let Some(record) = lost.filter(|record| record.head == Some(was_at)) else {
         return Ok(None);
     };
     if let Some(mut members) = Members::of(&record, &run.scratch) {
@@ -51,6 +61,10 @@ pub(super) fn end_lost(
                 failed: None,
             });
         }
+    }
+    if was_at != head {
+        // Another machine has gone on. In the chain, nothing was lost.
+        return Ok(None);
     }
     Ok(Some(Lost {
         attempt: LostAttempt {

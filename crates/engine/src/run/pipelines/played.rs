@@ -1,5 +1,6 @@
 //! A step that starts a workflow: its child thread is found or made, and stepped until it has ended or cannot go on.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -96,6 +97,7 @@ impl Playing<'_> {
     pub(super) fn play(&self) -> Result<PlayEnd, EngineError> {
         let site = &self.worker.runner.site;
         let prompt = self.task.prompt();
+        self.worker.check_leased()?;
         let parent = Parent {
             thread: self.worker.thread,
             head: head_for_child(&site.store, self.head)?,
@@ -105,9 +107,9 @@ impl Playing<'_> {
             attempt: 0,
         };
         let mut reads = Vec::new();
-        let mut is_told = false;
+        let (mut is_told, mut asked) = (false, HashSet::new());
         loop {
-            let child = find(site, parent.clone(), &prompt)?;
+            let child = self.find(&parent, &prompt, &mut asked)?;
             match &child.place {
                 None => match self.make(&child, &prompt)? {
                     Ok(files) => reads = files,
@@ -137,6 +139,29 @@ impl Playing<'_> {
         }
     }
 
+    /// Finds the child of the step. That of a shared run may be at the remote, which is asked once for each.
+    fn find(
+        &self,
+        parent: &Parent,
+        prompt: &str,
+        asked: &mut HashSet<ThreadId>,
+    ) -> Result<StepChild, EngineError> {
+        let site = &self.worker.runner.site;
+        loop {
+            let child = find(site, parent.clone(), prompt)?;
+            let Some(shared) = &self.worker.run.shared else {
+                return Ok(child);
+            };
+            let has_ended = matches!(child.place, Some(Located::Archived(_)));
+            if has_ended
+                || !asked.insert(child.thread)
+                || !shared.bring_child(site, child.thread)?
+            {
+                return Ok(child);
+            }
+        }
+    }
+
     fn tell(&self, child: ThreadId) -> Result<(), EngineError> {
         self.worker.tell(&RunEvent::Played {
             key: self.key.as_str(),
@@ -154,6 +179,7 @@ impl Playing<'_> {
         let signals = &worker.runner.signals;
         // The signal may come from `thread kill`: then the error is that the run has ended.
         worker.check_active()?;
+        worker.check_leased()?;
         if let Some(stop) = signals.stop() {
             return Ok(Some(PlayEnd::Interrupted(stop)));
         }
@@ -322,6 +348,9 @@ impl Playing<'_> {
         batch.commit()?;
         let run = self.worker.thread;
         let made = [(child.thread, start)];
+        if let Some(shared) = &self.worker.run.shared {
+            shared.share_children(site, &made)?;
+        }
         if !State::new(&site.root).insert_children((run, self.head), &made)? {
             self.worker.check_active()?;
             return Err(crate::thread::busy(run, None));

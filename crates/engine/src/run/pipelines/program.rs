@@ -171,7 +171,8 @@ impl Visiting<'_, '_, '_> {
             line.look(|| doing.clone());
             let written = picture.borrow_mut().write_if_due(course);
             // The steps before this one become durable while it runs.
-            let moved = written.and_then(|()| chain.move_if_due());
+            let leased = written.and_then(|()| worker.check_leased());
+            let moved = leased.and_then(|()| chain.move_meanwhile());
             let active = moved.and_then(|moved| match moved {
                 Moved::Yes => Ok(()),
                 Moved::Ended => worker.check_active(),

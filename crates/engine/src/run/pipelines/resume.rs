@@ -18,7 +18,7 @@ use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::resume_error::ResumeError;
 use crate::read::report::StepReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
-use crate::run::owned::{with_thread, with_thread_to_step};
+use crate::run::owned::with_thread_to_step;
 use crate::thread::find;
 use crate::{EngineError, Runner};
 
@@ -40,7 +40,7 @@ pub fn run_pipeline(
         far: Far::ToTheEnd,
         settings,
     };
-    let report = with_thread(runner, run.thread, |owned| {
+    let report = with_thread_to_step(runner, run.thread, |owned| {
         work(runner, owned, run.thread, &entry)
     })?;
     tell_hooks(runner, &report);

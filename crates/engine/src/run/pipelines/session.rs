@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use uwf_moderator::head_status;
 use uwf_pipeline::course::{Assignment, Outcome, Task, Todo, Visit};
 use uwf_pipeline::nodes::{AttemptRecord, RunNode, VisitNode, result_payload};
 use uwf_pipeline::state::RunStatus;
@@ -15,11 +16,13 @@ use uwf_protocol::schemas;
 use uwf_runner::{GRACE, RunTime, Surroundings};
 use uwf_storage::RunRoot;
 
-use super::commit::{Added, Chain, Moved, NewStep, adopt};
+use super::adopt::adopt;
+use super::commit::{Added, Chain, Moved, NewStep};
 use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
-    Lost, end_lost, need_folder, need_workspace, open_workspace, our_variables, show, write_origin,
+    Lost, end_lost, need_folder, need_workspace, open_workspace, our_variables, show, was_at,
+    write_origin,
 };
 use super::picture::{Picture, SettledVisit};
 use super::played::end_left_behind;
@@ -32,11 +35,12 @@ use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::error::PipelineError;
 use crate::pipelines::folder::run_root;
 use crate::pipelines::loop_times::LoopTimes;
-use crate::pipelines::route::role;
+use crate::pipelines::route::{in_general, role};
 use crate::pipelines::secrets::masks;
 use crate::read::report::StepReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::owned::OwnedRun;
+use crate::sharing::error::SharingError;
 use crate::thread::active_head;
 use crate::{EngineError, Runner};
 
@@ -126,6 +130,15 @@ impl Worker<'_> {
     pub(super) fn check_active(&self) -> Result<(), EngineError> {
         active_head(&self.runner.site, self.thread).map(drop)
     }
+
+    /// Fails if another machine has the run now, or a person has ended the lease. What a program did from then on would not be in the
+    /// run.
+    pub(super) fn check_leased(&self) -> Result<(), EngineError> {
+        match &self.run.shared {
+            Some(shared) if shared.is_lost() => Err(SharingError::TakenOver(self.thread).into()),
+            Some(_) | None => Ok(()),
+        }
+    }
 }
 
 /// Works on a run whose lock this process has.
@@ -138,8 +151,9 @@ pub(super) fn work(
     let site = &runner.site;
     let head = active_head(site, thread)?;
     let start = uwf_thread::Head::read(&site.store, head)?.start();
-    let head = adopt(runner, run, (thread, start, head))?;
-    let lost = end_lost(runner, run, (thread, head))?;
+    let was_at = was_at(run, head)?;
+    let head = adopt(runner, (run, run.shared.as_ref()), (thread, start, head))?;
+    let lost = end_lost(runner, run, (thread, head), was_at)?;
     let opened = chain::open(&site.store, (thread, head))?;
     let begun = opened.begun();
     let run_id = chain::id_of(&begun.run, thread);
@@ -264,18 +278,25 @@ impl Session<'_, '_> {
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
         write_origin(self.worker, &self.run.source, self.around.masks)?;
-        let end = match self.go_on(entry.far) {
-            Ok(end) => end,
+        let ended = match self.go_on(entry.far) {
+            Ok(end) => match self.finish(end) {
+                // The newest steps wait to be shared.
+                Err(error @ EngineError::Sharing(_)) => Err(error),
+                finished => return finished,
+            },
             Err(error) => {
-                // What is done is done: the head follows it as far as it can.
-                let _ = self.chain.move_head();
-                let _ = (self.worker.journal).add(&RunEvent::Warning(&error.to_string()));
-                let picture = &mut self.picture;
-                let _ = picture.write_durably(&self.course, RunStatus::Interrupted, None);
-                return Err(error);
+                // What is done is done: the head follows it as far as it can. A remote that gave no answer is not asked again.
+                if !matches!(error, EngineError::Sharing(_)) {
+                    let _ = self.chain.move_head();
+                }
+                Err(error)
             }
         };
-        self.finish(end)
+        ended.inspect_err(|error| {
+            let _ = (self.worker.journal).add(&RunEvent::Warning(&error.to_string()));
+            let picture = &mut self.picture;
+            let _ = picture.write_durably(&self.course, RunStatus::Interrupted, None);
+        })
     }
 
     /// Does steps until there is a reason to stop.
@@ -461,12 +482,16 @@ impl Session<'_, '_> {
     }
 
     pub(super) fn push(&mut self, event: Event) -> Result<(), EngineError> {
-        self.course
-            .push(event)
-            .map_err(|misfit| EngineError::Blocked {
-                thread: self.worker.thread,
-                source: uwf_moderator::RouteError::Misfit(misfit.to_string()),
-            })
+        let pushed = self.course.push(event);
+        pushed.map_err(|misfit| EngineError::Blocked {
+            thread: self.worker.thread,
+            source: uwf_moderator::RouteError::Misfit(misfit.to_string()),
+        })?;
+        if self.worker.run.shared.is_some() {
+            let status = head_status(&in_general(&self.course.next()));
+            self.chain.leads_to(status);
+        }
+        Ok(())
     }
 
     pub(super) fn role(&self, key: &str) -> Result<uwf_protocol::ids::RoleName, EngineError> {

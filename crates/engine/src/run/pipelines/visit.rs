@@ -8,7 +8,7 @@ use uwf_process::Stop;
 use uwf_protocol::agent::engine_mark;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::run::LeaseRecord;
-use uwf_runner::{Attempt, AttemptEnd, Report, Surroundings, wait};
+use uwf_runner::{Attempt, AttemptEnd, NotWanted, Report, Surroundings, wait};
 use uwf_util::time::format_iso;
 
 use super::RunEvent;
@@ -77,9 +77,19 @@ impl Visiting<'_, '_, '_> {
                     let left = self.worker.run_time();
                     let mut line = self.line(&record);
                     let doing = doing(self.course, &self.assignment.key);
-                    let attempt =
-                        wait(self.around, task, left, &mut || line.look(|| doing.clone()))?;
-                    Ok(end_of_one(attempt, progress))
+                    let mut lost = None;
+                    let mut tick = || {
+                        line.look(|| doing.clone());
+                        self.worker.check_leased().map_err(|error| {
+                            lost = Some(error);
+                            NotWanted
+                        })
+                    };
+                    let waited = wait(self.around, task, left, &mut tick);
+                    match lost {
+                        Some(error) => Err(error),
+                        None => Ok(end_of_one(waited?, progress)),
+                    }
                 }
                 Task::Workflow(task) => self.play(task, progress),
                 Task::Move(task) => {
@@ -102,6 +112,7 @@ impl Visiting<'_, '_, '_> {
     ) -> Result<VisitEnd, EngineError> {
         let record = self.starts(&progress)?;
         self.picture.write(self.course)?;
+        self.chain.rest();
         let playing = Playing {
             worker: self.worker,
             around: self.around,
@@ -131,7 +142,9 @@ impl Visiting<'_, '_, '_> {
     /// Brings picture and head up to date, because nothing will happen for a while.
     pub(super) fn settle_down(&mut self) -> Result<(), EngineError> {
         self.picture.write(self.course)?;
-        match self.chain.move_head()? {
+        let moved = self.chain.move_head()?;
+        self.chain.rest();
+        match moved {
             Moved::Yes => Ok(()),
             Moved::Ended => self.worker.check_active(),
         }

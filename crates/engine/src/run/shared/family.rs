@@ -8,15 +8,18 @@ use std::collections::HashSet;
 use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::program::Program;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Advanced, After, NewThread, Push, Put, Remote, RemoteError, Renewed};
+use uwf_remote::{After, NewThread, Put, Remote, RemoteError, Renewed};
 use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State};
 
-use super::SharedThread;
+use super::{AtRemote, NewHead, SharedThread};
+use crate::children::of_step::head_for_child;
 use crate::children::parent_of;
 use crate::needs::push::nodes_of_push;
+use crate::pipelines::chain::is_run;
 use crate::sharing::error::SharingError;
-use crate::sharing::family::{bring_for_step, there};
+use crate::sharing::family::{bring_for_step, fetch_child, there};
 use crate::sharing::{is_unused, new_record, nodes};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site};
@@ -35,10 +38,9 @@ impl SharedThread {
             return Ok(());
         };
         let thread = Thread::load(&site.store, id, head)?;
-        let mut remote = self.remote.borrow_mut();
         // A finished step is paid for. It is shared first.
-        if is_unused(run)? && is_left_behind(remote.as_mut(), &thread)? {
-            self.end(site, run, remote.as_mut(), &thread)?;
+        if is_unused(run)? && is_left_behind(site, self.remote.borrow_mut().as_mut(), &thread)? {
+            self.end(site, run, &thread)?;
             (runner.notice)(&format!(
                 "thread `{id}` is ended: the thread that it worked for needs it no more"
             ));
@@ -47,6 +49,11 @@ impl SharedThread {
                 reason: Reason::Cancelled,
             });
         }
+        // A run asks for a child when its step comes.
+        if let Program::Pipeline(_) = thread.program {
+            return Ok(());
+        }
+        let mut remote = self.remote.borrow_mut();
         let mut at_work = self.at_work.borrow_mut();
         bring_for_step(
             site,
@@ -68,6 +75,18 @@ impl SharedThread {
             left,
         };
         Some(busy.into())
+    }
+
+    /// Brings a child that may be at the remote, and tells whether it is there. It is brought also if another machine works on it: its
+    /// own step says so.
+    pub(crate) fn bring_child(&self, site: &Site, child: ThreadId) -> Result<bool, EngineError> {
+        let mut remote = self.remote.borrow_mut();
+        let is_there = there(remote.as_mut(), child, None)?.is_some();
+        if is_there {
+            fetch_child(site, remote.as_mut(), child)?;
+        }
+        remote.rest();
+        Ok(is_there)
     }
 
     /// Puts new children at the remote, which are not here yet. The nodes of their starts are durable here. Workers that may take this
@@ -120,31 +139,16 @@ impl SharedThread {
     }
 
     /// Ends the thread for all machines. The caller has its lock, and nothing of it waits.
-    fn end(
-        &self,
-        site: &Site,
-        run: &RunDir,
-        remote: &mut dyn Remote,
-        thread: &Thread,
-    ) -> Result<(), EngineError> {
-        self.renewer.stop();
-        let push = Push {
-            nodes: &[],
+    fn end(&self, site: &Site, run: &RunDir, thread: &Thread) -> Result<(), EngineError> {
+        let end = NewHead {
             from: thread.head,
             to: thread.head,
             status: HeadStatus::Ended,
-            record: &run.ledger.export(),
             lease: After::GiveBack,
         };
-        match remote
-            .advance(&self.lease, &push)
-            .map_err(SharingError::from)?
-        {
-            Advanced::Moved | Advanced::Already => {}
-            Advanced::HeadIs(_)
-            | Advanced::LeaseLost
-            | Advanced::Lacking(_)
-            | Advanced::Clash(_) => return Err(again("the thread was changed meanwhile")),
+        match self.advance(site, run, &end)? {
+            AtRemote::Moved => {}
+            AtRemote::Elsewhere(_) => return Err(again("the thread was changed meanwhile")),
         }
         let record = HistoryRecord {
             thread: thread.id,
@@ -168,13 +172,29 @@ fn again(problem: &str) -> EngineError {
 
 /// Tells whether a thread is a child whose parent does not need it any more: the parent has ended at the remote, or has had the head
 /// that the child works for and has another one now.
-fn is_left_behind(remote: &mut dyn Remote, thread: &Thread) -> Result<bool, EngineError> {
+fn is_left_behind(
+    site: &Site,
+    remote: &mut dyn Remote,
+    thread: &Thread,
+) -> Result<bool, EngineError> {
     let Some(parent) = parent_of(thread.id, &thread.start) else {
         return Ok(false);
     };
-    let found = there(remote, parent.thread, Some(parent.head))?;
-    Ok(found.is_some_and(|found| {
-        let has_moved = found.had && found.listed.head != parent.head;
-        has_moved || found.listed.status == HeadStatus::Ended
-    }))
+    let Some(found) = there(remote, parent.thread, Some(parent.head))? else {
+        return Ok(false);
+    };
+    let head = found.listed.head;
+    if found.listed.status == HeadStatus::Ended {
+        return Ok(true);
+    }
+    if !found.had || head == parent.head {
+        return Ok(false);
+    }
+    let have = match site.store.has(parent.head)? {
+        true => nodes::had_with(site, parent.head)?,
+        false => Vec::new(),
+    };
+    nodes::bring(site, remote, &[head], &have)?;
+    // A run that was resumed has another head, and waits for the same child.
+    Ok(!is_run(&site.store, head)? || head_for_child(&site.store, head)? != parent.head)
 }

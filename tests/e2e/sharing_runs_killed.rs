@@ -1,0 +1,122 @@
+//! Processes that work on shared runs are killed, and another machine goes on when their leases have ended.
+
+use std::fs;
+
+use crate::crash::sweep::kill_at;
+use crate::crash::tracer::{Verdict, trace};
+use crate::processes::{self, signal};
+use crate::sharing::{at_remote, head, with_server};
+use crate::sharing_children_killed::chosen;
+use crate::sharing_runs::{
+    agree_on, at_work, done, machines, open_gate, pipeline, program, shared, shared_as,
+};
+use crate::world::{World, wait_until};
+
+const STEPS: [&str; 3] = ["A", "B", "C"];
+
+/// The words of the processes that are killed.
+const ENGINE: &str = " thread ";
+
+/// Returns how many steps of the pipeline a run has, as a machine knows it.
+fn settled(world: &World, thread: &str) -> usize {
+    let listed = world.uwf(&["thread", "steps", thread]).exits(0).json();
+    let steps = listed["steps"].as_array().unwrap()[1..].iter();
+    steps.filter(|step| step["role"] != "_resume").count()
+}
+
+fn wait_for_lease(world: &World, thread: &str) {
+    wait_until("the lease has ended", || {
+        at_remote(world, thread)["leftMs"].is_null()
+    });
+}
+
+/// Kills a process before one of its system calls while it does the second step of a new run.
+fn check_at(machines: &[World; 2], number: usize) {
+    let [one, other] = machines;
+    let _ = fs::remove_file(one.project().join("done"));
+    let thread = shared_as(machines, &format!("r{number}"));
+    let step = ["thread", "step", &thread];
+    let killed = kill_at(one, &step, ENGINE, number, Verdict::Kill);
+    let at = format!("{number}: {:?}", killed.killed());
+    if number.is_multiple_of(2) {
+        wait_until("what was killed is done", || one.step(&thread).code != 5);
+    }
+    // A program whose engine was killed has ended by then.
+    wait_for_lease(other, &thread);
+    other.uwf(&["fetch", &thread]).exits(0);
+    let (known, before) = (settled(other, &thread), done(machines).len());
+    wait_until("the run is at its end", || {
+        let code = other.step(&thread).code;
+        assert!([0, 5, 7].contains(&code), "{code} {at}");
+        code == 7
+    });
+    assert_eq!(settled(other, &thread), STEPS.len(), "{at}");
+    assert_eq!(done(machines).len() - before, STEPS.len() - known, "{at}");
+    // What the machine whose process was killed still has is no step of the run.
+    one.step(&thread).exits(7);
+    assert_eq!(settled(one, &thread), STEPS.len(), "{at}");
+    assert_eq!(head(one, &thread), head(other, &thread), "{at}");
+    assert!(at_remote(one, &thread)["leftMs"].is_null(), "{at}");
+}
+
+#[test]
+fn a_process_that_does_a_step_of_a_run_is_killed_and_another_machine_goes_on() {
+    with_server(|server| {
+        let machines = machines(server, &pipeline(&STEPS));
+        machines[0].configure("remote.lease", "1s");
+        let thread = shared(&machines);
+        let whole = trace(&machines[0], &["thread", "step", &thread], |_| {
+            Verdict::GoOn
+        });
+        let points = whole.points.iter();
+        let points = points.filter(|point| point.command.contains(ENGINE));
+        for number in chosen(&points.collect::<Vec<_>>()) {
+            check_at(&machines, number);
+        }
+        machines[0].uwf(&["remote", "verify"]).exits(0);
+        for world in &machines {
+            world.uwf(&["cas", "verify"]).exits(0);
+        }
+    });
+}
+
+#[test]
+fn a_program_that_was_left_running_is_ended_when_its_machine_comes_back() {
+    with_server(|server| {
+        let machines = machines(server, &pipeline(&STEPS));
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines);
+        let engine = at_work(&machines, one, &["thread", "step", &thread]);
+        let left = program(&machines);
+        processes::kill(engine);
+        signal("STOP", &left);
+        open_gate(&machines);
+        other.step(&thread).exits(5).says("is busy");
+        wait_for_lease(other, &thread);
+        other.step(&thread).exits(0);
+        assert!(processes::is_running(&left));
+        one.step(&thread).exits(0);
+        assert!(!processes::is_running(&left), "another one did its step");
+        assert_eq!(done(&machines), "ABBC");
+        agree_on(&machines, &thread, &STEPS);
+    });
+}
+
+#[test]
+fn a_machine_whose_process_was_killed_goes_on_itself() {
+    with_server(|server| {
+        let machines = machines(server, &pipeline(&STEPS));
+        let [one, other] = &machines;
+        let thread = shared(&machines);
+        let engine = at_work(&machines, one, &["thread", "step", &thread]);
+        let left = program(&machines);
+        processes::kill(engine);
+        open_gate(&machines);
+        other.step(&thread).exits(5).says("is busy");
+        one.uwf(&["thread", "run", &thread]).exits(0);
+        assert!(!processes::is_running(&left));
+        assert_eq!(done(&machines), "ABBC");
+        agree_on(&machines, &thread, &["A", "_resume", "B", "C"]);
+    });
+}
