@@ -26,6 +26,7 @@ mod session;
 mod step;
 mod visit;
 pub(crate) mod wish;
+mod worker;
 
 use std::path::PathBuf;
 use std::time::Duration;

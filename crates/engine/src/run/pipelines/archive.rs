@@ -7,7 +7,7 @@ use uwf_process::Stop;
 use uwf_runner::{ArchiveEnd, NotDone, Surroundings};
 
 use super::RunEvent;
-use super::session::Worker;
+use super::worker::Worker;
 use crate::EngineError;
 
 /// What came of the archive.

@@ -20,7 +20,7 @@ use uwf_storage::{HistoryRecord, Located, Reason, State};
 
 use super::RunEvent;
 use super::played_run::put_start;
-use super::session::Worker;
+use super::worker::Worker;
 use crate::children::answer::answer_of;
 use crate::children::of_step::{StepChild, active, find, head_for_child};
 use crate::children::used::used_by_thread;

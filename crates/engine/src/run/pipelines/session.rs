@@ -2,7 +2,7 @@
 //! of the run.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use uwf_moderator::head_status;
 use uwf_pipeline::course::{Assignment, Outcome, Task, Todo, Visit};
@@ -11,10 +11,8 @@ use uwf_pipeline::state::RunStatus;
 use uwf_pipeline::{Course, Event, Route, StepResult};
 use uwf_process::{keep_inherited_files, process_identity};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
-use uwf_runner::{GRACE, RunTime, Surroundings};
-use uwf_storage::RunRoot;
+use uwf_runner::{GRACE, Surroundings};
 
 use super::adopt::adopt;
 use super::commit::{Added, Chain, Moved, NewStep};
@@ -30,6 +28,7 @@ use super::progress::SettledTask;
 use super::records::Records;
 use super::visit::{VisitEnd, Visiting};
 use super::wish::ResumeWish;
+use super::worker::Worker;
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain::{self, RunChain};
 use crate::pipelines::error::PipelineError;
@@ -40,7 +39,6 @@ use crate::pipelines::secrets::masks;
 use crate::read::report::StepReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::owned::OwnedRun;
-use crate::sharing::error::SharingError;
 use crate::thread::active_head;
 use crate::{EngineError, Runner};
 
@@ -64,23 +62,6 @@ pub(super) enum Far<'e> {
     Telling(&'e dyn Fn(&StepReport)),
 }
 
-/// The process that works on a run.
-pub(super) struct Worker<'a> {
-    pub(super) runner: &'a Runner,
-    pub(super) run: &'a OwnedRun,
-    pub(super) thread: ThreadId,
-    pub(super) run_id: String,
-    pub(super) root: RunRoot,
-    pub(super) settings: &'a RunSettings,
-    pub(super) own: ProcessIdentity,
-    pub(super) journal: Journal<'a>,
-    /// How many threads are above the run.
-    pub(super) depth: u64,
-    /// Whether this process waits for the next attempt in a child. If not, its caller does.
-    pub(super) waits: bool,
-    pub(super) began: Instant,
-}
-
 /// A run that a process works on.
 pub(super) struct Session<'s, 'a> {
     pub(super) worker: &'s Worker<'a>,
@@ -100,45 +81,6 @@ pub(super) struct Session<'s, 'a> {
     pub(super) loops: LoopTimes,
     /// The key of the attempt that was lost, and the attempts that had failed before it.
     failed: Option<(String, Vec<AttemptRecord>)>,
-}
-
-impl Worker<'_> {
-    /// Returns the time of this process, if it is limited.
-    pub(super) fn run_time(&self) -> Option<RunTime> {
-        let whole = self.settings.timeout?;
-        let left = whole.saturating_sub(self.began.elapsed());
-        Some(RunTime { whole, left })
-    }
-
-    /// Returns what is left of it.
-    pub(super) fn time_left(&self) -> Option<Duration> {
-        Some(self.run_time()?.left)
-    }
-
-    /// Tells the caller what happens, and writes it into the log of the run.
-    pub(super) fn tell(&self, event: &RunEvent<'_>) -> Result<(), EngineError> {
-        (self.settings.tell)(event);
-        self.journal.add(event)
-    }
-
-    /// Returns when the time of this process is over.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.began.checked_add(self.settings.timeout?)
-    }
-
-    /// Fails if the thread was ended from outside.
-    pub(super) fn check_active(&self) -> Result<(), EngineError> {
-        active_head(&self.runner.site, self.thread).map(drop)
-    }
-
-    /// Fails if another machine has the run now, or a person has ended the lease. What a program did from then on would not be in the
-    /// run.
-    pub(super) fn check_leased(&self) -> Result<(), EngineError> {
-        match &self.run.shared {
-            Some(shared) if shared.is_lost() => Err(SharingError::TakenOver(self.thread).into()),
-            Some(_) | None => Ok(()),
-        }
-    }
 }
 
 /// Works on a run whose lock this process has.

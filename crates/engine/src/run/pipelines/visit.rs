@@ -17,7 +17,7 @@ use super::glimpse::doing;
 use super::picture::Picture;
 use super::played::{HeldStep, PlayEnd, Playing};
 use super::progress::{Progress, SettledTask};
-use super::session::Worker;
+use super::worker::Worker;
 use crate::EngineError;
 use crate::run::observer::{Line, Observer};
 
