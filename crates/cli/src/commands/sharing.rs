@@ -125,11 +125,19 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let mut remote = connection(site, &config)?;
     let kept = answer(remote.statistics())?;
+    let threads = match kept {
+        Some(_) => None,
+        // It can only list them.
+        None => Some(remote_threads(open(site)?.as_mut(), &Query::default())?.len()),
+    };
     let config = RemoteConfig {
         schema: remote.schema(&config),
         ..config
     };
-    print(&RemoteView::new(config, kept.as_ref()), context.format)?;
+    print(
+        &RemoteView::new(config, kept.as_ref(), threads),
+        context.format,
+    )?;
     Ok(Exit::Done)
 }
 

@@ -10,6 +10,7 @@ use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
 use uwf_remote_postgres::Statistics;
+use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 
 use crate::output::Show;
@@ -46,13 +47,21 @@ pub(crate) struct RemoteView {
     /// How much it keeps, if it can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<KeptView>,
+    /// How many threads it has, if that is all that can be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<usize>,
 }
 
 impl RemoteView {
-    pub(crate) fn new(config: RemoteConfig, kept: Option<&Statistics>) -> Self {
+    pub(crate) fn new(
+        config: RemoteConfig,
+        kept: Option<&Statistics>,
+        threads: Option<usize>,
+    ) -> Self {
         Self {
             config,
             kept: kept.map(KeptView::from),
+            threads,
         }
     }
 }
@@ -63,6 +72,9 @@ impl Show for RemoteView {
         let mut about = vec![("Remote", url)];
         let schema = self.config.schema.clone();
         about.extend(schema.map(|schema| ("Schema", schema)));
+        if let Some(threads) = self.threads {
+            about.push(("Shared", counted(threads as u64, "thread")));
+        }
         if let Some(kept) = &self.kept {
             about.extend([
                 ("Shared", kept.threads_text()),
