@@ -267,6 +267,26 @@ fn a_program_whose_run_another_machine_took_over_is_ended() {
 }
 
 #[test]
+fn a_wait_whose_run_another_machine_took_over_is_ended() {
+    with_server(|server| {
+        let wait = "- name: W\n  wait_for: {glob: 'in/*', timeout_sec: 600}\n";
+        let machines = machines(server, &(pipeline(&["A"]) + wait));
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines);
+        let mut waiting = one.spawn(&["thread", "step", &thread]);
+        wait_until("the machine has the lease", || {
+            at_remote(other, &thread)["leftMs"].is_u64()
+        });
+        other.uwf(&["remote", "release", &thread, "--yes"]).exits(0);
+        assert_eq!(waiting.wait().unwrap().code(), Some(5));
+        one.write("in/it", "");
+        other.step(&thread).exits(0);
+        agree_on(&machines, &thread, &["A", "W"]);
+    });
+}
+
+#[test]
 fn steps_that_find_no_server_are_kept_and_shared_when_there_is_one_again() {
     let Some(server) = own_server() else {
         return;

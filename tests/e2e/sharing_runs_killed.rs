@@ -1,5 +1,6 @@
 //! Processes that work on shared runs are killed, and another machine goes on when their leases have ended.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use crate::crash::sweep::kill_at;
@@ -22,6 +23,19 @@ fn settled(world: &World, thread: &str) -> usize {
     let listed = world.uwf(&["thread", "steps", thread]).exits(0).json();
     let steps = listed["steps"].as_array().unwrap()[1..].iter();
     steps.filter(|step| step["role"] != "_resume").count()
+}
+
+fn chain(world: &World, thread: &str) -> BTreeSet<String> {
+    let listed = world.uwf(&["thread", "steps", thread]).exits(0).json();
+    let steps = listed["steps"].as_array().unwrap().iter();
+    steps.map(|step| step["hash"].to_string()).collect()
+}
+
+/// Returns the steps that a machine keeps beside a run.
+fn kept_beside(world: &World, thread: &str) -> BTreeSet<String> {
+    let shown = world.show(thread)["refusedSteps"].clone();
+    let kept = shown.as_array().cloned().unwrap_or_default().into_iter();
+    kept.map(|one| one["step"].to_string()).collect()
 }
 
 fn wait_for_lease(world: &World, thread: &str) {
@@ -55,6 +69,10 @@ fn check_at(machines: &[World; 2], number: usize) {
     // What the machine whose process was killed still has is no step of the run.
     one.step(&thread).exits(7);
     assert_eq!(settled(one, &thread), STEPS.len(), "{at}");
+    assert!(
+        kept_beside(one, &thread).is_disjoint(&chain(one, &thread)),
+        "{at}"
+    );
     assert_eq!(head(one, &thread), head(other, &thread), "{at}");
     assert!(at_remote(one, &thread)["leftMs"].is_null(), "{at}");
 }
