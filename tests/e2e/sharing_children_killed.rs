@@ -113,7 +113,7 @@ fn agent_steps(world: &World, thread: &str) -> usize {
 
 /// Returns the calls before which a process is killed: with a soak, all. Otherwise those that change a head or record that a thread is
 /// shared, the one after each of them, and a few others.
-pub(crate) fn chosen(points: &[&Point]) -> BTreeSet<usize> {
+fn chosen(points: &[&Point]) -> BTreeSet<usize> {
     const OTHERS: usize = 3;
     let stride = if is_soak() {
         1

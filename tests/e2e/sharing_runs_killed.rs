@@ -4,16 +4,18 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::crash::sweep::kill_at;
-use crate::crash::tracer::{Verdict, trace};
+use crate::crash::tracer::{Point, Verdict, trace};
 use crate::processes::{self, signal};
 use crate::sharing::{at_remote, head, with_server};
-use crate::sharing_children_killed::chosen;
 use crate::sharing_runs::{
     agree_on, at_work, done, machines, open_gate, pipeline, program, shared, shared_as,
 };
-use crate::world::{World, wait_until};
+use crate::world::{World, is_soak, wait_until};
 
 const STEPS: [&str; 3] = ["A", "B", "C"];
+
+/// The end of the call that moves the head here.
+const HEADS: &str = " root/threads.yaml";
 
 /// The words of the processes that are killed.
 const ENGINE: &str = " thread ";
@@ -44,15 +46,23 @@ fn wait_for_lease(world: &World, thread: &str) {
     });
 }
 
-/// Kills a process before one of its system calls while it does the second step of a new run.
-fn check_at(machines: &[World; 2], number: usize) {
+/// Who goes on first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    SameMachine,
+    OtherMachine,
+}
+
+/// Kills a process before one of its system calls while it does the second step of a new run. Returns the call.
+fn check_at(machines: &[World; 2], number: usize, next: Next) -> String {
     let [one, other] = machines;
     let _ = fs::remove_file(one.project().join("done"));
-    let thread = shared_as(machines, &format!("r{number}"));
+    let thread = shared_as(machines, &format!("r{number}-{next:?}"));
     let step = ["thread", "step", &thread];
     let killed = kill_at(one, &step, ENGINE, number, Verdict::Kill);
-    let at = format!("{number}: {:?}", killed.killed());
-    if number.is_multiple_of(2) {
+    let call = killed.killed().map(|point| point.call.clone());
+    let at = format!("{number}: {call:?}, {next:?}");
+    if next == Next::SameMachine {
         wait_until("what was killed is done", || one.step(&thread).code != 5);
     }
     // A program whose engine was killed has ended by then.
@@ -75,6 +85,26 @@ fn check_at(machines: &[World; 2], number: usize) {
     );
     assert_eq!(head(one, &thread), head(other, &thread), "{at}");
     assert!(at_remote(one, &thread)["leftMs"].is_null(), "{at}");
+    call.unwrap_or_default()
+}
+
+/// Returns the calls before which a process is killed: with a soak, all. Otherwise those around the move of the head, every third one from
+/// the record of the settled step on, and a few before it.
+fn chosen(points: &[&Point]) -> BTreeSet<usize> {
+    const OTHERS: usize = 4;
+    let is_record = |point: &&Point| point.call.contains("/pending.json");
+    let settles = points.iter().position(is_record).unwrap();
+    let (before, after) = match is_soak() {
+        true => (1, 1),
+        false => (settles.div_ceil(OTHERS), 3),
+    };
+    let moves = |point: &&Point| point.call.ends_with(HEADS);
+    let moves = points.iter().rposition(moves).unwrap();
+    // A few calls more or less come before it, such as the first one that makes a file.
+    let around = moves.saturating_sub(3)..=moves + 1;
+    let others = (0..settles).step_by(before);
+    let others = others.chain((settles..points.len()).step_by(after));
+    others.chain(around).collect()
 }
 
 #[test]
@@ -82,15 +112,25 @@ fn a_process_that_does_a_step_of_a_run_is_killed_and_another_machine_goes_on() {
     with_server(|server| {
         let machines = machines(server, &pipeline(&STEPS));
         machines[0].configure("remote.lease", "1s");
-        let thread = shared(&machines);
+        // The first one makes files that the others find.
+        let first = shared(&machines);
+        machines[0].step(&first).exits(0);
+        let thread = shared_as(&machines, "traced");
         let whole = trace(&machines[0], &["thread", "step", &thread], |_| {
             Verdict::GoOn
         });
         let points = whole.points.iter();
         let points = points.filter(|point| point.command.contains(ENGINE));
+        let mut calls = Vec::new();
         for number in chosen(&points.collect::<Vec<_>>()) {
-            check_at(&machines, number);
+            calls.push(check_at(&machines, number, Next::OtherMachine));
+            if number.is_multiple_of(4) || is_soak() {
+                check_at(&machines, number, Next::SameMachine);
+            }
         }
+        // There the remote has the step, and the head here has not moved.
+        let moves = |call: &String| call.ends_with(HEADS);
+        assert!(calls.iter().any(moves), "{calls:?}");
         machines[0].uwf(&["remote", "verify"]).exits(0);
         for world in &machines {
             world.uwf(&["cas", "verify"]).exits(0);
