@@ -1,7 +1,7 @@
 //! Draws a graph as SVG: texts, looks and marks on the places of a [`Layout`](crate::Layout).
 //!
-//! The drawing is self-contained. It has no scripts, no ids and no references, so several of them may stand in one page. Every
-//! text is escaped. No look differs by its colour alone.
+//! The drawing is self-contained. It has no scripts and no ids, and no references but the links of its nodes, so several of
+//! them may stand in one page. Every text is escaped. No look differs by its colour alone.
 
 mod measure;
 mod nest;
@@ -74,8 +74,19 @@ pub struct PictureNode {
     pub look: Look,
     /// A short text at its corner.
     pub badge: Option<String>,
+    /// Where it leads, if it is a link.
+    pub link: Option<Link>,
     /// Graphs that are drawn inside of it, side by side.
     pub panels: Vec<Panel>,
+}
+
+/// A link around a node. The badge of the node is outside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The address.
+    pub target: String,
+    /// What it is called, for people who do not see it. It begins with the text of the node.
+    pub name: String,
 }
 
 /// A graph inside of a node.
@@ -199,8 +210,13 @@ impl Writer {
 
     fn open(&mut self, picture: &Picture, width: f64, height: f64, sheet: Sheet) {
         let (width, height) = (number(width), number(height));
+        // Readers skip what is in an image, also its links.
+        let role = match picture.nodes.iter().any(|node| node.link.is_some()) {
+            true => "group",
+            false => "img",
+        };
         self.line(format_args!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" width="{width}" height="{height}" viewBox="0 0 {width} {height}">"#
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="{role}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">"#
         ));
         self.line(format_args!("<title>{}</title>", escaped(&picture.title)));
         let description = escaped(&picture.description);
@@ -280,6 +296,10 @@ impl Writer {
             Shape::Pill => place.height / 2.0,
         };
         self.line(format_args!(r#"<g class="{class}">"#));
+        if let Some(Link { target, name }) = &node.link {
+            let (target, name) = (escaped(target), escaped(name));
+            self.line(format_args!(r#"<a href="{target}" aria-label="{name}">"#));
+        }
         self.tooltip(&node.tooltip);
         self.rect("shape", place, radius);
         let mut center = place.center();
@@ -297,6 +317,9 @@ impl Writer {
         }
         let baseline = center.y + 0.35 * NODE_FONT;
         self.text("name", center.x + shift, baseline, &node.text);
+        if node.link.is_some() {
+            self.out.push_str("</a>\n");
+        }
         if let Some(badge) = &node.badge {
             self.badge(badge, place);
         }

@@ -3,10 +3,10 @@
 use uwf_engine::{HeldBy, ThreadStatus, ThreadStory, UsageTotal};
 use uwf_util::text::cut_line;
 use uwf_util::time;
+use uwf_words::usage;
 
 use super::element::{Html, labelled, preformatted};
 use super::step_article::{attempt_item, contents_line, section, step_article};
-use crate::text::usage;
 
 /// What the page begins with. The policy keeps a browser from loading or running anything, whatever the page contains.
 const HEAD: &str = concat!(

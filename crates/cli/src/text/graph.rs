@@ -1,19 +1,17 @@
-//! The graph of a workflow: as text, and as drawings in three languages.
+//! The graph of a workflow: as text, and as drawings in two languages. `uwf_words` draws the third.
 
 mod dot;
 mod mermaid;
-mod svg;
 
-use uwf_engine::{GraphEdge, GraphNode, GraphPlayer, GraphThread, GraphView, Standing};
-use uwf_util::printable::printable;
-use uwf_util::text::{counted, one_line};
+use uwf_engine::{GraphEdge, GraphNode, GraphView};
+use uwf_util::text::one_line;
+use uwf_words::graph::{heading, shown, sign, thread_lines, times, when, word};
 
 use crate::output::Show;
 use crate::text::table::{Page, columns, table};
 
 pub(crate) use dot::dot;
 pub(crate) use mermaid::mermaid;
-pub(crate) use svg::svg;
 
 impl Show for GraphView {
     /// Each node with its edges below it.
@@ -54,22 +52,6 @@ fn part_lines(nodes: &[GraphNode], edges: &[GraphEdge]) -> Vec<String> {
     lines
 }
 
-/// Returns what stands above a graph inside of a role: how it is a branch, and which workflow it is.
-fn heading(player: &GraphPlayer) -> String {
-    let count = player.count.map(|count| format!(" ×{count}"));
-    let each = player
-        .each
-        .then(|| format!("each{}", count.unwrap_or_default()));
-    let workflow = player.workflow.map(|hash| match &player.name {
-        Some(name) => name.clone(),
-        None => hash.to_string(),
-    });
-    let key = player.key.clone();
-    let parts = key.into_iter().chain(each).chain(workflow);
-    let parts: Vec<String> = parts.map(|part| shown(&part)).collect();
-    parts.join(": ")
-}
-
 fn node_line(node: &GraphNode) -> String {
     let visits = node.visits.filter(|visits| *visits > 0).map(times);
     let standing = node.standing.map(|standing| {
@@ -104,44 +86,6 @@ fn condition_rows(view: &GraphView) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the lines about the thread: its status, and why it does not go on, if it does not.
-fn thread_lines(thread: &GraphThread) -> Vec<String> {
-    let steps = counted(thread.path.len().saturating_sub(1), "step");
-    let status = thread.status.as_str();
-    let line = format!("thread {}  {status} after {steps}", thread.thread);
-    let why = thread
-        .suspend_message
-        .as_ref()
-        .or(thread.blocked_reason.as_ref());
-    std::iter::once(line)
-        .chain(why.map(|why| one_line(why)))
-        .collect()
-}
-
-/// Returns the text that says when an edge of a graph is taken; it is empty for the only edge of a node.
-fn when(all: &[GraphEdge], edge: &GraphEdge) -> String {
-    let siblings = all.iter().filter(|other| other.from == edge.from);
-    match (&edge.status, &edge.condition) {
-        (Some(status), _) if status == "_" => String::new(),
-        (Some(word), _) | (None, Some(word)) => word.clone(),
-        (None, None) if siblings.count() > 1 => "otherwise".to_owned(),
-        (None, None) => String::new(),
-    }
-}
-
-/// Returns the label of an edge in a drawing: when it is taken, and how often it was, if this was more than once.
-fn label(all: &[GraphEdge], edge: &GraphEdge) -> String {
-    let count = edge.taken.filter(|taken| *taken > 1).map(times);
-    let when = Some(shown(&when(all, edge))).filter(|when| !when.is_empty());
-    let parts: Vec<String> = when.into_iter().chain(count).collect();
-    parts.join(" ")
-}
-
-/// Returns whether the thread took an edge.
-fn was_taken(edge: &GraphEdge) -> bool {
-    edge.taken.is_some_and(|taken| taken > 0)
-}
-
 /// Returns the text of a node in a drawing that has no marks of its own.
 fn marked(node: &GraphNode) -> String {
     let sign = node.standing.map(|standing| sign(standing).to_owned());
@@ -149,38 +93,6 @@ fn marked(node: &GraphNode) -> String {
     let name = Some(shown(&node.name));
     let parts = sign.into_iter().chain(name).chain(visits);
     parts.collect::<Vec<_>>().join(" ")
-}
-
-/// Returns a text as one line that no reader obeys.
-fn shown(text: &str) -> String {
-    printable(&one_line(text)).into_owned()
-}
-
-fn times(count: u64) -> String {
-    format!("×{count}")
-}
-
-/// Returns the sign for how a thread stands at a node.
-fn sign(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Next | Standing::Running => "▶",
-        Standing::Waiting => "‖",
-        Standing::Failed => "!",
-        Standing::Blocked => "✗",
-        Standing::Done => "✓",
-    }
-}
-
-/// Returns the word for how a thread stands at a node.
-fn word(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Next => "next",
-        Standing::Running => "running",
-        Standing::Waiting => "waiting",
-        Standing::Failed => "failed",
-        Standing::Blocked => "blocked",
-        Standing::Done => "done",
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ mod table;
 mod thread;
 mod travel;
 mod trust;
-pub(crate) mod usage;
 mod which;
 mod workflow;
 mod workflow_diff;
@@ -34,7 +33,7 @@ pub(crate) use config::{
     PricesView, SetView, UnsetView, ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
-pub(crate) use graph::{dot, mermaid, svg};
+pub(crate) use graph::{dot, mermaid};
 pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use orchestrate::{
     CleanedRuns, InvalidPipeline, LogItem, MovedTask, NoRunView, PutTask, RunList, RunRow,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use uwf_engine::{Doing, Progress};
 use uwf_util::printable::printable;
 use uwf_util::text::{counted, one_line};
+use uwf_words::usage;
 
 use super::table::cut;
-use super::usage;
 
 /// Returns the line, cut to the width: `writer by claude  1:05  last output 0:12 ago  12k tokens  $0.42`.
 pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {

@@ -9,6 +9,7 @@ fn node(text: &str, look: Look) -> PictureNode {
         shape: Shape::Box,
         look,
         badge: None,
+        link: None,
         panels: Vec::new(),
     }
 }
@@ -162,4 +163,28 @@ fn a_panel_without_nodes_has_its_text() {
     };
     let svg = draw(&picture, Sheet::OfPage).unwrap();
     assert!(svg.contains(">inside</text>"), "{svg}");
+}
+
+#[test]
+fn a_link_is_around_its_node_and_not_around_the_badge() {
+    let mut picture = picture();
+    assert!(
+        draw(&picture, Sheet::OfPage)
+            .unwrap()
+            .contains("role=\"img\"")
+    );
+    picture.nodes[1].badge = Some("4".to_owned());
+    picture.nodes[1].link = Some(Link {
+        target: "#x\"><script>".to_owned(),
+        name: "b, 4 visits".to_owned(),
+    });
+    let svg = draw(&picture, Sheet::OfPage).unwrap();
+    // What is in an image cannot be followed.
+    assert!(svg.contains("role=\"group\""), "{svg}");
+    let (_, link) = svg
+        .split_once("<a href=\"#x&quot;&gt;&lt;script&gt;\" aria-label=\"b, 4 visits\">")
+        .unwrap();
+    let (inside, after) = link.split_once("</a>").unwrap();
+    assert!(inside.contains(">b</text>"), "{inside}");
+    assert!(after.contains("class=\"badge\""), "{after}");
 }

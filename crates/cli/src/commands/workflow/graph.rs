@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use uwf_engine::GraphView;
+use uwf_words::graph::svg;
 
 use super::note_hidden;
 use crate::args::GraphArgs;
@@ -10,7 +11,7 @@ use crate::commands::Context;
 use crate::failure::Failure;
 use crate::named_file;
 use crate::output::{Drawing, Form, Format, print, rendered, write_document};
-use crate::text::{Page, dot, mermaid, svg};
+use crate::text::{Page, dot, mermaid};
 
 pub(super) fn run(context: &Context, args: &GraphArgs) -> Result<(), Failure> {
     let form = form(context, args)?;

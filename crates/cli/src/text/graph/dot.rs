@@ -2,8 +2,9 @@
 
 use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind};
 use uwf_util::diagram::{dot_escaped, dot_text};
+use uwf_words::graph::{heading, label, shown, was_taken};
 
-use super::{heading, label, marked, shown, was_taken};
+use super::marked;
 
 /// Returns the graph. Nodes have their names as ids, so that other programs find them. A node inside of a role has the way to
 /// it as its id.

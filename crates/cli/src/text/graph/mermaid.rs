@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
 use uwf_util::diagram::mermaid_text;
+use uwf_words::graph::{heading, label, was_taken};
 
-use super::{heading, label, marked, was_taken};
+use super::marked;
 
 /// The looks of nodes, as classes of the flowchart.
 const CLASSES: [(&str, &str); 4] = [

@@ -1,7 +1,8 @@
 //! Tests of graphs as text and as drawings.
 
 use serde_json::json;
-use uwf_engine::NodeKind;
+use uwf_engine::{NodeKind, Standing};
+use uwf_words::graph::svg;
 
 use super::*;
 

@@ -1,11 +1,11 @@
 //! What threads cost.
 
 use uwf_engine::{CostKey, CostReport, UsageTotal};
+use uwf_words::usage;
 
 use crate::output::Show;
 use crate::text::columns::{Column, Room, columns};
 use crate::text::table::Page;
-use crate::text::usage;
 
 impl Show for CostReport {
     fn text(&self, page: Page) -> String {

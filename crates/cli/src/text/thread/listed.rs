@@ -6,6 +6,7 @@ use uwf_protocol::child::Parent;
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_util::text::cut_line;
 use uwf_util::time;
+use uwf_words::usage;
 
 use super::cared::paused_text;
 use super::tree::marks;
@@ -13,7 +14,6 @@ use crate::local_time;
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::table::Page;
-use crate::text::usage;
 
 /// The columns, with what is left out first where the page is narrow.
 const COLUMNS: [Column; 10] = [

@@ -11,6 +11,7 @@ use uwf_protocol::run::RefusedStep;
 use uwf_storage::ForkOrigin;
 use uwf_util::text::counted;
 use uwf_util::time;
+use uwf_words::usage;
 
 use super::cared::paused_row;
 use super::listed::age;
@@ -22,7 +23,6 @@ use crate::hints::{self, thread::next_of};
 use crate::local_time;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
-use crate::text::usage;
 
 /// How many digits of a commit are shown.
 const SHORT_COMMIT: usize = 10;

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use uwf_engine::{GraphEdge, GraphNode, GraphPlayer, GraphView, NodeKind, Standing};
 use uwf_layout::LayoutError;
-use uwf_layout::svg::{Look, Panel, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw};
+use uwf_layout::svg::{
+    Link, Look, Panel, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw,
+};
 use uwf_util::text::{counted, cut};
 
 use super::{heading, label, shown, thread_lines, times, was_taken, when, word};
@@ -25,8 +27,43 @@ const CAPTION_TEXT: usize = 80;
 ///
 /// # Errors
 /// When the graph is too large.
-pub(crate) fn svg(view: &GraphView) -> Result<String, LayoutError> {
+pub fn svg(view: &GraphView) -> Result<String, LayoutError> {
     draw(&picture(view), Sheet::Inside)
+}
+
+/// Draws a graph as a picture in a page, which has the [rules](super::STYLE_SHEET) for it and says elsewhere what it is about.
+/// `link` tells where a node of the graph leads.
+///
+/// # Errors
+/// When the graph is too large.
+pub fn linked_svg(
+    view: &GraphView,
+    link: &dyn Fn(&GraphNode) -> Option<String>,
+) -> Result<String, LayoutError> {
+    let mut picture = picture(view);
+    picture.caption.clear();
+    let nodes = view.nodes.iter().filter(|node| is_one_node(node));
+    for (drawn, node) in picture.nodes.iter_mut().zip(nodes) {
+        drawn.link = link(node).map(|target| Link {
+            target,
+            name: link_name(&drawn.text, node),
+        });
+    }
+    draw(&picture, Sheet::OfPage)
+}
+
+/// Returns what the link of a node is called.
+fn link_name(text: &str, node: &GraphNode) -> String {
+    let visits = node.visits.filter(|visits| *visits > 0);
+    let visits = visits.map(|visits| counted(visits, "visit"));
+    let standing = node.standing.map(|standing| word(standing).to_owned());
+    let parts = [Some(text.to_owned()), visits, standing];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Returns whether a node is drawn once. `$SUSPEND` is not.
+fn is_one_node(node: &GraphNode) -> bool {
+    node.kind != NodeKind::Suspend
 }
 
 /// Returns what is drawn.
@@ -60,7 +97,7 @@ fn content(nodes: &[GraphNode], edges: &[GraphEdge]) -> Content {
         edges: Vec::new(),
     };
     let mut numbers: HashMap<&str, usize> = HashMap::new();
-    for node in nodes.iter().filter(|node| node.kind != NodeKind::Suspend) {
+    for node in nodes.iter().filter(|node| is_one_node(node)) {
         numbers.insert(&node.name, drawn.nodes.len());
         drawn.nodes.push(picture_node(node));
     }
@@ -127,6 +164,7 @@ fn picture_node(node: &GraphNode) -> PictureNode {
             None => Look::Plain,
         },
         badge: (visits > 1 && node.kind == NodeKind::Role).then(|| visits.to_string()),
+        link: None,
         panels: node.played_by.iter().map(panel).collect(),
     }
 }
@@ -145,6 +183,7 @@ fn suspension(edges: &[GraphEdge], edge: &GraphEdge) -> PictureNode {
             false => Look::Plain,
         },
         badge: None,
+        link: None,
         panels: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use uwf_util::time;
 
 /// Returns the cost: `$0.12`, `~$0.12` if a part of it is estimated, `>$0.12` if some runs did not tell theirs, `unknown` if
 /// none did.
-pub(crate) fn cost(usage: &UsageTotal) -> String {
+pub fn cost(usage: &UsageTotal) -> String {
     amount(known_cost(usage), usage.cost_unknown)
 }
 
@@ -17,12 +17,12 @@ fn known_cost(usage: &UsageTotal) -> Option<String> {
 }
 
 /// Returns the tokens in the same way, such as `1.2k`.
-pub(crate) fn tokens(usage: &UsageTotal) -> String {
+pub fn tokens(usage: &UsageTotal) -> String {
     amount(usage.tokens.map(short), usage.tokens_unknown)
 }
 
 /// Returns the time in the same way.
-pub(crate) fn duration(usage: &UsageTotal) -> String {
+pub fn duration(usage: &UsageTotal) -> String {
     let known = usage.duration_ms.map(time::format_duration);
     amount(known, usage.duration_unknown)
 }
@@ -36,7 +36,7 @@ fn amount(known: Option<String>, unknown: u64) -> String {
 }
 
 /// Returns everything in one line.
-pub(crate) fn sentence(usage: &UsageTotal) -> String {
+pub fn sentence(usage: &UsageTotal) -> String {
     let runs = counted(usage.runs, "run");
     let tokens = match usage.tokens {
         None => "tokens unknown".to_owned(),
@@ -50,7 +50,7 @@ pub(crate) fn sentence(usage: &UsageTotal) -> String {
 }
 
 /// Returns each sum behind its label (`Time`, `1m 5s`), for a page that has room for whole words.
-pub(crate) fn spelled_out(usage: &UsageTotal) -> [(&'static str, String); 3] {
+pub fn spelled_out(usage: &UsageTotal) -> [(&'static str, String); 3] {
     let of = |known: Option<String>, unknown: u64| match (known, unknown) {
         (None, _) => "unknown".to_owned(),
         (Some(known), 0) => known,
@@ -69,7 +69,7 @@ pub(crate) fn spelled_out(usage: &UsageTotal) -> [(&'static str, String); 3] {
 }
 
 /// Returns what a step has used up so far, as far as it is known. The time is not part of it.
-pub(crate) fn so_far(usage: &Usage) -> Option<String> {
+pub fn so_far(usage: &Usage) -> Option<String> {
     let tokens = match (usage.input_tokens, usage.output_tokens) {
         (None, None) => None,
         (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
