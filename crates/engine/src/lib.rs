@@ -103,6 +103,7 @@ pub use read::activity::{AttemptView, RunningView};
 pub use read::artifacts::{
     ArtifactsOfStep, ExportedArtifacts, Overwrite, artifacts, export_artifacts, write_artifact,
 };
+pub use read::board::{Board, BoardPage, StatusCount, board};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
 pub use read::changed_files::{

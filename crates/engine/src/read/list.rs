@@ -1,33 +1,17 @@
 //! The list of threads, one line each. There may be very many: threads that the filter leaves out are not read.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::rc::Rc;
 
 use serde::Serialize;
-use uwf_moderator::{HistoryNeed, Route, RouteError, end_result, history_need};
-use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::limits::Used;
-use uwf_protocol::nodes::StartNode;
-use uwf_protocol::program::Program;
-use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
-use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
+use uwf_storage::{Located, Namings, State};
 
-use crate::children::{children_by_parent, has_children, parent_of, taken_up};
-use crate::conditions::Conditions;
-use crate::limits::{self, LimitedThread};
-use crate::pipelines::route::recorded_route_of;
-use crate::read::activity;
-use crate::read::detail_summary::DetailSummary;
-use crate::read::outline::{self, Active, Outline};
+use crate::children::children_by_parent;
+use crate::read::item_reader::{Candidate, Reader};
 use crate::read::selection::{Children, ListFilter, Selector};
-use crate::read::show::ended_status;
-use crate::read::standing::{Standing, assigned_to_children};
 use crate::read::summary::SummaryView;
 use crate::read::thread_item::ThreadItem;
 use crate::read::thread_state::ThreadStatus;
-use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// The threads that a filter lets through.
@@ -67,15 +51,20 @@ pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError>
     if filter.children == Children::Below {
         threads = with_children_below(&mut reader, threads)?;
     }
-    for item in &mut threads {
+    tell_more(site, &namings, &mut threads);
+    warnings.extend(selector.warnings);
+    warnings.extend(threads.iter().filter_map(corruption));
+    Ok(ThreadList { threads, warnings })
+}
+
+/// Adds what is known of threads beside their chains: their names, labels and summaries.
+pub(super) fn tell_more(site: &Site, namings: &Namings, threads: &mut [ThreadItem]) {
+    for item in threads {
         let ledger = site.root.run(item.thread).ledger;
         item.summary = SummaryView::read(&site.store, &ledger).map(|summary| summary.text);
         let naming = namings.of(item.thread);
         (item.name, item.labels) = (naming.name, naming.labels);
     }
-    warnings.extend(selector.warnings);
-    warnings.extend(threads.iter().filter_map(corruption));
-    Ok(ThreadList { threads, warnings })
 }
 
 /// Puts the children of each thread after it, and theirs after them. Ended children are listed, too.
@@ -104,7 +93,7 @@ fn with_children_below(
 
 /// Reads what the threads are called. If that cannot be read, threads can be listed all the same, unless they are selected
 /// by it.
-fn namings(
+pub(super) fn namings(
     site: &Site,
     filter: &ListFilter,
     warnings: &mut Vec<String>,
@@ -118,19 +107,13 @@ fn namings(
     }
 }
 
-fn corruption(item: &ThreadItem) -> Option<String> {
+pub(super) fn corruption(item: &ThreadItem) -> Option<String> {
     let reason = item.error.as_ref()?;
     Some(format!("thread `{}` cannot be read: {reason}", item.thread))
 }
 
-/// A thread that was not read yet.
-struct Candidate {
-    id: ThreadId,
-    place: Located,
-}
-
 /// Returns the threads that can pass the filter, newest first, and warnings about damaged lines of the state.
-fn candidates(
+pub(super) fn candidates(
     site: &Site,
     filter: &ListFilter,
 ) -> Result<(Vec<Candidate>, Vec<String>), EngineError> {
@@ -208,219 +191,6 @@ fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
     all.skip(filter.skip)
         .take(filter.take.unwrap_or(usize::MAX))
         .collect()
-}
-
-/// Reads threads. Each workflow is read once.
-struct Reader<'a> {
-    site: &'a Site,
-    programs: HashMap<CasRef, Rc<Program>>,
-    config: Config,
-    conditions: Conditions<'a>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(site: &'a Site) -> Self {
-        Self {
-            site,
-            programs: HashMap::new(),
-            config: limits::config_for_views(site),
-            conditions: Conditions::of_a_list(),
-        }
-    }
-
-    fn item(&mut self, candidate: Candidate) -> ThreadItem {
-        match candidate.place {
-            Located::Archived(record) => self.ended(&record),
-            Located::Active(head) => self.active(candidate.id, head),
-        }
-    }
-
-    /// Reads an ended thread: its last step and its task, and what is on record about the other steps. There may be very many
-    /// ended threads, so their chains are not read. What cannot be read is left out: the thread has ended nevertheless.
-    fn ended(&mut self, record: &HistoryRecord) -> ThreadItem {
-        let store = &self.site.store;
-        let ledger = self.site.root.run(record.thread).ledger;
-        let program = self.program(record.workflow).ok();
-        let (start, last) = match Head::read(store, record.head) {
-            Ok(Head::Start(start)) => (Some(start), None),
-            Ok(Head::Step(step)) => (read_start(store, step.node.start).ok(), Some(step)),
-            Err(_) => (None, None),
-        };
-        let start = start.map(|start| start.node);
-        let failed = activity::failed_resume(&ledger, record);
-        let mut outline = Outline {
-            usage: outline::on_record(&ledger, record.head),
-            resumable: program
-                .as_ref()
-                .is_some_and(|program| outline::can_be_resumed(program)),
-            ..Outline::of_ended(self.site, record, start.as_ref())
-                .with_failed_resume(failed.as_ref())
-        };
-        if let (Some(program), Some(last), Reason::Completed) = (&program, last, record.reason)
-            && let Ok(last) = with_output(store, last)
-            && let Some(result) = end_result(program, &last)
-        {
-            outline = outline.with_result(result).in_lines();
-        }
-        let summary = ledger.chain_summary();
-        let summary = summary.filter(|summary| summary.head == record.head);
-        ThreadItem {
-            parent: start.and_then(|start| parent_of(record.thread, &start).cloned()),
-            workflow: Some(record.workflow),
-            workflow_name: program.map(|program| program.name().to_owned()),
-            steps: summary.map(|summary| summary.steps),
-            failure_reason: failed.map(|attempt| attempt.error),
-            outline,
-            ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
-        }
-    }
-
-    /// Reads candidates until enough of them have one of these statuses. The result also has the candidates in between whose
-    /// status is not known yet.
-    fn items_with(
-        &mut self,
-        statuses: &[ThreadStatus],
-        candidates: impl Iterator<Item = Candidate>,
-        filter: &ListFilter,
-    ) -> Vec<ThreadItem> {
-        let enough = filter.take.map(|take| filter.skip.saturating_add(take));
-        let mut items = Vec::new();
-        let mut certain = 0;
-        for candidate in candidates {
-            if enough.is_some_and(|enough| certain >= enough) {
-                break;
-            }
-            let item = self.item(candidate);
-            if item.not_evaluated {
-                items.push(item);
-            } else if statuses.contains(&item.status) {
-                certain += 1;
-                items.push(item);
-            }
-        }
-        items
-    }
-
-    /// Evaluates the conditions that took too long at first, with all the time that is left.
-    fn evaluate_rest(&mut self, items: &mut [ThreadItem]) {
-        self.conditions.ask_again();
-        for item in items.iter_mut().filter(|item| item.not_evaluated) {
-            *item = self.active(item.thread, item.head);
-        }
-    }
-
-    fn active(&mut self, id: ThreadId, head: CasRef) -> ThreadItem {
-        let mut workflow = None;
-        self.read_active(id, head, &mut workflow)
-            .unwrap_or_else(|error| ThreadItem {
-                workflow,
-                error: Some(error.to_string()),
-                ..ThreadItem::new(id, head, ThreadStatus::Corrupt)
-            })
-    }
-
-    /// Reads an active thread. Sets `workflow_hash` as soon as the workflow is known, even if an error follows.
-    fn read_active(
-        &mut self,
-        id: ThreadId,
-        head: CasRef,
-        workflow_hash: &mut Option<CasRef>,
-    ) -> Result<ThreadItem, EngineError> {
-        let store = &self.site.store;
-        let (start, last) = match Head::read(store, head)? {
-            Head::Start(start) => (start.node, None),
-            Head::Step(step) => (read_start(store, step.node.start)?.node, Some(step)),
-        };
-        *workflow_hash = Some(start.workflow);
-        let program = self.program(start.workflow)?;
-        let steps = match (
-            history_need(&program, last.as_ref().map(|step| &step.node.role)),
-            last,
-        ) {
-            (HistoryNeed::All, _) => steps_with_outputs(store, head)?,
-            (HistoryNeed::LastStep, Some(step)) => vec![with_output(store, step)?],
-            (HistoryNeed::LastStep, None) => Vec::new(),
-        };
-        let run = self.site.root.run(id);
-        let route = match &*program {
-            Program::Graph(workflow) => {
-                let route = self.conditions.route(workflow, &start, &steps)?;
-                taken_up::answered(self.site, (id, head), &program, route)?
-            }
-            Program::Pipeline(_) => recorded_route_of(self.site, id, head)?,
-        };
-        let Standing {
-            activity,
-            route,
-            state,
-        } = self.standing((id, head), (&start, &program), route)?;
-        let pause = run.pause.read()?;
-        let outline = Active {
-            site: self.site,
-            id,
-            head,
-            start: &start,
-            last: steps.last(),
-            ledger: &run.ledger,
-            activity: &activity,
-        };
-        let outline = outline.outline()?;
-        let item = ThreadItem::of_active(id, head, (state, pause), activity, &route);
-        let waiting = item.waiting_answer;
-        let detail = steps.last().map(|last| last.node.detail);
-        // A thread whose detail is lost can go on.
-        let detail = detail.and_then(|detail| DetailSummary::read(store, detail).ok());
-        Ok(ThreadItem {
-            refused_calls: detail.unwrap_or_default().refused_calls,
-            waiting_answer: waiting.map(|it| it.in_view(self.site, &start, program.name())),
-            workflow: Some(start.workflow),
-            parent: parent_of(id, &start).cloned(),
-            workflow_name: Some(program.name().to_owned()),
-            steps: Some(summarize(store, run.ledger.chain_summary().as_ref(), head)?.steps),
-            outline,
-            ..item
-        })
-    }
-
-    /// Finds out where an active thread with this route stands. Its chain is read only if children do its next step.
-    fn standing(
-        &self,
-        (id, head): (ThreadId, CasRef),
-        (start, program): (&StartNode, &Program),
-        route: Result<Route, RouteError>,
-    ) -> Result<Standing, EngineError> {
-        let store = &self.site.store;
-        let run = self.site.root.run(id);
-        match assigned_to_children(&route) {
-            Some(_) => {
-                let thread = Thread::load(store, id, head)?;
-                Standing::on_route(self.site, &thread, route, &self.config)
-            }
-            None => {
-                let limited = LimitedThread {
-                    ledger: &run.ledger,
-                    workflow: program.limits(),
-                    head,
-                    replaces: None,
-                    by_children: Used::default(),
-                    has_children: has_children(program),
-                    has_supervisor: program.supervisor().is_some(),
-                };
-                let own =
-                    Standing::without_children(self.site, &run, &limited, route, &self.config)?;
-                Ok(own.with_next_try(self.site, (id, head), start, program))
-            }
-        }
-    }
-
-    fn program(&mut self, hash: CasRef) -> Result<Rc<Program>, EngineError> {
-        if let Some(program) = self.programs.get(&hash) {
-            return Ok(Rc::clone(program));
-        }
-        let program = Rc::new(read_program(&self.site.store, hash)?);
-        self.programs.insert(hash, Rc::clone(&program));
-        Ok(program)
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod artifacts;
+pub(crate) mod board;
 pub(crate) mod branch;
 pub(crate) mod causing_child;
 pub(crate) mod changed_files;
@@ -20,6 +21,7 @@ pub(crate) mod found_files;
 pub(crate) mod glance;
 pub(crate) mod graph;
 mod history;
+mod item_reader;
 pub(crate) mod left_by_step;
 pub(crate) mod list;
 pub(crate) mod meaning;

@@ -37,6 +37,8 @@ pub struct ListFilter {
     pub labels: Vec<LabelSelector>,
     /// Only threads that were started for this directory.
     pub cwd: Option<String>,
+    /// Only threads with this text in the task or in the name, in small or capital letters, and those whose id begins with it.
+    pub text: Option<String>,
     /// How many of the newest threads to leave out.
     pub skip: usize,
     /// How many threads to list at most.
@@ -169,6 +171,11 @@ impl<'a> Selector<'a> {
         place: &Located,
     ) -> Result<bool, EngineError> {
         let filter = self.filter;
+        if let Some(text) = &filter.text
+            && !self.says(text, thread, place)?
+        {
+            return Ok(false);
+        }
         let may_be_left_out = filter.children != Children::Listed && thread.may_be_child();
         if may_be_left_out && parent_of(thread, &self.start(place)?).is_some() {
             return Ok(false);
@@ -188,6 +195,15 @@ impl<'a> Selector<'a> {
                         .is_none_or(|choice| self.is_workflow(choice, start.workflow)))
             }
         }
+    }
+
+    /// Tells whether a thread says a text, in its id, in its name or in its task.
+    fn says(&self, text: &str, thread: ThreadId, place: &Located) -> Result<bool, EngineError> {
+        let text = text.to_lowercase();
+        let name = self.namings.of(thread).name;
+        let is_called_so = thread.as_str().to_lowercase().starts_with(&text)
+            || name.is_some_and(|name| name.as_str().to_lowercase().contains(&text));
+        Ok(is_called_so || self.start(place)?.prompt.to_lowercase().contains(&text))
     }
 
     fn is_workflow(&mut self, choice: &WorkflowChoice, workflow: CasRef) -> bool {

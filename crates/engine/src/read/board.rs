@@ -1,0 +1,209 @@
+//! The threads at one glance: how many there are of each status, those that wait for a person, and a page of all.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde::Serialize;
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::Located;
+
+use crate::read::item_reader::{Candidate, Reader};
+use crate::read::list::{candidates, corruption, namings, tell_more};
+use crate::read::selection::{ListFilter, Selector};
+use crate::read::show::ended_status;
+use crate::read::thread_item::ThreadItem;
+use crate::read::thread_state::ThreadStatus;
+use crate::{EngineError, Site};
+
+/// How many threads that wait for a person are shown before the others.
+const URGENT: usize = 20;
+
+/// Which page of the threads is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct BoardPage {
+    /// Only threads that follow this one in the list.
+    pub after: Option<ThreadId>,
+    /// How many of them at most.
+    pub take: usize,
+}
+
+/// The threads at one glance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Board {
+    /// A page of the threads, newest first.
+    pub threads: Vec<ThreadItem>,
+    /// The last thread of the page, if others follow it.
+    pub next: Option<ThreadId>,
+    /// How many threads the filter lets through, on all pages.
+    pub total: usize,
+    /// How many threads there are of each status, whatever the filter says about it.
+    pub counts: Vec<StatusCount>,
+    /// The newest of those that wait for a person, whatever the filter says about the status.
+    pub urgent: Vec<ThreadItem>,
+    /// The problems that may hide a thread or its status, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// How many threads have a status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StatusCount {
+    /// The status.
+    pub status: ThreadStatus,
+    /// How many threads have it.
+    pub count: usize,
+}
+
+/// Returns the threads that a filter lets through, at one glance. Where an active thread stands is found out for each; an ended
+/// one is read only if the page has it.
+///
+/// # Errors
+/// When the files of the state cannot be read, or the names of threads if the filter is about them.
+pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board, EngineError> {
+    let every_status = ListFilter {
+        all: true,
+        statuses: None,
+        ..filter.clone()
+    };
+    let (found, mut warnings) = candidates(site, &every_status)?;
+    let namings = namings(site, &every_status, &mut warnings)?;
+    let mut selector = Selector::new(site, &every_status, &namings);
+    let found = found.into_iter();
+    let found: Vec<Candidate> = found
+        .filter(|one| selector.selects(one.id, &one.place))
+        .collect();
+    warnings.extend(selector.warnings);
+    let mut reader = Reader::new(site);
+    let active = active_items(&mut reader, &found);
+    let status = |one: &Candidate| match &one.place {
+        Located::Archived(record) => ended_status(record.reason),
+        Located::Active(_) => active
+            .get(&one.id)
+            .map_or(ThreadStatus::Corrupt, |item| item.status),
+    };
+    let counts = counts(found.iter().map(status));
+    let urgent = found.iter().filter(|one| needs_person(status(one)));
+    let urgent = urgent.filter_map(|one| active.get(&one.id)).take(URGENT);
+    let mut urgent: Vec<ThreadItem> = urgent.cloned().collect();
+    let is_wanted = |one: &&Candidate| {
+        let wanted = filter.statuses.as_ref();
+        wanted.is_none_or(|wanted| wanted.contains(&status(one)))
+    };
+    let wanted: Vec<&Candidate> = found.iter().filter(is_wanted).collect();
+    let begin = begin(&wanted, page.after, site.env.now_ms());
+    let shown = wanted.iter().skip(begin).take(page.take);
+    let shown = shown.map(|one| match active.get(&one.id) {
+        Some(item) => item.clone(),
+        None => reader.item(Candidate {
+            id: one.id,
+            place: one.place.clone(),
+        }),
+    });
+    let mut threads: Vec<ThreadItem> = shown.collect();
+    let has_more = begin + threads.len() < wanted.len();
+    let total = wanted.len();
+    tell_more(site, &namings, &mut threads);
+    tell_more(site, &namings, &mut urgent);
+    warnings.extend(active.values().filter_map(corruption));
+    Ok(Board {
+        next: threads.last().map(|last| last.thread).filter(|_| has_more),
+        threads,
+        total,
+        counts,
+        urgent,
+        warnings,
+    })
+}
+
+/// Reads all active threads.
+fn active_items(reader: &mut Reader<'_>, found: &[Candidate]) -> HashMap<ThreadId, ThreadItem> {
+    let active = found.iter().filter_map(|one| match &one.place {
+        Located::Active(head) => Some((one.id, *head)),
+        Located::Archived(_) => None,
+    });
+    let items = active.map(|(id, head)| {
+        reader.item(Candidate {
+            id,
+            place: Located::Active(head),
+        })
+    });
+    let mut items: Vec<ThreadItem> = items.collect();
+    reader.evaluate_rest(&mut items);
+    items.into_iter().map(|item| (item.thread, item)).collect()
+}
+
+/// Tells whether a thread with this status does not go on before a person does something.
+fn needs_person(status: ThreadStatus) -> bool {
+    match status {
+        ThreadStatus::Suspended
+        | ThreadStatus::Blocked
+        | ThreadStatus::Failed
+        | ThreadStatus::Corrupt => true,
+        ThreadStatus::Idle
+        | ThreadStatus::Running
+        | ThreadStatus::Waiting
+        | ThreadStatus::Paused
+        | ThreadStatus::Completed
+        | ThreadStatus::Cancelled => false,
+    }
+}
+
+/// Counts the threads of each status that any has.
+fn counts(statuses: impl Iterator<Item = ThreadStatus>) -> Vec<StatusCount> {
+    let mut counts = ThreadStatus::ALL.map(|status| StatusCount { status, count: 0 });
+    for status in statuses {
+        for one in &mut counts {
+            one.count += usize::from(one.status == status);
+        }
+    }
+    counts.into_iter().filter(|one| one.count > 0).collect()
+}
+
+/// Returns the place of the first thread after another. That one need not be in the list.
+fn begin(sorted: &[&Candidate], after: Option<ThreadId>, now_ms: i64) -> usize {
+    let place = |id: ThreadId| (Reverse(id.time_ms(now_ms)), id);
+    after.map_or(0, |after| {
+        sorted.partition_point(|one| place(one.id) <= place(after))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_000_000;
+
+    fn candidate(time_ms: u64, random: u128) -> Candidate {
+        Candidate {
+            id: ThreadId::new(time_ms, random),
+            place: Located::Active("0123456789ABC".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_page_begins_after_a_thread_also_if_that_is_gone() {
+        let found = [
+            candidate(9, 0),
+            candidate(5, 1),
+            candidate(5, 2),
+            candidate(1, 0),
+        ];
+        let sorted: Vec<&Candidate> = found.iter().collect();
+        let after = |one: &Candidate| begin(&sorted, Some(one.id), NOW);
+        assert_eq!(begin(&sorted, None, NOW), 0);
+        assert_eq!(after(&found[0]), 1);
+        assert_eq!(after(&found[1]), 2);
+        assert_eq!(after(&found[3]), 4);
+        assert_eq!(after(&candidate(7, 0)), 1);
+    }
+
+    #[test]
+    fn only_statuses_that_there_are_are_counted() {
+        let statuses = [ThreadStatus::Idle, ThreadStatus::Failed, ThreadStatus::Idle];
+        let counted = counts(statuses.into_iter());
+        let counted: Vec<_> = counted
+            .iter()
+            .map(|one| (one.status.as_str(), one.count))
+            .collect();
+        assert_eq!(counted, [("idle", 2), ("failed", 1)]);
+    }
+}
