@@ -16,6 +16,7 @@ mod orchestrate;
 mod reading;
 mod refused;
 mod running;
+mod serve;
 mod sessions;
 mod sharing;
 mod short;
@@ -53,6 +54,7 @@ pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,
     WaitArgs,
 };
+pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use sharing::{
     FetchArgs, PushArgs, ReleaseArgs, RemoteAddArgs, RemoteCommand, RemoteGcArgs,
@@ -251,6 +253,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: RemoteCommand,
     },
+    /// Open pages on which a browser shows threads, workflows and the store, until this process is told to stop
+    Serve(ServeArgs),
     /// Take over the threads and workflow names of the reference program, the older `uwf` in TypeScript
     ImportStore(ImportStoreArgs),
     /// Choose a provider, a model and an agent; asks on a terminal

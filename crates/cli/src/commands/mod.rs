@@ -13,6 +13,7 @@ mod manual;
 mod orchestrate;
 mod own_program;
 mod prompt;
+mod serve;
 mod setup;
 mod sharing;
 mod step;
@@ -145,6 +146,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Fetch(args) => sharing::fetch_threads(context, &args),
         Command::Work(args) => thread::work(context, &args),
         Command::Remote { command } => sharing::run(context, command),
+        Command::Serve(args) => serve::run(context, &args),
         Command::ImportStore(args) => import_store::run(context, &args),
         Command::Setup(args) => setup::run(context, &args),
         Command::Doctor(args) => doctor::run(context, &args),

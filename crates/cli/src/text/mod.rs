@@ -9,6 +9,7 @@ mod graph;
 mod init;
 mod orchestrate;
 mod progress_line;
+mod serve;
 mod setup;
 mod sharing;
 mod sharing_care;
@@ -41,6 +42,7 @@ pub(crate) use orchestrate::{
     run_report, told,
 };
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
+pub(crate) use serve::ServedView;
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use sharing::{
     AddedRemoteView, FetchedView, PushedView, RemoteThreadsView, RemoteView, Shared,

@@ -1,0 +1,131 @@
+//! `uwf serve`: pages and data for a browser and for programs, until a signal ends it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use uwf_engine::{EngineError, Site};
+use uwf_protocol::exit::Exit;
+use uwf_util::causes::causes;
+use uwf_web::{Access, Explained, Front, Place, PlaceError, Server, Settings, Token};
+
+use crate::args::ServeArgs;
+use crate::commands::Context;
+use crate::failure::{Failure, note};
+use crate::hints;
+use crate::output::print;
+use crate::text::ServedView;
+
+/// How much of a file with a token is read.
+const TOKEN_FILE: u64 = 4096;
+
+pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> {
+    let site = context.site();
+    let front = match args.behind_proxy {
+        true => Front::Proxy,
+        false => Front::Nothing,
+    };
+    let place = Place::new(args.listen, args.public_url.as_deref(), front)
+        .map_err(|error| misplaced(&error))?;
+    let token = match &args.token_file {
+        Some(file) => token_of(file)?,
+        None => new_token(site)?,
+    };
+    let access = match args.read_only {
+        true => Access::ReadOnly,
+        false => Access::Full,
+    };
+    let server = Server::open(Settings {
+        place,
+        allowed_hosts: args.allowed_hosts.clone(),
+        token: token.clone(),
+        access,
+        explain,
+    });
+    let server = server.map_err(|error| failed(&error))?;
+    // Whoever chose the token knows it; a log of the output need not.
+    let shown = args.token_file.is_none().then_some(&token);
+    let page = format!("{}/login", server.url());
+    let url = shown.map_or_else(
+        || page.clone(),
+        |token| format!("{page}#{}", token.reveal()),
+    );
+    let view = ServedView {
+        url,
+        listen: server.listen(),
+        read_only: args.read_only,
+    };
+    print(&view, context.format)?;
+    note("whoever has the token can see everything under the root; Ctrl-C ends the server");
+    let (env, root, store) = (site.env.clone(), site.root.clone(), site.store.clone());
+    server
+        .run(Site { env, root, store })
+        .map_err(|error| failed(&error))?;
+    Ok(Exit::Done)
+}
+
+fn misplaced(error: &PlaceError) -> Failure {
+    let failure = Failure::request(error.to_string());
+    match error {
+        PlaceError::Open(listen) => {
+            let port = listen.port();
+            failure.hint(format!(
+                "either put a reverse proxy with TLS before it: `uwf serve --listen {listen} --behind-proxy --public-url https://HOST`; \
+                 or stay at 127.0.0.1, and come from elsewhere by `ssh -L {port}:127.0.0.1:{port} THIS-HOST`"
+            ))
+        }
+        PlaceError::NoPublicUrl => failure.hint("add `--public-url https://HOST`"),
+        PlaceError::PublicUrl { .. } => {
+            failure.hint("write it as browsers open it: `--public-url https://HOST`")
+        }
+    }
+}
+
+fn failed(error: &uwf_web::ServeError) -> Failure {
+    let failure = Failure {
+        exit: Exit::Busy,
+        ..Failure::request(error.to_string())
+    };
+    let failure = causes(error).iter().fold(failure, Failure::cause);
+    match error {
+        uwf_web::ServeError::Listen { .. } => failure
+            .hint("`--listen 127.0.0.1:0` takes a free port; another `uwf serve` may be there"),
+        uwf_web::ServeError::Machine(_) => failure,
+    }
+}
+
+fn new_token(site: &Site) -> Result<Token, Failure> {
+    let random = || {
+        let bits = site.env.random();
+        bits.map_err(|error| {
+            Failure::request("the kernel gives no random bits for a token").cause(&error)
+        })
+    };
+    Ok(Token::of_random([random()?, random()?]))
+}
+
+/// Reads a token from a file. White space around it does not count.
+fn token_of(file: &Path) -> Result<Token, Failure> {
+    let shown = file.display();
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(TOKEN_FILE).read_to_string(&mut text));
+    read.map_err(|error| {
+        Failure::request(format!("cannot read the token from `{shown}`")).cause(&error)
+    })?;
+    Token::parse(text.trim()).map_err(|error| {
+        Failure::request(format!("`{shown}` has no token that can be used"))
+            .cause(&error)
+            .hint("`openssl rand -hex 32` prints one")
+    })
+}
+
+/// Tells a visitor what an error means, as the commands do.
+fn explain(error: EngineError) -> Explained {
+    let failure = Failure::from(error);
+    let message = std::iter::once(failure.what).chain(failure.causes);
+    Explained {
+        exit: failure.exit,
+        message: message.collect::<Vec<_>>().join(": "),
+        hint: failure.hint.map(|hint| hints::here(&hint).into_owned()),
+    }
+}

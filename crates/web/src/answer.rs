@@ -1,0 +1,169 @@
+//! What handlers give: pages, data, and refusals in both forms, with the headers that keep a browser from doing anything
+//! that we did not mean.
+
+use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use maud::Markup;
+use serde::Serialize;
+use uwf_protocol::ids::CasRef;
+
+use crate::pages::missing;
+use crate::trouble::Refusal;
+
+/// What a page may do: nothing but use our own files, and send forms and requests to us. Scripts cannot make markup.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+     form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; \
+     trusted-types 'none'";
+
+/// The headers of every answer.
+const HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    // With `no-referrer`, a browser would not tell us the origin of our own forms.
+    (header::REFERRER_POLICY, "same-origin"),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "camera=(), microphone=(), geolocation=()",
+    ),
+];
+
+/// What is named by a hash never changes.
+const FOR_EVER: &str = "private, max-age=31536000, immutable";
+
+/// Adds the headers of every answer. What has no other rule is not kept by the browser.
+pub(crate) fn secured(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Data for programs.
+pub(crate) struct Data {
+    body: Result<String, serde_json::Error>,
+    /// The hash that names the data, if it never changes.
+    hash: Option<CasRef>,
+}
+
+impl Data {
+    /// Returns a value that may be another the next time.
+    pub(crate) fn of(value: &impl Serialize) -> Self {
+        Self {
+            body: serde_json::to_string(value),
+            hash: None,
+        }
+    }
+
+    /// Returns the value that a hash names.
+    pub(crate) fn named(hash: CasRef, value: &impl Serialize) -> Self {
+        Self {
+            hash: Some(hash),
+            ..Self::of(value)
+        }
+    }
+
+    /// Returns the answer to a request with these headers.
+    pub(crate) fn answer(self, asked: &HeaderMap) -> Response {
+        let Ok(body) = self.body else {
+            return broken();
+        };
+        let Some(hash) = self.hash else {
+            return json(StatusCode::OK, body);
+        };
+        let tag = format!("\"{hash}\"");
+        let known = asked.get(header::IF_NONE_MATCH);
+        let mut response = match known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => json(StatusCode::OK, body),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            headers.insert(header::ETAG, tag);
+        }
+        response
+    }
+}
+
+fn json(status: StatusCode, body: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// Returns markup as an answer.
+pub(crate) fn html(status: StatusCode, markup: Markup) -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    (status, kind, markup.into_string()).into_response()
+}
+
+/// Returns a file of ours. Its name changes with its content.
+pub(crate) fn file(kind: &'static str, content: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+    ];
+    (headers, content).into_response()
+}
+
+/// Sends the browser to another page of ours.
+pub(crate) fn see_other(address: &str) -> Response {
+    match HeaderValue::from_str(address) {
+        Ok(address) => (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response(),
+        Err(_) => broken(),
+    }
+}
+
+/// Returns a refusal for people.
+pub(crate) fn refused_page(refusal: &Refusal) -> Response {
+    html(refusal.status, missing::page(refusal))
+}
+
+/// Returns a refusal for programs.
+pub(crate) fn refused_data(refusal: &Refusal) -> Response {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        error: &'a Refusal,
+    }
+    match serde_json::to_string(&Body { error: refusal }) {
+        Ok(body) => json(refusal.status, body),
+        Err(_) => broken(),
+    }
+}
+
+/// Returns the answer when a handler of ours failed.
+pub(crate) fn broken() -> Response {
+    let refusal = Refusal::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "bug",
+        "the server failed at this",
+    );
+    refused_page(&refusal.hint("its own output says more; please report it"))
+}
+
+/// Answers whoever asks whether the server is there.
+pub(crate) async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+/// Answers at addresses where no page is.
+pub(crate) async fn nothing_here() -> Response {
+    refused_page(&Refusal::not_found("no page is at this address"))
+}
+
+/// Answers at addresses where no data is.
+pub(crate) async fn no_data_here() -> Response {
+    refused_data(&Refusal::not_found("no data is at this address"))
+}

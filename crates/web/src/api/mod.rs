@@ -1,0 +1,4 @@
+//! What programs read: the data of the commands, as `--format json` prints it.
+
+pub(crate) mod nodes;
+pub(crate) mod threads;

@@ -1,0 +1,24 @@
+//! Threads and their steps, as data.
+
+use uwf_engine::{board, show as show_thread, steps as steps_of};
+
+use crate::answer::Data;
+use crate::asked::Asked;
+use crate::selection;
+use crate::trouble::Trouble;
+
+/// Returns a page of the threads, how many there are, and those that wait for a person.
+pub(crate) fn list(asked: &Asked) -> Result<Data, Trouble> {
+    let (filter, page) = selection::of(asked.site(), &asked.query)?;
+    Ok(Data::of(&board(asked.site(), &filter, page)?))
+}
+
+/// Returns a thread.
+pub(crate) fn show(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&show_thread(asked.site(), asked.thread()?)?))
+}
+
+/// Returns the steps of a thread.
+pub(crate) fn steps(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&steps_of(asked.site(), asked.thread()?)?))
+}

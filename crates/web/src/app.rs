@@ -1,0 +1,33 @@
+//! What every handler shares.
+
+use std::sync::Arc;
+
+use uwf_engine::{EngineError, Site};
+
+use crate::guard::{Access, Gate};
+use crate::session::Sessions;
+use crate::stop::Closing;
+use crate::token::Token;
+use crate::trouble::Explained;
+
+/// The server's own: the site, who may come in, and the sessions of those who did.
+pub(crate) struct App {
+    /// The storage root that is shown. Functions on it block, so handlers call them on a thread for that.
+    pub(crate) site: Site,
+    /// Which hosts and origins are ours.
+    pub(crate) gate: Gate,
+    /// What visitors may do.
+    pub(crate) access: Access,
+    /// What lets a visitor in.
+    pub(crate) token: Token,
+    /// Those who came in.
+    pub(crate) sessions: Sessions,
+    /// Whether the server is to end.
+    #[expect(dead_code, reason = "streams of events will end with it")]
+    pub(crate) closing: Closing,
+    /// Tells people what an error means.
+    pub(crate) explain: fn(EngineError) -> Explained,
+}
+
+/// The same, as handlers hold it.
+pub(crate) type Shared = Arc<App>;

@@ -1,0 +1,161 @@
+//! What every handler of a page or of data gets, and how it is called: on a thread that may block, because functions on a
+//! site read files.
+
+use std::str::FromStr;
+
+use axum::Extension;
+use axum::extract::{RawPathParams, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use url::form_urlencoded;
+use uwf_engine::Site;
+use uwf_protocol::ids::{CasRef, ThreadId};
+
+use crate::answer::{Data, broken, refused_data, refused_page};
+use crate::app::Shared;
+use crate::guard::Visitor;
+use crate::pages::frame::Page;
+use crate::trouble::{Refusal, Trouble};
+
+/// A request for a page or for data.
+pub(crate) struct Asked {
+    pub(crate) app: Shared,
+    pub(crate) visitor: Visitor,
+    pub(crate) query: Query,
+    pub(crate) headers: HeaderMap,
+    path: Vec<(String, String)>,
+}
+
+impl Asked {
+    pub(crate) fn site(&self) -> &Site {
+        &self.app.site
+    }
+
+    /// Returns the thread in the address.
+    pub(crate) fn thread(&self) -> Result<ThreadId, Refusal> {
+        self.parsed("thread", "thread")
+    }
+
+    /// Returns the hash in the address.
+    pub(crate) fn hash(&self) -> Result<CasRef, Refusal> {
+        self.parsed("hash", "node")
+    }
+
+    /// Returns a part of the address as it was sent.
+    pub(crate) fn part(&self, name: &str) -> &str {
+        let found = self.path.iter().find(|(part, _)| part == name);
+        found.map_or("", |(_, text)| text)
+    }
+
+    /// Returns a part of the address as what it must be. Nothing is at an address with another text.
+    pub(crate) fn parsed<T: FromStr>(&self, part: &str, noun: &str) -> Result<T, Refusal> {
+        let text = self.part(part);
+        let refused = || Refusal::not_found(format!("`{text}` is no {noun}"));
+        text.parse().map_err(|_| refused())
+    }
+}
+
+/// The fields after the question mark of an address. The first of a name counts; an empty one counts as absent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Query(pub(crate) Vec<(String, String)>);
+
+impl Query {
+    pub(crate) fn parse(text: &str) -> Self {
+        let fields = form_urlencoded::parse(text.as_bytes()).into_owned();
+        Self(fields.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns every value of a name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let found = self.0.iter().filter(move |(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the text of the same fields, but with this value for one of them; without it if there is no value.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
+        let rest = self.0.iter().filter(|(field, _)| field != name);
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(rest);
+        if let Some(value) = value {
+            text.append_pair(name, value);
+        }
+        text.finish()
+    }
+}
+
+/// What a handler of pages is.
+pub(crate) type PageOf = fn(&Asked) -> Result<Page, Trouble>;
+/// What a handler of data is.
+pub(crate) type DataOf = fn(&Asked) -> Result<Data, Trouble>;
+
+/// Returns the route of a page.
+pub(crate) fn page(make: PageOf) -> MethodRouter<Shared> {
+    get(move |state, path, query, headers, visitor| {
+        let asked: AskedParts = (state, path, query, headers, visitor);
+        answered(asked, move |asked| match make(asked) {
+            Ok(page) => page.in_frame(asked).into_response(),
+            Err(trouble) => refused_page(&trouble.explained(asked.app.explain)),
+        })
+    })
+}
+
+/// Returns the route of data.
+pub(crate) fn data(make: DataOf) -> MethodRouter<Shared> {
+    get(move |state, path, query, headers, visitor| {
+        let asked: AskedParts = (state, path, query, headers, visitor);
+        answered(asked, move |asked| match make(asked) {
+            Ok(data) => data.answer(&asked.headers),
+            Err(trouble) => refused_data(&trouble.explained(asked.app.explain)),
+        })
+    })
+}
+
+type AskedParts = (
+    State<Shared>,
+    RawPathParams,
+    RawQuery,
+    HeaderMap,
+    Extension<Visitor>,
+);
+
+/// Calls a handler on a thread that may block.
+async fn answered(
+    parts: AskedParts,
+    handler: impl FnOnce(&Asked) -> Response + Send + 'static,
+) -> Response {
+    let (State(app), path, RawQuery(query), headers, Extension(visitor)) = parts;
+    let path = path.iter();
+    let asked = Asked {
+        path: path
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .collect(),
+        query: Query::parse(query.as_deref().unwrap_or_default()),
+        app,
+        visitor,
+        headers,
+    };
+    let work = tokio::task::spawn_blocking(move || handler(&asked));
+    work.await.unwrap_or_else(|_| broken())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_keeps_its_other_fields() {
+        let query = Query::parse("status=idle&q=a%20b&status=failed&workflow=");
+        assert_eq!(query.get("q"), Some("a b"));
+        assert_eq!(query.get("workflow"), None);
+        assert_eq!(query.all("status").collect::<Vec<_>>(), ["idle", "failed"]);
+        let next = query.with("before", Some("01&"));
+        assert_eq!(next, "status=idle&q=a+b&status=failed&before=01%26");
+        assert_eq!(query.with("status", None), "q=a+b");
+    }
+}

@@ -1,0 +1,391 @@
+//! Who may ask what: the host and the origin of a request, its session or its token, and whether the server is for reading
+//! only. What is decided here is pure; `admit` at the end acts on it for every request.
+//!
+//! What each check is against:
+//! 1. The host: a foreign name that was made to lead here (DNS rebinding) is not ours.
+//! 2. The origin: a page of another site, or of another port of this machine, cannot make a visitor's browser act. Cookies
+//!    alone do not tell: a browser sends them to every port of a host.
+//! 3. The key in a form, which `posted` compares: the same once more, by something that a foreign page does not know.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::answer::{refused_data, refused_page, secured, see_other};
+use crate::app::{App, Shared};
+use crate::routes::{self, Kind};
+use crate::settings::Place;
+use crate::token::Token;
+use crate::trouble::Refusal;
+
+/// What visitors may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Look only.
+    ReadOnly,
+    /// Also act.
+    Full,
+}
+
+/// Which hosts and origins are ours, and what our cookie is called.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    /// The name of the cookie with the session.
+    pub(crate) cookie: String,
+    /// Whether the cookie travels encrypted only.
+    pub(crate) is_secure: bool,
+}
+
+impl Gate {
+    /// Returns the gate of a server that listens at an address.
+    pub(crate) fn new(listen: SocketAddr, place: &Place, allowed: &[String]) -> Self {
+        let port = listen.port();
+        let mut hosts = vec![
+            listen.to_string(),
+            format!("127.0.0.1:{port}"),
+            format!("localhost:{port}"),
+            format!("[::1]:{port}"),
+        ];
+        hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
+        let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
+        let is_secure = place.public().is_some_and(|public| public.is_secure);
+        if let Some(public) = place.public() {
+            hosts.push(public.host.clone());
+            origins.push(public.origin.clone());
+        }
+        // A browser sends a cookie to every port of a host, so its name says whose it is.
+        let cookie = match is_secure {
+            true => format!("__Host-uwf-{port}"),
+            false => format!("uwf-{port}"),
+        };
+        Self {
+            hosts,
+            origins,
+            cookie,
+            is_secure,
+        }
+    }
+
+    fn is_ours(&self, host: Option<&str>) -> bool {
+        let host = host.map(str::to_ascii_lowercase);
+        host.is_some_and(|host| self.hosts.contains(&host))
+    }
+
+    fn is_from_us(&self, origin: Option<&str>) -> bool {
+        origin.is_some_and(|origin| self.origins.iter().any(|ours| ours == origin))
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) enum Visitor {
+    /// Nobody that we know.
+    Stranger,
+    /// A program with the token.
+    Program,
+    /// A person in a browser.
+    Person {
+        /// The id of the session.
+        session: String,
+        /// The key that forms have.
+        form_key: Token,
+    },
+}
+
+/// What a request wants, as far as it matters here.
+#[derive(Debug)]
+struct Wish<'a> {
+    kind: Kind,
+    method: &'a Method,
+    host: Option<&'a str>,
+    origin: Option<&'a str>,
+    visitor: &'a Visitor,
+    access: Access,
+}
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It is answered.
+    Admitted,
+    /// It is refused.
+    Refused(Refusal),
+    /// The visitor has to log in first.
+    Unknown,
+}
+
+/// Decides about a request.
+fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
+    if !gate.is_ours(wish.host) {
+        let refusal = Refusal::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "host",
+            "this server does not answer to that host name",
+        );
+        return Verdict::Refused(refusal.hint(
+            "open the address that `uwf serve` printed, or start it with `--allow-host NAME:PORT`",
+        ));
+    }
+    let reads = matches!(*wish.method, Method::GET | Method::HEAD);
+    let is_program = matches!(wish.visitor, Visitor::Program);
+    if !reads && !is_program && !gate.is_from_us(wish.origin) {
+        let message = "the request does not come from a page of this server";
+        let refusal = Refusal::new(StatusCode::FORBIDDEN, "origin", message);
+        return Verdict::Refused(refusal.hint("open the page again, and send the form from there"));
+    }
+    match wish.kind {
+        Kind::Open => return Verdict::Admitted,
+        Kind::Page | Kind::Data if matches!(wish.visitor, Visitor::Stranger) => {
+            return Verdict::Unknown;
+        }
+        Kind::Page | Kind::Data => {}
+    }
+    if !reads && wish.access == Access::ReadOnly {
+        let refusal = Refusal::new(
+            StatusCode::FORBIDDEN,
+            "read-only",
+            "this server is for looking only",
+        );
+        return Verdict::Refused(refusal.hint("start `uwf serve` without `--read-only` to act"));
+    }
+    Verdict::Admitted
+}
+
+/// Lets a request in or refuses it. Every request comes through here.
+pub(crate) async fn admit(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let visitor = visitor(&app, headers);
+    let kind = routes::kind(request.uri().path());
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let wish = Wish {
+        kind,
+        method: request.method(),
+        // The host of an absolute address counts, as for any server.
+        host: request
+            .uri()
+            .authority()
+            .map_or_else(|| text(header::HOST), |authority| Some(authority.as_str())),
+        origin: text(header::ORIGIN),
+        visitor: &visitor,
+        access: app.access,
+    };
+    let response = match decide(&app.gate, &wish) {
+        Verdict::Admitted => {
+            request.extensions_mut().insert(visitor);
+            next.run(request).await
+        }
+        Verdict::Unknown => unknown(kind, request.method(), request.uri()),
+        Verdict::Refused(refusal) => match kind {
+            Kind::Data => refused_data(&refusal),
+            Kind::Page | Kind::Open => refused_page(&refusal),
+        },
+    };
+    secured(response)
+}
+
+/// Finds out who asks: by the token, or by the session of the cookie.
+fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
+    if let Some(given) = headers.get(header::AUTHORIZATION) {
+        // A wrong token is no reason to look at cookies.
+        let given = given.to_str().ok().and_then(bearer);
+        return match given.is_some_and(|given| app.token.is(given)) {
+            true => Visitor::Program,
+            false => Visitor::Stranger,
+        };
+    }
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let cookies = cookies.filter_map(|value| value.to_str().ok());
+    for cookie in cookies.flat_map(|line| line.split(';')) {
+        let Some((name, id)) = cookie.trim().split_once('=') else {
+            continue;
+        };
+        if name == app.gate.cookie
+            && let Some(session) = app.sessions.find(id, Instant::now())
+        {
+            return Visitor::Person {
+                session: id.to_owned(),
+                form_key: session.form_key,
+            };
+        }
+    }
+    Visitor::Stranger
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_start())
+}
+
+/// Returns what a stranger gets: the way in, or a refusal that programs read.
+fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
+    let refusal = Refusal::new(
+        StatusCode::UNAUTHORIZED,
+        "unknown",
+        "the server does not know who asks",
+    );
+    let refusal = refusal.hint("send the token as `Authorization: Bearer TOKEN`, or log in");
+    match (kind, method) {
+        (Kind::Page, &Method::GET | &Method::HEAD) => {
+            let next = uri.path_and_query().map_or("/", |next| next.as_str());
+            see_other(&crate::pages::login::address(next))
+        }
+        (Kind::Page | Kind::Open, _) => refused_page(&refusal),
+        (Kind::Data, _) => refused_data(&refusal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Front;
+
+    fn gate() -> Gate {
+        let listen: SocketAddr = "127.0.0.1:8930".parse().unwrap();
+        let public = Some("https://uwf.example");
+        let place = Place::new(listen, public, Front::Proxy).unwrap();
+        Gate::new(listen, &place, &["Box:8930".to_owned()])
+    }
+
+    fn person() -> Visitor {
+        Visitor::Person {
+            session: String::new(),
+            form_key: Token::of_random([0, 0]),
+        }
+    }
+
+    #[test]
+    fn only_our_hosts_are_answered() {
+        for host in [
+            "127.0.0.1:8930",
+            "LOCALHOST:8930",
+            "[::1]:8930",
+            "box:8930",
+            "uwf.example",
+        ] {
+            assert!(gate().is_ours(Some(host)), "{host}");
+        }
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "evil.example:8930",
+            "evil.localhost:8930",
+            "uwf.example:8930",
+            "localhost:8930.evil.example",
+            "",
+        ] {
+            assert!(!gate().is_ours(Some(host)), "{host}");
+        }
+        assert!(!gate().is_ours(None));
+    }
+
+    #[test]
+    fn an_origin_must_be_exactly_ours() {
+        for origin in [
+            "http://127.0.0.1:8930",
+            "http://localhost:8930",
+            "https://uwf.example",
+        ] {
+            assert!(gate().is_from_us(Some(origin)), "{origin}");
+        }
+        for origin in [
+            "null",
+            "http://127.0.0.1:8739",
+            "https://127.0.0.1:8930",
+            "http://uwf.example",
+            "https://uwf.example.evil",
+            "HTTP://LOCALHOST:8930",
+        ] {
+            assert!(!gate().is_from_us(Some(origin)), "{origin}");
+        }
+        assert!(!gate().is_from_us(None));
+    }
+
+    /// What is asked of whom, and what becomes of it: the kind of the address, the method, where the request comes from, who
+    /// asks, what the server is for, and the verdict.
+    const TABLE: &str = "
+        page GET    -      person   reading admitted
+        page GET    theirs person   full    admitted
+        page GET    -      stranger full    unknown
+        page HEAD   -      stranger full    unknown
+        page POST   ours   person   full    admitted
+        page POST   theirs person   full    origin
+        page POST   -      person   full    origin
+        page POST   ours   stranger full    unknown
+        page POST   ours   person   reading read-only
+        page POST   -      program  full    admitted
+        data GET    -      program  reading admitted
+        data GET    -      stranger full    unknown
+        data POST   -      program  full    admitted
+        data POST   -      program  reading read-only
+        data DELETE -      stranger full    origin
+        data DELETE theirs person   full    origin
+        open GET    -      stranger full    admitted
+        open POST   ours   stranger reading admitted
+        open POST   theirs stranger full    origin
+        open POST   -      stranger full    origin
+    ";
+
+    #[test]
+    fn every_kind_of_request_is_decided_by_host_origin_visitor_and_access() {
+        for line in TABLE.trim().lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [kind, method, origin, visitor, access, expected] = words[..] else {
+                panic!("{line}");
+            };
+            let visitor = match visitor {
+                "person" => person(),
+                "program" => Visitor::Program,
+                _ => Visitor::Stranger,
+            };
+            let wish = Wish {
+                kind: match kind {
+                    "page" => Kind::Page,
+                    "data" => Kind::Data,
+                    _ => Kind::Open,
+                },
+                method: &method.parse().unwrap(),
+                host: Some("localhost:8930"),
+                origin: match origin {
+                    "ours" => Some("http://localhost:8930"),
+                    "theirs" => Some("http://localhost:8739"),
+                    _ => None,
+                },
+                visitor: &visitor,
+                access: match access {
+                    "full" => Access::Full,
+                    _ => Access::ReadOnly,
+                },
+            };
+            assert_eq!(word(&decide(&gate(), &wish)), expected, "{line}");
+            let elsewhere = Wish {
+                host: Some("evil.example"),
+                ..wish
+            };
+            assert_eq!(word(&decide(&gate(), &elsewhere)), "host", "{line}");
+        }
+    }
+
+    fn word(verdict: &Verdict) -> &str {
+        match verdict {
+            Verdict::Admitted => "admitted",
+            Verdict::Unknown => "unknown",
+            Verdict::Refused(refusal) => refusal.code,
+        }
+    }
+
+    #[test]
+    fn a_bearer_is_found_in_its_header() {
+        assert_eq!(bearer("Bearer abc"), Some("abc"));
+        assert_eq!(bearer("bearer  abc"), Some("abc"));
+        assert_eq!(bearer("Basic abc"), None);
+        assert_eq!(bearer("abc"), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! What every page has around its own part: the head, the way to the other pages, and the foot.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::assets::ADDRESSES;
+use crate::guard::{Access, Visitor};
+use crate::parts::Said;
+use crate::posted::KEY_FIELD;
+
+/// The own part of a page.
+pub(crate) struct Page {
+    /// Its title.
+    pub(crate) title: String,
+    /// Which of the pages in the head it belongs to.
+    pub(crate) tab: Tab,
+    /// What it shows.
+    pub(crate) main: Markup,
+}
+
+/// A page that the head of each page leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tab {
+    Threads,
+    Help,
+}
+
+impl Tab {
+    const ALL: [Self; 2] = [Self::Threads, Self::Help];
+
+    fn label(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Threads => ("/", "Threads"),
+            Self::Help => ("/help", "Help"),
+        }
+    }
+}
+
+/// A page with everything around it.
+pub(crate) struct Framed(Markup);
+
+impl IntoResponse for Framed {
+    fn into_response(self) -> Response {
+        answer::html(StatusCode::OK, self.0)
+    }
+}
+
+impl Page {
+    /// Puts the page into the frame for a visitor.
+    pub(crate) fn in_frame(self, asked: &Asked) -> Framed {
+        let form_key = match &asked.visitor {
+            Visitor::Person { form_key, .. } => Some(form_key.reveal()),
+            Visitor::Program | Visitor::Stranger => None,
+        };
+        Framed(html! {
+            (DOCTYPE)
+            html lang="en" {
+                (head(&self.title))
+                body {
+                    a.skip href="#main" { "Skip to the content" }
+                    header.top {
+                        a.brand href="/" { "uwf" }
+                        nav aria-label="Pages" {
+                            @for tab in Tab::ALL {
+                                @let (address, label) = tab.label();
+                                a href=(address) aria-current=[(tab == self.tab).then_some("page")] { (label) }
+                            }
+                        }
+                        @if asked.app.access == Access::ReadOnly {
+                            span.mode title="This server was started with --read-only" { "looking only" }
+                        }
+                        span #fresh role="status" {}
+                        @if let Some(key) = form_key {
+                            form.leave method="post" action="/logout" {
+                                input type="hidden" name=(KEY_FIELD) value=(key);
+                                button.quiet type="submit" { "Log out" }
+                            }
+                        }
+                    }
+                    main #main tabindex="-1" { (self.main) }
+                }
+            }
+        })
+    }
+}
+
+/// Returns a page for those who are not in, or for whom something is missing.
+pub(crate) fn bare(title: &str, main: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(title))
+            body.bare {
+                header.top { a.brand href="/" { "uwf" } }
+                main #main { (main) }
+            }
+        }
+    }
+}
+
+fn head(title: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (Said(title)) " · uwf" }
+            link rel="icon" href=(ADDRESSES.icon) type="image/svg+xml";
+            link rel="stylesheet" href=(ADDRESSES.style);
+            script src=(ADDRESSES.script) defer {}
+        }
+    }
+}

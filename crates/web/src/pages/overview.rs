@@ -1,0 +1,209 @@
+//! The threads: what waits for a person, then all of them, page by page. The filters live in the address.
+
+use maud::{Markup, html};
+use uwf_engine::{Board, StatusCount, ThreadItem, board, list_workflows};
+use uwf_util::text::{counted, cut_line};
+
+use crate::asked::{Asked, Query};
+use crate::pages::frame::{Page, Tab};
+use crate::parts::{Said, cost, labels, status, thread_address, when, workflow_link};
+use crate::selection::{self, field};
+use crate::trouble::Trouble;
+
+/// How many characters of a question stand in the list.
+const REASON: usize = 240;
+
+/// Returns the page.
+pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
+    let site = asked.site();
+    let query = &asked.query;
+    let (filter, part) = selection::of(site, query)?;
+    let board = board(site, &filter, part)?;
+    let now_ms = site.env.now_ms();
+    let is_first = part.after.is_none() && filter.statuses.is_none();
+    let main = html! {
+        div.title { h1 { "Threads" } }
+        (warnings(&board))
+        (counts(&board.counts, query))
+        (filters(&workflow_names(asked), query))
+        @if is_first && !board.urgent.is_empty() { (urgent(&board.urgent, now_ms)) }
+        @if board.threads.is_empty() { (nothing(query)) } @else {
+            (table(&board.threads, now_ms))
+            (pages(&board, query))
+        }
+    };
+    Ok(Page {
+        title: "Threads".to_owned(),
+        tab: Tab::Threads,
+        main,
+    })
+}
+
+/// Returns the names that can be chosen. Without them, threads can be shown all the same.
+fn workflow_names(asked: &Asked) -> Vec<String> {
+    let items = list_workflows(asked.site()).unwrap_or_default();
+    items.into_iter().map(|item| item.name).collect()
+}
+
+fn warnings(board: &Board) -> Markup {
+    html! {
+        @if !board.warnings.is_empty() {
+            ul.notes { @for warning in &board.warnings { li.failed { (Said(warning)) } } }
+        }
+    }
+}
+
+/// Returns how many threads there are of each status, each a link to them.
+fn counts(counts: &[StatusCount], query: &Query) -> Markup {
+    let chosen = query.get(field::STATUS);
+    let all: usize = counts.iter().map(|one| one.count).sum();
+    let rest = Query::parse(&query.with(field::BEFORE, None));
+    let address = |status| format!("/?{}", rest.with(field::STATUS, status));
+    html! {
+        ul.counts aria-label="Statuses" {
+            li { a href=(address(None)) aria-current=[chosen.is_none().then_some("true")] { "all " b { (all) } } }
+            @for one in counts {
+                @let word = one.status.as_str();
+                li {
+                    a href=(address(Some(word))) aria-current=[(chosen == Some(word)).then_some("true")] {
+                        (status(one.status)) " " b { (one.count) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn filters(names: &[String], query: &Query) -> Markup {
+    let workflow = query.get(field::WORKFLOW);
+    let is_listed = workflow.is_none_or(|chosen| names.iter().any(|name| name == chosen));
+    html! {
+        form.filters method="get" action="/" role="search" {
+            @if let Some(status) = query.get(field::STATUS) { input type="hidden" name=(field::STATUS) value=(status); }
+            label.grow { "Text in the task, the name or the id"
+                input #q type="search" name=(field::TEXT) value=[query.get(field::TEXT)];
+            }
+            label { "Workflow"
+                select name=(field::WORKFLOW) {
+                    option value="" { "all" }
+                    @for name in names { option value=(name) selected[workflow == Some(name)] { (Said(name)) } }
+                    @if let (false, Some(other)) = (is_listed, workflow) { option value=(other) selected { (Said(other)) } }
+                }
+            }
+            label { "Label"
+                input type="text" name=(field::LABEL) value=[query.get(field::LABEL)] placeholder="key=value" size="12";
+            }
+            label { "Children"
+                select name=(field::CHILDREN) {
+                    option value="" { "below their parents" }
+                    option value="listed" selected[query.get(field::CHILDREN) == Some("listed")] { "listed, too" }
+                }
+            }
+            button type="submit" { "Filter" }
+        }
+    }
+}
+
+/// Returns the threads that wait for a person, each with what it waits for.
+fn urgent(threads: &[ThreadItem], now_ms: i64) -> Markup {
+    html! {
+        section.urgent aria-labelledby="urgent" {
+            h2 #urgent { "Waiting for you" }
+            ul {
+                @for item in threads {
+                    li.row {
+                        (status(item.status))
+                        a href=(thread_address(item.thread)) { (Said(task(item))) }
+                        @if let Some(at_ms) = item.outline.changed_at_ms { (when(at_ms, now_ms)) }
+                        @if let Some(reason) = reason(item) { span.why { (Said(&cut_line(reason, REASON))) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns what a thread waits for.
+fn reason(item: &ThreadItem) -> Option<&str> {
+    let reasons = [
+        &item.suspend_message,
+        &item.blocked_reason,
+        &item.failure_reason,
+        &item.error,
+    ];
+    reasons.into_iter().find_map(|reason| reason.as_deref())
+}
+
+fn task(item: &ThreadItem) -> &str {
+    let task = item.outline.task.as_deref();
+    task.filter(|task| !task.trim().is_empty())
+        .unwrap_or("(no task)")
+}
+
+fn table(threads: &[ThreadItem], now_ms: i64) -> Markup {
+    html! {
+        table.threads {
+            thead {
+                tr {
+                    th scope="col" { "Task" }
+                    th scope="col" { "Status" }
+                    th scope="col" { "Next" }
+                    th scope="col" { "Workflow" }
+                    th.number scope="col" { "Steps" }
+                    th.number scope="col" { "Cost" }
+                    th scope="col" { "Changed" }
+                }
+            }
+            tbody { @for item in threads { (row(item, now_ms)) } }
+        }
+    }
+}
+
+fn row(item: &ThreadItem, now_ms: i64) -> Markup {
+    let outline = &item.outline;
+    let role = item.current_role.as_ref().or(item.suspended_role.as_ref());
+    html! {
+        tr {
+            td.task {
+                a href=(thread_address(item.thread)) { (Said(task(item))) }
+                span.under {
+                    @if let Some(name) = &item.name { b { (Said(name.as_str())) } " " }
+                    span.id { (item.thread) }
+                    (labels(&item.labels))
+                }
+            }
+            td { (status(item.status)) }
+            td { @if let Some(role) = role { (Said(role.as_str())) } }
+            td { @if let Some(hash) = item.workflow { (workflow_link(hash, item.workflow_name.as_deref())) } }
+            td.number { @if let Some(steps) = item.steps { (steps) span.unit { @if steps == 1 { " step" } @else { " steps" } } } }
+            td.number { (cost(outline.usage.as_ref())) }
+            td { @if let Some(at_ms) = outline.changed_at_ms { (when(at_ms, now_ms)) } }
+        }
+    }
+}
+
+/// Returns how many threads there are, and the way to the next page.
+fn pages(board: &Board, query: &Query) -> Markup {
+    html! {
+        nav.pages aria-label="Pages of threads" {
+            span { (counted(board.total, "thread")) }
+            @if query.get(field::BEFORE).is_some() {
+                a href=(format!("/?{}", query.with(field::BEFORE, None))) { "To the newest" }
+            }
+            @if let Some(last) = board.next {
+                a.button rel="next" href=(format!("/?{}", query.with(field::BEFORE, Some(last.as_str())))) { "Older threads" }
+            }
+        }
+    }
+}
+
+/// Returns what is shown if no thread is.
+fn nothing(query: &Query) -> Markup {
+    let is_filtered = !query.with(field::BEFORE, None).is_empty();
+    html! {
+        p.empty {
+            @if is_filtered { "No thread is like that. " a href="/" { "Show all" } }
+            @else { "There are no threads yet. " code { "uwf thread start WORKFLOW -p \"…\"" } " makes one." }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The steps of a thread, each folded, and its task before them.
+
+use maud::{Markup, html};
+use uwf_engine::{StepStory, ThreadStory, ThreadView, VisitPart, VisitStory};
+use uwf_protocol::nodes::{Extraction, Usage};
+use uwf_util::text::{counted, cut_line};
+use uwf_util::time;
+
+use crate::pages::step_parts::{attempt, checks, data, tools};
+use crate::parts::{Said, folded, hash_link, preformatted, section as part, thread_address};
+
+/// How many characters of a step stand in its line.
+const TEASER: usize = 160;
+
+/// Returns the part with the steps.
+pub(super) fn section(view: &ThreadView, story: &ThreadStory) -> Markup {
+    let first = story.steps.first().map(|step| step.hash);
+    html! {
+        section aria-labelledby="steps" {
+            h2 #steps { "Steps" }
+            div.steps {
+                article.step.task {
+                    details open[story.steps.is_empty()] {
+                        summary { span.role { "Task" } span.teaser { (Said(&cut_line(&story.task, TEASER))) } }
+                        div.body { (preformatted(&story.task)) }
+                    }
+                }
+                @if let (1.., Some(first)) = (story.hidden, first) {
+                    a.button href=(format!("{}?before={first}#steps", thread_address(view.thread))) {
+                        (counted(story.hidden, "earlier step"))
+                    }
+                }
+                @for step in &story.steps { (article(step)) }
+            }
+        }
+    }
+}
+
+/// Returns a step. Its line says who did it, where it led and what it used up.
+fn article(step: &StepStory) -> Markup {
+    let status = step
+        .output
+        .as_ref()
+        .and_then(|data| data.get("$status")?.as_str());
+    html! {
+        article.step id=(step.hash) {
+            details {
+                summary {
+                    span.nth { (step.number) }
+                    span.role { (Said(step.role.as_str())) }
+                    @if let Some(status) = status { span.went { "→ " (Said(status)) } }
+                    span.teaser { (Said(&cut_line(&teaser(step), TEASER))) }
+                    span.about { (facts(step).join(" · ")) }
+                }
+                div.body { (body(step)) }
+            }
+        }
+    }
+}
+
+fn body(step: &StepStory) -> Markup {
+    html! {
+        (notes(step))
+        (folded("What the role is for", step.goal.as_deref()))
+        (part("Instruction", "instruction", step.instruction.as_deref()))
+        (part("Template of the instructions of the branches", "instruction", step.template.as_deref()))
+        (part("Question", "question", step.question.as_deref()))
+        (part("A person says", "person", step.person.as_deref()))
+        (children(step))
+        (tools(&step.tool_calls))
+        (part("Answer", "answer", step.answer.as_deref()))
+        (visit(step))
+        (checks(&step.checks))
+        p.foot {
+            span { "Step " (hash_link(step.hash)) }
+            span { time datetime=(time::format_iso(step.timestamp)) { (time::format_utc(step.timestamp)) " UTC" } }
+            @if let Some(permissions) = &step.permissions { span { "permissions " (permissions.to_string()) } }
+            @if let Some(usage) = step.usage.as_ref().and_then(Usage::note) { span { (usage) } }
+        }
+    }
+}
+
+/// Returns how a step of a pipeline went; of other steps, the data.
+fn visit(step: &StepStory) -> Markup {
+    let parts = step.visit.as_ref().map(VisitStory::parts);
+    let Some(parts) = parts.filter(|parts| !parts.is_empty()) else {
+        return data(step.output.as_ref());
+    };
+    let shown = |(name, text): VisitPart| {
+        let (title, class) = match name {
+            "command" => ("Command", "instruction"),
+            "error" => ("Error", "problem"),
+            "output" => ("Output", "output"),
+            "stdout" => ("Standard output", "output"),
+            _ => ("Standard error", "output"),
+        };
+        part(title, class, Some(&text))
+    };
+    html! { @for one in parts { (shown(one)) } }
+}
+
+fn children(step: &StepStory) -> Markup {
+    html! {
+        @if !step.children.is_empty() {
+            section.tree {
+                h4 { "Children that did it" }
+                ul {
+                    @for child in &step.children {
+                        @let branch = child.branch.to_string();
+                        li {
+                            @if !branch.is_empty() { b { (Said(&branch)) } " " }
+                            a href=(thread_address(child.thread)) { (child.thread) }
+                            " → " (Said(&child.status)) ", " (counted(child.steps, "step"))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns what a reader wants to know of a step at a glance.
+fn facts(step: &StepStory) -> Vec<String> {
+    let cost = step.usage.as_ref();
+    let cost = cost.and_then(|usage| Some(usage.cost_kind().show(usage.cost_usd?)));
+    let took = step.duration_ms.map(time::format_duration);
+    let visit = step.visit.iter().flat_map(VisitStory::facts);
+    let visit = visit.map(|(name, fact)| match name {
+        "Status" => fact,
+        name => format!("{} {fact}", name.to_lowercase()),
+    });
+    let agent = Some(step.agent.clone());
+    visit
+        .chain([agent, cost, took].into_iter().flatten())
+        .collect()
+}
+
+/// Returns what went wrong or was done again, what was refused, and how the data was found.
+fn notes(step: &StepStory) -> Markup {
+    let extraction = step.extraction.as_ref().and_then(Extraction::note);
+    let refused = uwf_protocol::nodes::RefusedCalls::note(&step.refused_calls);
+    let is_plain = step.attempts.is_empty()
+        && step.replaces.is_empty()
+        && extraction.is_none()
+        && refused.is_none()
+        && step.unreadable.is_none();
+    if is_plain {
+        return html! {};
+    }
+    html! {
+        ul.notes {
+            @for one in &step.attempts { (attempt(one)) }
+            @for replaced in &step.replaces { li { "Done again, in the place of step " (hash_link(*replaced)) "." } }
+            @if let Some(note) = &refused { li.failed { (Said(note)) } }
+            @if let Some(note) = &extraction { li { "Data by " (Said(note)) "." } }
+            @if let Some(note) = &step.unreadable { li.failed { (Said(note)) } }
+        }
+    }
+}
+
+/// Returns what a step says in short: its answer without the data that it begins with, or else the texts of its data.
+fn teaser(step: &StepStory) -> String {
+    let answer = step.answer.as_deref().unwrap_or_default();
+    let text = without_front_matter(answer);
+    if !text.trim().is_empty() {
+        return text.trim().to_owned();
+    }
+    if let Some(visit) = &step.visit {
+        let error = visit.error.as_ref().map(|error| error.message.clone());
+        let text = error.or_else(|| visit.captured.clone());
+        return text.unwrap_or_default();
+    }
+    let fields = step.output.as_ref().and_then(serde_json::Value::as_object);
+    let texts = fields.into_iter().flat_map(|fields| fields.values());
+    let texts: Vec<&str> = texts.filter_map(serde_json::Value::as_str).collect();
+    texts.join(": ")
+}
+
+/// Returns an answer without the data that it begins with.
+fn without_front_matter(answer: &str) -> &str {
+    let inside = answer.trim_start().strip_prefix("---\n");
+    let after = inside.and_then(|inside| inside.split_once("\n---"));
+    after.map_or(answer, |(_, text)| text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_teaser_skips_the_data_of_an_answer() {
+        assert_eq!(without_front_matter("---\na: 1\n---\nText"), "\nText");
+        assert_eq!(without_front_matter("---\na: 1\n---"), "");
+        assert_eq!(without_front_matter("Text"), "Text");
+    }
+}

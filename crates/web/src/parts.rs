@@ -1,0 +1,140 @@
+//! Pieces that several pages have. A text becomes a piece only by being escaped, so what a model wrote cannot become markup.
+
+use maud::{Markup, PreEscaped, Render, html};
+use url::form_urlencoded;
+use uwf_engine::{ThreadStatus, UsageTotal};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Labels;
+use uwf_util::printable::printable;
+use uwf_util::time;
+use uwf_words::usage;
+
+/// A text that somebody else wrote: escaped, and with the characters that would change the direction or the appearance of
+/// the text around them spelled out.
+pub(crate) struct Said<'a>(pub(crate) &'a str);
+
+impl Render for Said<'_> {
+    fn render_to(&self, page: &mut String) {
+        let lines = self.0.replace("\r\n", "\n");
+        (*printable(&lines)).render_to(page);
+    }
+}
+
+/// Returns a text of several lines as it is.
+pub(crate) fn preformatted(text: &str) -> Markup {
+    // A browser drops the first line end after the tag.
+    html! { pre dir="auto" tabindex="0" { "\n" (Said(text.trim_end())) } }
+}
+
+/// Returns a part with a title; nothing if there is no text.
+pub(crate) fn section(title: &str, class: &str, text: Option<&str>) -> Markup {
+    let text = text.filter(|text| !text.trim().is_empty());
+    html! {
+        @if let Some(text) = text {
+            section class=(class) { h4 { (title) } (preformatted(text)) }
+        }
+    }
+}
+
+/// Returns a part that is folded until somebody opens it; nothing if there is no text.
+pub(crate) fn folded(title: &str, text: Option<&str>) -> Markup {
+    let text = text.filter(|text| !text.trim().is_empty());
+    html! {
+        @if let Some(text) = text {
+            details class="aside" { summary { (title) } (preformatted(text)) }
+        }
+    }
+}
+
+/// Returns the status of a thread: a sign and a word, never a colour alone.
+pub(crate) fn status(status: ThreadStatus) -> Markup {
+    let word = status.as_str();
+    html! { span class=(format!("status {word}")) { span aria-hidden="true" { (sign(status)) } " " (word) } }
+}
+
+/// Returns the sign of a status.
+fn sign(status: ThreadStatus) -> &'static str {
+    match status {
+        ThreadStatus::Idle => "○",
+        ThreadStatus::Running => "▶",
+        ThreadStatus::Suspended => "?",
+        ThreadStatus::Blocked => "✗",
+        ThreadStatus::Failed => "!",
+        ThreadStatus::Waiting => "…",
+        ThreadStatus::Paused => "‖",
+        ThreadStatus::Completed => "✓",
+        ThreadStatus::Cancelled => "×",
+        ThreadStatus::Corrupt => "⚠",
+    }
+}
+
+/// Returns what runs cost; nothing if there were none.
+pub(crate) fn cost(total: Option<&UsageTotal>) -> Markup {
+    match total.filter(|total| total.runs > 0) {
+        Some(total) => html! { span title=(usage::sentence(total)) { (usage::cost(total)) } },
+        None => html! { span.none { "–" } },
+    }
+}
+
+/// Returns a time in UTC, and how long ago it was.
+pub(crate) fn when(at_ms: i64, now_ms: i64) -> Markup {
+    let age = u64::try_from(now_ms.saturating_sub(at_ms)).unwrap_or(0);
+    html! {
+        time datetime=(time::format_iso(at_ms)) title=(format!("{} UTC", time::format_utc(at_ms))) {
+            (time::format_age(age))
+        }
+    }
+}
+
+/// Returns the address of a thread.
+pub(crate) fn thread_address(thread: ThreadId) -> String {
+    format!("/threads/{thread}")
+}
+
+/// Returns a link to a workflow, by its name if that can be read.
+pub(crate) fn workflow_link(hash: CasRef, name: Option<&str>) -> Markup {
+    html! { a href=(format!("/workflows/{hash}")) { (Said(name.unwrap_or(hash.as_str()))) } }
+}
+
+/// Returns labels, each as a link to the threads that have it.
+pub(crate) fn labels(labels: &Labels) -> Markup {
+    html! {
+        @for (key, value) in labels.iter() {
+            @let text = format!("{key}={value}");
+            @let address: String = form_urlencoded::Serializer::new("/?".to_owned()).append_pair("label", &text).finish();
+            a.label href=(address) { (Said(&text)) }
+        }
+    }
+}
+
+/// Returns a link to a node, by its hash.
+pub(crate) fn hash_link(hash: CasRef) -> Markup {
+    html! { a.hash href=(format!("/cas/{hash}")) { (hash) } }
+}
+
+/// Returns a drawing of ours. Its texts are escaped where it is made.
+pub(crate) fn drawing(svg: String) -> Markup {
+    PreEscaped(svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_no_markup() {
+        let hostile = "</pre><script>\"'&\u{202e}\u{0}\r\nx";
+        let safe = "&lt;/pre&gt;&lt;script&gt;&quot;'&amp;\\u{202e}\\u{0}\nx";
+        let shown = html! { p { (Said(hostile)) } }.into_string();
+        assert_eq!(shown, format!("<p>{safe}</p>"));
+        let kept = preformatted("\na\n\n").into_string();
+        assert_eq!(kept, "<pre dir=\"auto\" tabindex=\"0\">\n\na</pre>");
+    }
+
+    #[test]
+    fn every_status_has_a_sign_of_its_own() {
+        let signs: std::collections::HashSet<&str> =
+            ThreadStatus::ALL.into_iter().map(sign).collect();
+        assert_eq!(signs.len(), ThreadStatus::ALL.len());
+    }
+}

@@ -1,0 +1,88 @@
+//! The table of addresses.
+//!
+//! Where to put what comes next: a page is a function in `pages`, with a line here; data is a function in `api`. What acts
+//! reads its form by `posted`, and belongs into `acts`. A stream of events ends when `App::closing` says so, and belongs
+//! into `live`.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+
+use crate::app::Shared;
+use crate::asked::{data, page};
+use crate::{answer, api, assets, guard, pages, posted};
+
+/// Which rules are for an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A page for those who logged in.
+    Page,
+    /// Data for programs that have the token, and for our pages.
+    Data,
+    /// For everybody: it says nothing about the site.
+    Open,
+}
+
+/// Where the data is.
+pub(crate) const API: &str = "/api/v1";
+/// Where the files of pages are.
+pub(crate) const ASSETS: &str = "/assets/";
+
+/// Tells which rules are for an address.
+pub(crate) fn kind(path: &str) -> Kind {
+    match path {
+        "/login" | "/healthz" => Kind::Open,
+        path if path.starts_with(ASSETS) => Kind::Open,
+        path if path.starts_with("/api/") => Kind::Data,
+        _ => Kind::Page,
+    }
+}
+
+/// Returns the table. Everything goes through the guard first.
+pub(crate) fn router(app: &Shared) -> Router {
+    Router::new()
+        .route("/healthz", get(answer::healthy))
+        .route("/assets/{file}", get(assets::file))
+        .route("/login", get(pages::login::form).post(pages::login::submit))
+        .route("/logout", post(pages::login::leave))
+        .merge(of_pages())
+        .nest(API, of_data())
+        .fallback(answer::nothing_here)
+        .layer(DefaultBodyLimit::max(posted::MOST_BYTES))
+        .layer(from_fn_with_state(app.clone(), guard::admit))
+        .with_state(app.clone())
+}
+
+fn of_pages() -> Router<Shared> {
+    Router::new()
+        .route("/", page(pages::overview::page))
+        .route("/threads/{thread}", page(pages::thread::page))
+        .route("/help", page(pages::help::page))
+}
+
+fn of_data() -> Router<Shared> {
+    Router::new()
+        .route("/threads", data(api::threads::list))
+        .route("/threads/{thread}", data(api::threads::show))
+        .route("/threads/{thread}/steps", data(api::threads::steps))
+        .route("/steps/{hash}", data(api::nodes::step))
+        .fallback(answer::no_data_here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_says_nothing_about_the_site_is_open() {
+        for path in ["/login", "/healthz", "/assets/app.css"] {
+            assert_eq!(kind(path), Kind::Open, "{path}");
+        }
+        for path in ["/", "/threads/x", "/login/x", "/assets", "/healthz/"] {
+            assert_eq!(kind(path), Kind::Page, "{path}");
+        }
+        assert_eq!(kind("/api/v1/threads"), Kind::Data);
+        assert_eq!(kind("/api/other"), Kind::Data);
+    }
+}

@@ -1,0 +1,78 @@
+//! Which threads an address asks for: the fields of the overview and of the list, which are the same.
+
+use std::str::FromStr;
+
+use axum::http::StatusCode;
+use uwf_engine::{BoardPage, Children, ListFilter, Site, ThreadStatus, choose_workflow};
+use uwf_protocol::ids::ThreadId;
+
+use crate::asked::Query;
+use crate::trouble::{Refusal, Trouble};
+
+/// How many threads a page has.
+const PER_PAGE: usize = 50;
+/// How many it has at most.
+const MOST: usize = 500;
+
+/// The fields of an address that select threads.
+pub(crate) mod field {
+    pub(crate) const STATUS: &str = "status";
+    pub(crate) const WORKFLOW: &str = "workflow";
+    pub(crate) const LABEL: &str = "label";
+    pub(crate) const TEXT: &str = "q";
+    pub(crate) const CHILDREN: &str = "children";
+    pub(crate) const BEFORE: &str = "before";
+    pub(crate) const TAKE: &str = "take";
+}
+
+/// Returns the threads that the fields of an address ask for.
+///
+/// # Errors
+/// When a field has no such value, or the workflow is unknown.
+pub(crate) fn of(site: &Site, query: &Query) -> Result<(ListFilter, BoardPage), Trouble> {
+    let statuses: Vec<ThreadStatus> = query
+        .all(field::STATUS)
+        .flat_map(|text| text.split(','))
+        .map(status)
+        .collect::<Result<_, _>>()?;
+    let labels = query.all(field::LABEL);
+    let labels = labels.map(|text| parsed(field::LABEL, text));
+    let workflow = query.get(field::WORKFLOW);
+    let workflow = workflow.map(|text| choose_workflow(site, text));
+    let filter = ListFilter {
+        all: true,
+        children: match query.get(field::CHILDREN) {
+            Some("listed") => Children::Listed,
+            Some(_) | None => Children::Hidden,
+        },
+        statuses: (!statuses.is_empty()).then_some(statuses),
+        workflow: workflow.transpose()?,
+        labels: labels.collect::<Result<_, _>>()?,
+        text: query.get(field::TEXT).map(|text| text.trim().to_owned()),
+        ..ListFilter::default()
+    };
+    let before = query.get(field::BEFORE);
+    let before = before.map(|text| parsed::<ThreadId>(field::BEFORE, text));
+    let take = query.get(field::TAKE);
+    let take = take.map(|text| parsed::<usize>(field::TAKE, text));
+    let page = BoardPage {
+        after: before.transpose()?,
+        take: take.transpose()?.unwrap_or(PER_PAGE).min(MOST),
+    };
+    Ok((filter, page))
+}
+
+fn status(text: &str) -> Result<ThreadStatus, Refusal> {
+    let mut all = ThreadStatus::ALL.into_iter();
+    let found = all.find(|status| status.as_str() == text);
+    found.ok_or_else(|| wrong(field::STATUS, text))
+}
+
+fn parsed<T: FromStr>(name: &str, text: &str) -> Result<T, Refusal> {
+    text.parse().map_err(|_| wrong(name, text))
+}
+
+fn wrong(name: &str, text: &str) -> Refusal {
+    let message = format!("`{text}` is no value of `{name}`");
+    Refusal::new(StatusCode::BAD_REQUEST, "field", message)
+}

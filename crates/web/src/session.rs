@@ -1,0 +1,110 @@
+//! The sessions of visitors: random, in memory only, and forgotten when nobody used them for a while.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::token::Token;
+
+/// How long a session may be idle.
+const IDLE: Duration = Duration::from_hours(8);
+/// How many sessions there are at most. The one that was idle for the longest time makes room.
+const MOST: usize = 1000;
+
+/// What a browser got when it logged in.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    /// The value that every form of this session has: a foreign page does not know it.
+    pub(crate) form_key: Token,
+    used: Instant,
+}
+
+/// The sessions of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    by_id: Mutex<HashMap<String, Session>>,
+}
+
+impl Sessions {
+    /// Opens a session with these random bits, and returns its id.
+    pub(crate) fn open(&self, id: &Token, form_key: Token, now: Instant) {
+        let mut sessions = self.lock();
+        sessions.retain(|_, session| !is_over(session, now));
+        if sessions.len() >= MOST {
+            let oldest = sessions.iter().min_by_key(|(_, session)| session.used);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                sessions.remove(&oldest);
+            }
+        }
+        let session = Session {
+            form_key,
+            used: now,
+        };
+        sessions.insert(id.reveal().to_owned(), session);
+    }
+
+    /// Returns a session that is not over, which is used by this.
+    pub(crate) fn find(&self, id: &str, now: Instant) -> Option<Session> {
+        let mut sessions = self.lock();
+        let session = sessions.get_mut(id)?;
+        if is_over(session, now) {
+            sessions.remove(id);
+            return None;
+        }
+        session.used = now;
+        Some(session.clone())
+    }
+
+    /// Ends a session.
+    pub(crate) fn close(&self, id: &str) {
+        self.lock().remove(id);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_over(session: &Session, now: Instant) -> bool {
+    now.saturating_duration_since(session.used) > IDLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(sessions: &Sessions, number: u128, now: Instant) -> String {
+        let id = Token::of_random([number, 0]);
+        sessions.open(&id, Token::of_random([0, number]), now);
+        id.reveal().to_owned()
+    }
+
+    #[test]
+    fn a_session_ends_when_nobody_used_it_and_when_it_is_closed() {
+        let sessions = Sessions::default();
+        let start = Instant::now();
+        let id = opened(&sessions, 1, start);
+        assert!(sessions.find(&id, start + IDLE).is_some());
+        // The use above counts.
+        assert!(sessions.find(&id, start + IDLE * 2).is_some());
+        let later = start + IDLE * 3 + Duration::from_secs(1);
+        assert!(sessions.find(&id, later).is_none());
+        let id = opened(&sessions, 2, start);
+        sessions.close(&id);
+        assert!(sessions.find(&id, start).is_none());
+        assert!(sessions.find("", start).is_none());
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let sessions = Sessions::default();
+        let start = Instant::now();
+        let first = opened(&sessions, 0, start);
+        let second = opened(&sessions, 1, start + Duration::from_secs(1));
+        for number in 2..=MOST as u128 {
+            opened(&sessions, number, start + Duration::from_secs(2));
+        }
+        assert!(sessions.find(&first, start).is_none());
+        assert!(sessions.find(&second, start).is_some());
+    }
+}

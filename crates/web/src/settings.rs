@@ -1,0 +1,196 @@
+//! Where a server is, and how its visitors reach it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use url::Url;
+use uwf_engine::EngineError;
+
+use crate::guard::Access;
+use crate::token::Token;
+use crate::trouble::Explained;
+
+/// What a server needs to know beside its site.
+#[derive(Debug)]
+pub struct Settings {
+    /// Where it is.
+    pub place: Place,
+    /// Other hosts that it answers to, each as a browser sends it: a name, and a port unless it is the usual one.
+    pub allowed_hosts: Vec<String>,
+    /// What lets a visitor in.
+    pub token: Token,
+    /// What visitors may do.
+    pub access: Access,
+    /// Tells people what an error means and what to do about it.
+    pub explain: fn(EngineError) -> Explained,
+}
+
+/// What stands before a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    /// Browsers reach it themselves.
+    Nothing,
+    /// A reverse proxy, which encrypts.
+    Proxy,
+}
+
+/// Where a server is: an address of this machine, and the one that a proxy gives it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    listen: SocketAddr,
+    public: Option<PublicUrl>,
+}
+
+/// The address that a proxy gives a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicUrl {
+    /// The host as a browser sends it.
+    pub(crate) host: String,
+    /// The origin as a browser sends it.
+    pub(crate) origin: String,
+    /// Whether the way to the proxy is encrypted.
+    pub(crate) is_secure: bool,
+}
+
+/// Why a server cannot be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlaceError {
+    /// Other machines reach the address, and no proxy stands before it.
+    Open(SocketAddr),
+    /// A proxy is there, and its address is not known.
+    NoPublicUrl,
+    /// The public address cannot be used.
+    PublicUrl {
+        /// The address.
+        text: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+impl std::fmt::Display for PlaceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open(listen) => write!(
+                f,
+                "other machines can reach `{listen}`, and this server does not encrypt"
+            ),
+            Self::NoPublicUrl => {
+                f.write_str("behind a proxy, the address that browsers open must be known")
+            }
+            Self::PublicUrl { text, why } => {
+                write!(f, "`{text}` cannot be the public address: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlaceError {}
+
+impl Place {
+    /// Returns the place of a server. Only a proxy may stand between it and other machines.
+    ///
+    /// # Errors
+    /// When the address needs a proxy, or the address of the proxy is missing or unusable.
+    pub fn new(
+        listen: SocketAddr,
+        public_url: Option<&str>,
+        front: Front,
+    ) -> Result<Self, PlaceError> {
+        let public = public_url.map(PublicUrl::parse).transpose()?;
+        match front {
+            Front::Nothing if !listen.ip().is_loopback() => Err(PlaceError::Open(listen)),
+            Front::Proxy if public.is_none() => Err(PlaceError::NoPublicUrl),
+            Front::Nothing | Front::Proxy => Ok(Self { listen, public }),
+        }
+    }
+
+    /// Returns the address of this machine on which the server listens.
+    #[must_use]
+    pub fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
+    pub(crate) fn public(&self) -> Option<&PublicUrl> {
+        self.public.as_ref()
+    }
+}
+
+impl PublicUrl {
+    fn parse(text: &str) -> Result<Self, PlaceError> {
+        let wrong = |why| PlaceError::PublicUrl {
+            text: text.to_owned(),
+            why,
+        };
+        let url = Url::parse(text).map_err(|_| wrong("it is not a URL"))?;
+        let is_loopback = match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(ip)) => IpAddr::from(ip).is_loopback(),
+            Some(url::Host::Ipv6(ip)) => IpAddr::from(ip).is_loopback(),
+            None => return Err(wrong("it has no host")),
+        };
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback => {}
+            "http" => return Err(wrong("it is not encrypted; write `https://`")),
+            _ => return Err(wrong("write `https://` and a host")),
+        }
+        if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
+            return Err(wrong(
+                "the server must have the whole host; leave the path out",
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(wrong("it must not have a user or a password"));
+        }
+        let origin = url.origin().ascii_serialization();
+        let (_, host) = origin.split_once("://").unwrap_or_default();
+        Ok(Self {
+            host: host.to_owned(),
+            is_secure: url.scheme() == "https",
+            origin,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(listen: &str, public: Option<&str>, front: Front) -> Result<Place, PlaceError> {
+        Place::new(listen.parse().unwrap(), public, front)
+    }
+
+    #[test]
+    fn only_a_proxy_may_stand_between_the_server_and_other_machines() {
+        for loopback in ["127.0.0.1:0", "127.0.0.2:80", "[::1]:0"] {
+            assert!(place(loopback, None, Front::Nothing).is_ok(), "{loopback}");
+        }
+        for open in ["0.0.0.0:80", "192.168.1.2:80", "[::]:80", "[fe80::1]:80"] {
+            let refused = place(open, None, Front::Nothing).unwrap_err();
+            assert!(matches!(refused, PlaceError::Open(_)), "{open}");
+            let refused = place(open, None, Front::Proxy).unwrap_err();
+            assert_eq!(refused, PlaceError::NoPublicUrl);
+            assert!(place(open, Some("https://uwf.example"), Front::Proxy).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_public_address_is_an_encrypted_origin() {
+        let public = PublicUrl::parse("https://Uwf.Example:443/").unwrap();
+        assert_eq!(public.host, "uwf.example");
+        assert_eq!(public.origin, "https://uwf.example");
+        let public = PublicUrl::parse("https://uwf.example:8443").unwrap();
+        assert_eq!(public.host, "uwf.example:8443");
+        assert!(!PublicUrl::parse("http://localhost:8080").unwrap().is_secure);
+        for wrong in [
+            "uwf.example",
+            "http://uwf.example",
+            "ftp://uwf.example",
+            "https://uwf.example/below",
+            "https://uwf.example/?a",
+            "https://me:it@uwf.example",
+        ] {
+            assert!(PublicUrl::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a request was not met, for people and for programs.
+
+use axum::http::StatusCode;
+use serde::Serialize;
+use uwf_engine::EngineError;
+use uwf_protocol::exit::Exit;
+
+/// What an error of the engine means, as the commands say it.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// What the command would exit with.
+    pub exit: Exit,
+    /// What happened.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// Why a request was not met.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The engine refused.
+    Engine(Box<EngineError>),
+    /// Something else is wrong with the request.
+    Refused(Refusal),
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(Box::new(error))
+    }
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// Why a request was not met, as programs read it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Refusal {
+    #[serde(skip)]
+    pub(crate) status: StatusCode,
+    /// A word for the kind of the problem, which does not change.
+    pub(crate) code: &'static str,
+    /// What happened.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Returns the refusal of an address at which nothing is.
+    pub(crate) fn not_found(what: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", what)
+    }
+
+    /// Returns the refusal that an error of the engine is.
+    pub(crate) fn of_engine(explained: Explained) -> Self {
+        let (status, code) = match explained.exit {
+            Exit::Request => (StatusCode::NOT_FOUND, "request"),
+            Exit::Usage => (StatusCode::BAD_REQUEST, "usage"),
+            Exit::Agent | Exit::Run(_) => (StatusCode::BAD_GATEWAY, "agent"),
+            Exit::Busy => (StatusCode::CONFLICT, "busy"),
+            Exit::Suspended => (StatusCode::CONFLICT, "suspended"),
+            Exit::Ended => (StatusCode::GONE, "ended"),
+            Exit::Store | Exit::Signal(_) | Exit::Done => {
+                (StatusCode::INTERNAL_SERVER_ERROR, "store")
+            }
+        };
+        Self {
+            hint: explained.hint,
+            ..Self::new(status, code, explained.message)
+        }
+    }
+}
+
+impl Trouble {
+    /// Returns the trouble as people and programs read it.
+    pub(crate) fn explained(self, explain: fn(EngineError) -> Explained) -> Refusal {
+        match self {
+            Self::Engine(error) => Refusal::of_engine(explain(*error)),
+            Self::Refused(refusal) => refusal,
+        }
+    }
+}
