@@ -123,7 +123,9 @@ pub use read::graph::{
 };
 pub use read::left_by_step::LeftByStep;
 pub use read::list::{ThreadList, list};
+pub use read::machine::{MachineView, SlotsView, machine};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
+pub use read::node_detail::{NodeDetail, node_detail};
 pub use read::outline::Outline;
 pub use read::overrides::{IdleOverride, idle_overrides};
 pub use read::parent_view::ParentView;
@@ -138,6 +140,7 @@ pub use read::steps::{RefusedEntry, StartEntry, StepEntry, StepsEntry, StepsView
 pub use read::store_stats::{
     LargeNode, NodeTotal, StoreStats, TypeStats, schema_title, store_stats,
 };
+pub use read::stored_program::{StoredProgram, StoredRole, stored_program};
 pub use read::story::{StepStory, ToolUse};
 pub use read::summary::SummaryView;
 pub use read::tail_event::{

@@ -6,6 +6,7 @@ use uwf_engine::{EngineError, Site};
 
 use crate::guard::{Access, Gate};
 use crate::session::Sessions;
+use crate::settings::Finding;
 use crate::stop::Closing;
 use crate::token::Token;
 use crate::trouble::Explained;
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) closing: Closing,
     /// Tells people what an error means.
     pub(crate) explain: fn(EngineError) -> Explained,
+    /// Checks everything that a step needs.
+    pub(crate) check: fn(&Site) -> Vec<Finding>,
 }
 
 /// The same, as handlers hold it.

@@ -27,6 +27,6 @@ mod trouble;
 
 pub use guard::Access;
 pub use server::{ServeError, Server};
-pub use settings::{Front, Place, PlaceError, Settings};
+pub use settings::{Finding, Front, Level, Place, PlaceError, Settings};
 pub use token::{Token, TokenError};
 pub use trouble::Explained;

@@ -9,6 +9,8 @@ use uwf_util::printable::printable;
 use uwf_util::time;
 use uwf_words::usage;
 
+use crate::selection::field;
+
 /// A text that somebody else wrote: escaped, and with the characters that would change the direction or the appearance of
 /// the text around them spelled out.
 pub(crate) struct Said<'a>(pub(crate) &'a str);
@@ -94,6 +96,12 @@ pub(crate) fn thread_address(thread: ThreadId) -> String {
 /// Returns a link to a workflow, by its name if that can be read.
 pub(crate) fn workflow_link(hash: CasRef, name: Option<&str>) -> Markup {
     html! { a href=(format!("/workflows/{hash}")) { (Said(name.unwrap_or(hash.as_str()))) } }
+}
+
+/// Returns the address of the threads of a workflow: of one version by its hash, of all by their name.
+pub(crate) fn threads_of(workflow: &str) -> String {
+    let mut fields = form_urlencoded::Serializer::new("/?".to_owned());
+    fields.append_pair(field::WORKFLOW, workflow).finish()
 }
 
 /// Returns labels, each as a link to the threads that have it.

@@ -58,6 +58,12 @@ fn of_pages() -> Router<Shared> {
     Router::new()
         .route("/", page(pages::overview::page))
         .route("/threads/{thread}", page(pages::thread::page))
+        .route("/steps/{hash}", page(pages::step::page))
+        .route("/diff", page(pages::diff::page))
+        .route("/workflows", page(pages::workflows::list))
+        .route("/workflows/{hash}", page(pages::workflows::one))
+        .route("/cas/{hash}", page(pages::node::page))
+        .route("/machine", page(pages::machine::page))
         .route("/help", page(pages::help::page))
 }
 
@@ -66,7 +72,17 @@ fn of_data() -> Router<Shared> {
         .route("/threads", data(api::threads::list))
         .route("/threads/{thread}", data(api::threads::show))
         .route("/threads/{thread}/steps", data(api::threads::steps))
+        .route("/threads/{thread}/graph", data(api::threads::graph))
         .route("/steps/{hash}", data(api::nodes::step))
+        .route("/steps/{hash}/prompt", data(api::nodes::prompt))
+        .route("/diff/{hash}/{other}", data(api::nodes::diff))
+        .route("/workflows", data(api::workflows::list))
+        .route("/workflows/{hash}", data(api::workflows::one))
+        .route("/workflow-history/{name}", data(api::workflows::history))
+        .route("/cas/{hash}", data(api::nodes::node))
+        .route("/cas/{hash}/uses", data(api::nodes::uses))
+        .route("/machine", data(api::machine::machine))
+        .route("/machine/checks", data(api::machine::checks))
         .fallback(answer::no_data_here)
 }
 

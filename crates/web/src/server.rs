@@ -138,6 +138,7 @@ impl Server {
             sessions: Sessions::default(),
             closing: closing.clone(),
             explain: settings.explain,
+            check: settings.check,
         });
         let served = runtime.block_on(serve(listener, &app, closing));
         // What still reads the site only reads it.

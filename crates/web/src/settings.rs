@@ -2,8 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use serde::Serialize;
 use url::Url;
-use uwf_engine::EngineError;
+use uwf_engine::{EngineError, Site};
 
 use crate::guard::Access;
 use crate::token::Token;
@@ -22,6 +23,35 @@ pub struct Settings {
     pub access: Access,
     /// Tells people what an error means and what to do about it.
     pub explain: fn(EngineError) -> Explained,
+    /// Checks everything that a step needs, and changes nothing.
+    pub check: fn(&Site) -> Vec<Finding>,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was checked.
+    pub check: &'static str,
+    /// Which one of several, such as the alias of an agent.
+    pub subject: Option<String>,
+    /// How bad it is.
+    pub status: Level,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Nothing is wrong.
+    Ok,
+    /// It may become a problem.
+    Warning,
+    /// It is a problem.
+    Error,
 }
 
 /// What stands before a server.

@@ -7,14 +7,16 @@ use std::path::Path;
 use uwf_engine::{EngineError, Site};
 use uwf_protocol::exit::Exit;
 use uwf_util::causes::causes;
-use uwf_web::{Access, Explained, Front, Place, PlaceError, Server, Settings, Token};
+use uwf_web::{
+    Access, Explained, Finding, Front, Level, Place, PlaceError, Server, Settings, Token,
+};
 
-use crate::args::ServeArgs;
-use crate::commands::Context;
+use crate::args::{DoctorArgs, ServeArgs};
+use crate::commands::{Context, doctor};
 use crate::failure::{Failure, note};
 use crate::hints;
 use crate::output::print;
-use crate::text::ServedView;
+use crate::text::{Check, ServedView, Status};
 
 /// How much of a file with a token is read.
 const TOKEN_FILE: u64 = 4096;
@@ -41,6 +43,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         token: token.clone(),
         access,
         explain,
+        check,
     });
     let server = server.map_err(|error| failed(&error))?;
     // Whoever chose the token knows it; a log of the output need not.
@@ -128,4 +131,25 @@ fn explain(error: EngineError) -> Explained {
         message: message.collect::<Vec<_>>().join(": "),
         hint: failure.hint.map(|hint| hints::here(&hint).into_owned()),
     }
+}
+
+/// Checks everything as `uwf doctor --offline` does.
+fn check(site: &Site) -> Vec<Finding> {
+    let args = DoctorArgs {
+        offline: true,
+        all: false,
+    };
+    let finding = |check: Check| Finding {
+        check: check.check,
+        subject: check.subject,
+        status: match check.status {
+            Status::Ok => Level::Ok,
+            Status::Warning => Level::Warning,
+            Status::Error => Level::Error,
+        },
+        message: check.message,
+        hint: check.hint.map(|hint| hints::here(&hint).into_owned()),
+    };
+    let checks = doctor::checks(site, &args).into_iter();
+    checks.map(finding).collect()
 }

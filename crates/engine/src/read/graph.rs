@@ -172,7 +172,7 @@ pub fn workflow_graph(site: &Site, text: &str) -> Result<GraphView, EngineError>
 }
 
 /// Returns the graph of a program.
-fn graph_of(store: &Store, hash: CasRef, program: &Program) -> GraphView {
+pub(super) fn graph_of(store: &Store, hash: CasRef, program: &Program) -> GraphView {
     match program {
         Program::Graph(workflow) => GraphView {
             workflow: hash,

@@ -1,6 +1,6 @@
 //! Threads and their steps, as data.
 
-use uwf_engine::{board, show as show_thread, steps as steps_of};
+use uwf_engine::{board, show as show_thread, steps as steps_of, thread_graph};
 
 use crate::answer::Data;
 use crate::asked::Asked;
@@ -21,4 +21,9 @@ pub(crate) fn show(asked: &Asked) -> Result<Data, Trouble> {
 /// Returns the steps of a thread.
 pub(crate) fn steps(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&steps_of(asked.site(), asked.thread()?)?))
+}
+
+/// Returns the graph of a thread's workflow, with the way of the thread.
+pub(crate) fn graph(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&thread_graph(asked.site(), asked.thread()?)?))
 }

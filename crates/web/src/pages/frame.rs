@@ -25,18 +25,21 @@ pub(crate) struct Page {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tab {
     Threads,
+    Workflows,
+    Machine,
     Help,
+    /// None of them.
+    None,
 }
 
 impl Tab {
-    const ALL: [Self; 2] = [Self::Threads, Self::Help];
-
-    fn label(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Threads => ("/", "Threads"),
-            Self::Help => ("/help", "Help"),
-        }
-    }
+    /// Those that have a place in the head, each with its address.
+    const SHOWN: [(Self, &'static str, &'static str); 4] = [
+        (Self::Threads, "/", "Threads"),
+        (Self::Workflows, "/workflows", "Workflows"),
+        (Self::Machine, "/machine", "Machine"),
+        (Self::Help, "/help", "Help"),
+    ];
 }
 
 /// A page with everything around it.
@@ -64,8 +67,7 @@ impl Page {
                     header.top {
                         a.brand href="/" { "uwf" }
                         nav aria-label="Pages" {
-                            @for tab in Tab::ALL {
-                                @let (address, label) = tab.label();
+                            @for (tab, address, label) in Tab::SHOWN {
                                 a href=(address) aria-current=[(tab == self.tab).then_some("page")] { (label) }
                             }
                         }

@@ -30,14 +30,14 @@ pub(super) fn section(view: &ThreadView, story: &ThreadStory) -> Markup {
                         (counted(story.hidden, "earlier step"))
                     }
                 }
-                @for step in &story.steps { (article(step)) }
+                @for (nth, step) in story.steps.iter().enumerate() { (article(step, earlier(&story.steps[..nth], step))) }
             }
         }
     }
 }
 
 /// Returns a step. Its line says who did it, where it led and what it used up.
-fn article(step: &StepStory) -> Markup {
+fn article(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
     let status = step
         .output
         .as_ref()
@@ -52,13 +52,18 @@ fn article(step: &StepStory) -> Markup {
                     span.teaser { (Said(&cut_line(&teaser(step), TEASER))) }
                     span.about { (facts(step).join(" · ")) }
                 }
-                div.body { (body(step)) }
+                div.body { (body(step, earlier)) }
             }
         }
     }
 }
 
-fn body(step: &StepStory) -> Markup {
+/// Returns the step of the same role before a step, if it is on the page.
+fn earlier<'a>(before: &'a [StepStory], step: &StepStory) -> Option<&'a StepStory> {
+    before.iter().rev().find(|one| one.role == step.role)
+}
+
+fn body(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
     html! {
         (notes(step))
         (folded("What the role is for", step.goal.as_deref()))
@@ -68,15 +73,34 @@ fn body(step: &StepStory) -> Markup {
         (part("A person says", "person", step.person.as_deref()))
         (children(step))
         (tools(&step.tool_calls))
-        (part("Answer", "answer", step.answer.as_deref()))
         (visit(step))
+        (answer(step))
         (checks(&step.checks))
         p.foot {
-            span { "Step " (hash_link(step.hash)) }
+            span { a href=(format!("/steps/{}", step.hash)) { "Turns and prompt" } }
+            @if let Some(earlier) = earlier {
+                span { a href=(format!("/diff?a={}&b={}", earlier.hash, step.hash)) { "Compare with step " (earlier.number) } }
+            }
+            span { "Node " (hash_link(step.hash)) }
             span { time datetime=(time::format_iso(step.timestamp)) { (time::format_utc(step.timestamp)) " UTC" } }
             @if let Some(permissions) = &step.permissions { span { "permissions " (permissions.to_string()) } }
             @if let Some(usage) = step.usage.as_ref().and_then(Usage::note) { span { (usage) } }
         }
+    }
+}
+
+/// Returns the text of an answer. The data that it begins with is shown as data, so it is folded here.
+fn answer(step: &StepStory) -> Markup {
+    let Some(answer) = &step.answer else {
+        return html! {};
+    };
+    let text = without_front_matter(answer);
+    if text.len() == answer.len() || step.output.is_none() {
+        return part("Answer", "answer", Some(answer));
+    }
+    html! {
+        (part("Answer", "answer", Some(text.trim_start_matches('\n'))))
+        (folded("The answer as it came, with its data", Some(answer)))
     }
 }
 

@@ -14,6 +14,7 @@ mod threads;
 mod version;
 
 use uwf_config::{ConfigError, Finding};
+use uwf_engine::Site;
 use uwf_protocol::config::Config;
 use uwf_protocol::exit::Exit;
 
@@ -24,7 +25,13 @@ use crate::output::print;
 use crate::text::{Check, DoctorView};
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
-    let site = context.site();
+    let view = DoctorView::new(checks(context.site(), args));
+    print(&view, context.format)?;
+    Ok(if view.ok { Exit::Done } else { Exit::Request })
+}
+
+/// Checks everything that a step needs.
+pub(crate) fn checks(site: &Site, args: &DoctorArgs) -> Vec<Check> {
     let (env, root) = (&site.env, &site.root);
     let mut checks = vec![machine::clock(root, env), machine::search_path(env)];
     checks.extend(machine::processes(env));
@@ -32,41 +39,39 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
         checks.push(machine::root(root));
         checks.extend(machine::space(root));
         checks.extend(machine::permissions(root));
-        checks.extend(config_checks(context));
+        checks.extend(config_checks(site));
         checks.extend(project::look(site));
         // A config that cannot be read is reported above.
         let config = uwf_config::load_for(root, env.cwd());
         if let Ok((config, _)) = config
             && (root.config_file().exists() || config != Config::default())
         {
-            checks.extend(entries_of_config(context, args, &config));
+            checks.extend(entries_of_config(site, args, &config));
         }
         checks.extend(threads::look(site));
         checks.push(store::look(site, args.all));
     } else {
         checks.push(machine::no_root(root));
     }
-    let view = DoctorView::new(checks);
-    print(&view, context.format)?;
-    Ok(if view.ok { Exit::Done } else { Exit::Request })
+    checks
 }
 
 /// Checks the agents and providers of the config.
-fn entries_of_config(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
-    let mut checks = agents::look(context.site(), config);
+fn entries_of_config(site: &Site, args: &DoctorArgs, config: &Config) -> Vec<Check> {
+    let mut checks = agents::look(site, config);
     checks.extend(permissions::look(config));
-    checks.extend(overrides::look(context.site(), config));
-    checks.extend(mcp::look(context.site(), config));
-    checks.extend(hooks::look(context.site(), config));
+    checks.extend(overrides::look(site, config));
+    checks.extend(mcp::look(site, config));
+    checks.extend(hooks::look(site, config));
     if !args.offline {
-        checks.extend(providers::look(context.site(), config));
+        checks.extend(providers::look(site, config));
     }
     checks
 }
 
-fn config_checks(context: &Context) -> Vec<Check> {
+fn config_checks(site: &Site) -> Vec<Check> {
     const NAME: &str = "config";
-    let (root, env) = (&context.site().root, &context.site().env);
+    let (root, env) = (&site.root, &site.env);
     let path = root.config_file();
     let findings = match uwf_config::check(root, env) {
         Ok(findings) => findings,

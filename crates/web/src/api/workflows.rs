@@ -1,0 +1,25 @@
+//! Workflows, as data.
+
+use uwf_engine::{list_workflows, stored_program, workflow_history};
+
+use crate::answer::Data;
+use crate::asked::Asked;
+use crate::trouble::Trouble;
+
+/// Returns the workflows that have a name here.
+pub(crate) fn list(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&list_workflows(asked.site())?))
+}
+
+/// Returns a stored workflow. Which names stand for it may change.
+pub(crate) fn one(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&stored_program(asked.site(), asked.hash()?)?))
+}
+
+/// Returns what a name stood for.
+pub(crate) fn history(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&workflow_history(
+        asked.site(),
+        asked.part("name"),
+    )?))
+}
