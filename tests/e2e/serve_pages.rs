@@ -1,0 +1,248 @@
+//! What the pages of `uwf serve` show, and what they must never do with it.
+
+use serde_json::{Value, json};
+
+use crate::hostile;
+use crate::web_client::Server;
+use crate::world::{REVIEW, World};
+
+/// Returns what is on the pages and in the data of a thread.
+fn pages_of(server: &Server, thread: &str) -> Vec<(String, String)> {
+    let shown = server.get(&format!("/api/v1/threads/{thread}")).json();
+    let word = |key: &str| shown[key].as_str().unwrap().to_owned();
+    let (workflow, head) = (word("workflow"), word("head"));
+    let paths = [
+        "/".to_owned(),
+        "/?status=idle".to_owned(),
+        format!("/threads/{thread}"),
+        format!("/steps/{head}"),
+        format!("/cas/{head}?uses=all"),
+        format!("/workflows/{workflow}"),
+        "/workflows".to_owned(),
+        format!("/cas/{workflow}"),
+        "/machine?check=all".to_owned(),
+    ];
+    let page = |path: String| {
+        let page = server.get(&path);
+        assert_eq!(page.status, 200, "{path}: {}", page.body);
+        (path, page.body)
+    };
+    paths.into_iter().map(page).collect()
+}
+
+#[test]
+fn every_text_of_others_is_a_text_on_every_page() {
+    let world = World::new();
+    let evil = "</script><script>alert(1)</script><img src=x onerror=\"alert(1)\">'\u{202e}\u{1b}[2J[a](javascript:alert(1))";
+    let answer = json!({ "$status": "again", "text": evil });
+    let script =
+        json!({ "roles": { "asker": [ { "output": answer, "body": evil, "stderr": evil } ] } });
+    world.mock(&script.to_string());
+    let workflow = world.put(&hostile::workflow(evil));
+    let prompt = format!("{evil}\n\n{evil}");
+    let started = world.uwf(&[
+        "thread", "start", &workflow, "-p", &prompt, "--format", "json",
+    ]);
+    let thread = started.json()["thread"].as_str().unwrap().to_owned();
+    world.step(&thread).exits(0);
+    world.step(&thread).exits(0);
+    let server = Server::start(&world, &[]);
+    for (path, page) in pages_of(&server, &thread) {
+        for markup in [
+            "<script>",
+            "<img",
+            "onerror=\"",
+            "href=\"javascript",
+            "\u{202e}",
+            "\u{1b}",
+        ] {
+            assert!(!page.contains(markup), "{path} has {markup}");
+        }
+        // Our own script is the only one.
+        assert_eq!(page.matches("<script").count(), 1, "{path}");
+    }
+    let refused = server.get("/threads/%3Cscript%3Ealert(1)%3C%2Fscript%3E");
+    assert!(refused.body.contains("&lt;script&gt;") && !refused.body.contains("<script>"));
+    let searched = server.get("/?q=%22%3E%3Cscript%3E&label=a%3D%3Cb%3E");
+    assert!(!searched.body.contains("<script>"), "{}", searched.body);
+}
+
+/// Threads of every kind: completed, suspended, failed, cancelled and new.
+fn threads(world: &World) -> Vec<String> {
+    let script = |verdict: Value| {
+        json!({ "roles": {
+            "writer": [ { "output": { "plan": "a plan" } } ],
+            "reviewer": [ { "output": verdict } ],
+        } })
+    };
+    let start = |task: &str, more: &[&str]| {
+        let mut args = vec!["thread", "start", "review", "-p", task, "--format", "json"];
+        args.extend(more);
+        let started = world.uwf(&args).exits(0);
+        started.json()["thread"].as_str().unwrap().to_owned()
+    };
+    world.put(REVIEW);
+    world.mock(&script(json!({ "$status": "approved", "summary": "all is well" })).to_string());
+    let completed = start("Make it good", &["--label", "area=web"]);
+    world
+        .uwf(&["thread", "step", &completed, "-c", "all"])
+        .exits(0);
+    world.mock(&script(json!({ "$status": "ask", "question": "Which one?" })).to_string());
+    let asking = start("Ask me", &["--name", "asking"]);
+    world.step(&asking).exits(0);
+    world.step(&asking);
+    world.mock("roles: { writer: [ { exit: 3 } ] }");
+    let failed = start("Fail now", &[]);
+    world.step(&failed).exits(3);
+    let cancelled = start("Never mind", &[]);
+    world.uwf(&["thread", "kill", &cancelled]).exits(0);
+    let idle = start("Begin", &[]);
+    vec![completed, asking, failed, cancelled, idle]
+}
+
+#[test]
+fn the_overview_counts_filters_and_pages() {
+    let world = World::new();
+    let all = threads(&world);
+    let server = Server::start(&world, &[]);
+    let board = |fields: &str| server.get(&format!("/api/v1/threads{fields}")).json();
+    let ids = |board: &Value, key: &str| -> Vec<String> {
+        let threads = board[key].as_array().unwrap();
+        threads
+            .iter()
+            .map(|one| one["thread"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let whole = board("");
+    let newest_first: Vec<String> = all.iter().rev().cloned().collect();
+    assert_eq!(ids(&whole, "threads"), newest_first);
+    assert_eq!(ids(&whole, "urgent"), [all[2].clone(), all[1].clone()]);
+    assert_eq!((&whole["total"], &whole["next"]), (&json!(5), &Value::Null));
+    let counts = json!([
+        { "status": "idle", "count": 1 }, { "status": "suspended", "count": 1 }, { "status": "failed", "count": 1 },
+        { "status": "completed", "count": 1 }, { "status": "cancelled", "count": 1 },
+    ]);
+    assert_eq!(whole["counts"], counts);
+    for (fields, expected) in [
+        ("?status=suspended", &all[1..2]),
+        ("?status=completed,cancelled&q=MIND", &all[3..4]),
+        ("?q=ask", &all[1..2]),
+        ("?label=area%3Dweb", &all[..1]),
+        ("?workflow=review&status=idle", &all[4..]),
+    ] {
+        let found = board(fields);
+        assert_eq!(ids(&found, "threads"), expected, "{fields}");
+        assert_eq!(found["total"], 1, "{fields}");
+    }
+    // The pages together are the whole list, each thread once.
+    let (mut seen, mut before) = (Vec::new(), String::new());
+    loop {
+        let part = board(&format!("?take=2{before}"));
+        seen.extend(ids(&part, "threads"));
+        let Some(next) = part["next"].as_str() else {
+            break;
+        };
+        before = format!("&before={next}");
+    }
+    assert_eq!(seen, newest_first);
+    let page = server.get("/").body;
+    assert!(
+        page.contains("Waiting for you") && page.contains("Which one?"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_thread_shows_where_it_stands_its_way_and_its_steps() {
+    let world = World::new();
+    let all = threads(&world);
+    let server = Server::start(&world, &[]);
+    let page = |thread: &str| server.get(&format!("/threads/{thread}")).body;
+    let completed = page(&all[0]);
+    for text in [
+        "Make it good",
+        "Done: all is well",
+        "Review: a plan",
+        "area=web",
+        "edge taken",
+        "node visited",
+    ] {
+        assert!(completed.contains(text), "{text}: {completed}");
+    }
+    let head = world.show(&all[0])["head"].as_str().unwrap().to_owned();
+    assert!(
+        completed.contains(&format!("<article class=\"step\" id=\"{head}\">")),
+        "{completed}"
+    );
+    assert!(
+        completed.contains(&format!(
+            "<a href=\"#{head}\" aria-label=\"reviewer, 1 visit\">"
+        )),
+        "{completed}"
+    );
+    let asking = page(&all[1]);
+    assert!(
+        asking.contains("reviewer asks") && asking.contains("Need: Which one?"),
+        "{asking}"
+    );
+    let failed = page(&all[2]);
+    assert!(
+        failed.contains("Failed attempts") && failed.contains("exit: 3"),
+        "{failed}"
+    );
+}
+
+#[test]
+fn the_data_is_what_the_commands_print() {
+    let world = World::new();
+    let all = threads(&world);
+    let server = Server::start(&world, &[]);
+    let head = world.show(&all[0])["head"].as_str().unwrap().to_owned();
+    let data = |path: &str| server.get(&format!("/api/v1/{path}")).json();
+    let printed = |args: &[&str]| {
+        let args: Vec<&str> = args.iter().copied().chain(["--format", "json"]).collect();
+        world.uwf(&args).json()
+    };
+    let thread = &all[0];
+    let steps = printed(&["thread", "steps", thread]);
+    assert_eq!(data(&format!("threads/{thread}/steps")), steps);
+    let graph = printed(&["workflow", "graph", "--thread", thread]);
+    assert_eq!(data(&format!("threads/{thread}/graph")), graph);
+    let step = printed(&["step", "read", &head, "--quota", "all"]);
+    assert_eq!(data(&format!("steps/{head}")), step);
+    assert_eq!(data("workflows"), printed(&["workflow", "list"]));
+    let node = data(&format!("cas/{head}"));
+    assert_eq!(node["payload"], printed(&["cas", "get", &head])["payload"]);
+    let first = server.get(&format!("/api/v1/cas/{head}"));
+    let tag = first.header("etag").unwrap().to_owned();
+    assert!(first.header("cache-control").unwrap().contains("immutable"));
+    let known = format!("If-None-Match: {tag}");
+    let again = server.ask(
+        "GET",
+        &format!("/api/v1/cas/{head}"),
+        &[&crate::web_client::bearer(), &known],
+        "",
+    );
+    assert_eq!((again.status, &*again.body), (304, ""));
+}
+
+#[test]
+fn looking_changes_nothing_and_waits_for_nobody() {
+    let world = World::new();
+    let all = threads(&world);
+    let server = Server::start(&world, &[]);
+    let state = || (world.state("threads.yaml"), world.state("history.jsonl"));
+    let before = state();
+    pages_of(&server, &all[0]);
+    pages_of(&server, &all[1]);
+    assert_eq!(state(), before);
+    // A step goes on while the server is there, and its page is new at once.
+    world.mock("roles: { writer: [ { output: { plan: another plan } } ] }");
+    world.step(&all[4]).exits(0);
+    assert!(
+        server
+            .get(&format!("/threads/{}", all[4]))
+            .body
+            .contains("another plan")
+    );
+}
