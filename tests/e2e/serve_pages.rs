@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::hostile;
 use crate::web_client::Server;
-use crate::world::{REVIEW, World};
+use crate::world::{AGAIN, REVIEW, World};
 
 /// Returns what is on the pages and in the data of a thread.
 fn pages_of(server: &Server, thread: &str) -> Vec<(String, String)> {
@@ -245,4 +245,39 @@ fn looking_changes_nothing_and_waits_for_nobody() {
             .body
             .contains("another plan")
     );
+}
+
+#[test]
+fn a_long_thread_is_shown_page_by_page() {
+    let world = World::new();
+    world.put(&AGAIN.replace('@', "limits: { maxSteps: 600 }"));
+    world.mock("roles: { writer: [ { output: { status: more } } ] }");
+    let thread = world.start("again");
+    world
+        .uwf(&["thread", "step", &thread, "-c", "120"])
+        .exits(0);
+    let steps = world
+        .uwf(&["thread", "steps", &thread, "--format", "json"])
+        .json();
+    let steps = steps["steps"].as_array().unwrap();
+    let hashes: Vec<&str> = steps[1..]
+        .iter()
+        .map(|step| step["hash"].as_str().unwrap())
+        .collect();
+    let server = Server::start(&world, &[]);
+    let (mut path, mut shown) = (format!("/threads/{thread}"), Vec::new());
+    loop {
+        let page = server.get(&path).body;
+        let articles = page.split("<article class=\"step\" id=\"").skip(1);
+        let on_page: Vec<String> = articles.map(|rest| rest[..13].to_owned()).collect();
+        assert!((1..=50).contains(&on_page.len()), "{path}");
+        shown.splice(0..0, on_page);
+        let Some((_, before)) = page.split_once("?before=") else {
+            break;
+        };
+        path = format!("/threads/{thread}?before={}", &before[..13]);
+    }
+    assert_eq!(shown, hashes);
+    let strange = server.get(&format!("/threads/{thread}?before=0123456789ABC"));
+    assert_eq!(strange.status, 404);
 }

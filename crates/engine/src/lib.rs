@@ -117,7 +117,7 @@ pub use read::family_tail::{FamilyEvent, FamilyTail, TailChild};
 pub use read::files_at::Files;
 pub use read::glance::{Glance, glance};
 pub use read::graph::players::GraphPlayer;
-pub use read::graph::way::thread_graph;
+pub use read::graph::way::{thread_graph, thread_graph_of_newest};
 pub use read::graph::{
     GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,
 };
@@ -142,6 +142,7 @@ pub use read::store_stats::{
 };
 pub use read::stored_program::{StoredProgram, StoredRole, stored_program};
 pub use read::story::{StepStory, ToolUse};
+pub use read::story_page::{StepsPage, StoryPage, story_page};
 pub use read::summary::SummaryView;
 pub use read::tail_event::{
     OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTask, TailTurn, Working,

@@ -142,8 +142,19 @@ pub struct GraphThread {
     pub suspend_message: Option<String>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
+    /// How many earlier steps are not in the path. Then what is known of edges is about the later ones only.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hidden: u64,
     /// Its start, then its steps, oldest first.
     pub path: Vec<PathEntry>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One node of a thread's chain.

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_storage::Reason;
-use uwf_thread::{Stored, read_start, steps};
+use uwf_thread::{Stored, read_start, steps, summarize};
 
 use crate::read::visit_story;
 use crate::{EngineError, Site, thread};
 
-/// The whole chain of a thread, active or ended.
+/// The chain of a thread, active or ended: the whole one, or its newest steps.
 pub(crate) struct History {
     pub(crate) head: CasRef,
     pub(crate) start_hash: CasRef,
@@ -19,6 +20,8 @@ pub(crate) struct History {
     pub(crate) started_ms: i64,
     /// Oldest first.
     pub(crate) steps: Vec<Stored<StepNode>>,
+    /// The summary of the whole chain, if earlier steps were not read.
+    pub(crate) summary: Option<ChainSummary>,
     /// How it ended, if it did.
     pub(crate) ended: Option<Reason>,
 }
@@ -26,24 +29,44 @@ pub(crate) struct History {
 impl History {
     /// Reads the chain of a thread.
     pub(crate) fn read(site: &Site, id: ThreadId) -> Result<Self, EngineError> {
+        Self::newest(site, id, usize::MAX)
+    }
+
+    /// Reads the newest steps of a thread, at most so many.
+    pub(crate) fn newest(site: &Site, id: ThreadId, most: usize) -> Result<Self, EngineError> {
         let place = thread::find(site, id)?;
         let (head, ended) = (place.head(), place.end().map(|record| record.reason));
-        let newest_first = steps(&site.store, head).collect::<Result<Vec<_>, _>>();
-        let mut steps = newest_first?;
+        let newest_first = steps(&site.store, head).take(most);
+        let mut steps = newest_first.collect::<Result<Vec<_>, _>>()?;
         steps.reverse();
         let start_hash = steps.first().map_or(head, |first| first.node.start);
         let start = read_start(&site.store, start_hash)?;
         let id_ms = id.time_ms(site.env.now_ms());
-        let first_ms = steps.first().map(|first| first.timestamp_ms);
+        let first = steps.first();
+        let first_ms = first.map(|first| first.timestamp_ms);
         let started_ms = started_ms(id_ms, start.timestamp_ms, first_ms);
+        let summary = match first {
+            Some(first) if first.node.prev.is_some() => {
+                let recorded = site.root.run(id).ledger.chain_summary();
+                Some(summarize(&site.store, recorded.as_ref(), head)?)
+            }
+            Some(_) | None => None,
+        };
         Ok(Self {
             head,
             start_hash,
             start: start.node,
             started_ms,
             steps,
+            summary,
             ended,
         })
+    }
+
+    /// Returns how many steps the chain has before those that were read.
+    pub(crate) fn hidden(&self) -> u64 {
+        let all = self.summary.as_ref().map_or(0, |summary| summary.steps);
+        all.saturating_sub(self.steps.len() as u64)
     }
 }
 

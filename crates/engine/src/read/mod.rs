@@ -44,6 +44,7 @@ pub(crate) mod steps;
 pub(crate) mod store_stats;
 pub(crate) mod stored_program;
 pub(crate) mod story;
+pub(crate) mod story_page;
 pub(crate) mod summary;
 pub(crate) mod tail;
 pub(crate) mod tail_event;

@@ -1,7 +1,7 @@
 //! The steps of a thread, each folded, and its task before them.
 
 use maud::{Markup, html};
-use uwf_engine::{StepStory, ThreadStory, ThreadView, VisitPart, VisitStory};
+use uwf_engine::{StepStory, StoryPage, VisitPart, VisitStory};
 use uwf_protocol::nodes::{Extraction, Usage};
 use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
@@ -13,7 +13,8 @@ use crate::parts::{Said, folded, hash_link, preformatted, section as part, threa
 const TEASER: usize = 160;
 
 /// Returns the part with the steps.
-pub(super) fn section(view: &ThreadView, story: &ThreadStory) -> Markup {
+pub(super) fn section(story: &StoryPage) -> Markup {
+    let thread = thread_address(story.thread);
     let first = story.steps.first().map(|step| step.hash);
     html! {
         section aria-labelledby="steps" {
@@ -26,11 +27,10 @@ pub(super) fn section(view: &ThreadView, story: &ThreadStory) -> Markup {
                     }
                 }
                 @if let (1.., Some(first)) = (story.hidden, first) {
-                    a.button href=(format!("{}?before={first}#steps", thread_address(view.thread))) {
-                        (counted(story.hidden, "earlier step"))
-                    }
+                    a.button href=(format!("{thread}?before={first}#steps")) { (counted(story.hidden, "earlier step")) }
                 }
                 @for (nth, step) in story.steps.iter().enumerate() { (article(step, earlier(&story.steps[..nth], step))) }
+                @if story.later > 0 { a.button href=(thread) { "To the newest steps" } }
             }
         }
     }

@@ -1,7 +1,10 @@
 //! One thread: where it stands, its way through the graph, and its steps.
 
 use maud::{Markup, html};
-use uwf_engine::{GraphNode, GraphView, ReadOptions, ThreadView, read_thread, show, thread_graph};
+use uwf_engine::{
+    GraphNode, GraphView, StepStory, StepsPage, ThreadView, show, story_page,
+    thread_graph_of_newest,
+};
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
 use uwf_words::graph::linked_svg;
@@ -12,8 +15,10 @@ use crate::pages::{family, standing, steps};
 use crate::parts::{Said, cost, drawing, hash_link, labels, status, when, workflow_link};
 use crate::trouble::{Refusal, Trouble};
 
-/// How many characters of steps a page has. Older steps are on pages of their own.
-const QUOTA: usize = 200_000;
+/// How many steps a page has. Older ones are on pages of their own.
+const STEPS: usize = 50;
+/// Of how many steps the way is drawn. A page of a thread with very many opens as fast as that of another one.
+const WAY: usize = 500;
 
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
@@ -27,13 +32,12 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         None => None,
     };
     let view = show(site, id)?;
-    let graph = thread_graph(site, id)?;
-    let options = ReadOptions {
-        quota: QUOTA,
+    let graph = thread_graph_of_newest(site, id, WAY)?;
+    let part = StepsPage {
         before,
-        start: false,
+        take: STEPS,
     };
-    let story = read_thread(site, id, &options)?;
+    let story = story_page(site, id, part)?;
     let title = title(&view);
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
@@ -41,11 +45,14 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         div.columns {
             section.way aria-labelledby="way" {
                 h2 #way { "Way" }
-                (drawn(&graph))
+                (drawn(&graph, &story.steps))
+                @if graph.thread.as_ref().is_some_and(|thread| thread.hidden > 0) {
+                    p.hint { "Bold lines are the way of the newest " (WAY) " steps." }
+                }
             }
             div {
                 (family::section(&view))
-                (steps::section(&view, &story))
+                (steps::section(&story))
             }
         }
     };
@@ -91,8 +98,15 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
 }
 
 /// Returns the drawing of a graph, whose nodes lead to the last step of their role; a word about it if it is too large.
-fn drawn(graph: &GraphView) -> Markup {
-    let to_last_step = |node: &GraphNode| node.last_step.map(|step| format!("#{step}"));
+fn drawn(graph: &GraphView, shown: &[StepStory]) -> Markup {
+    let to_last_step = |node: &GraphNode| {
+        let step = node.last_step?;
+        let is_here = shown.iter().any(|one| one.hash == step);
+        Some(match is_here {
+            true => format!("#{step}"),
+            false => format!("/steps/{step}"),
+        })
+    };
     match linked_svg(graph, &to_last_step) {
         Ok(svg) => drawing(svg),
         Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },

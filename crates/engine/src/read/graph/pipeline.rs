@@ -62,6 +62,10 @@ pub(super) fn mark(view: &mut GraphView, history: &History, standing: Option<(St
             .or_insert((0, step.hash));
         *visits = (visits.0 + 1, step.hash);
     }
+    if let Some(summary) = &history.summary {
+        let all = summary.visits.iter();
+        done.extend(all.map(|(role, visits)| (role.clone(), (visits.count, visits.last))));
+    }
     let standing = standing.map(|(place, standing)| (node_of(&place), standing));
     let is_completed = history.ended == Some(Reason::Completed);
     for node in &mut view.nodes {

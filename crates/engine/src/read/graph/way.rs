@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use uwf_moderator::{EdgeKey, EdgeName, Passage, passages};
+use uwf_protocol::chain::{ChainSummary, Visits};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::workflow::{Destination, reserved};
 use uwf_thread::read_program;
@@ -21,26 +22,48 @@ use crate::{EngineError, Site};
 /// # Errors
 /// When the thread is unknown, or its chain cannot be read.
 pub fn thread_graph(site: &Site, id: ThreadId) -> Result<GraphView, EngineError> {
-    let history = History::read(site, id)?;
+    with_way(site, id, &History::read(site, id)?)
+}
+
+/// Returns the same, but with the way of the newest steps only, at most so many. How often the thread was at each role is known
+/// all the same.
+///
+/// # Errors
+/// When the thread is unknown, or its chain cannot be read.
+pub fn thread_graph_of_newest(
+    site: &Site,
+    id: ThreadId,
+    most: usize,
+) -> Result<GraphView, EngineError> {
+    with_way(site, id, &History::newest(site, id, most)?)
+}
+
+/// Returns the graph of the workflow that a thread runs, with the way of these steps.
+fn with_way(site: &Site, id: ThreadId, history: &History) -> Result<GraphView, EngineError> {
     let program = read_program(&site.store, history.start.workflow)?;
     let shown = show(site, id)?;
     let outputs = history.outputs(&site.store)?;
     // The thread may have gone on since its chain was read.
     let last = history.steps.last().map(|step| &step.node.role);
     let next = destination(&shown.state, last).filter(|_| shown.head == history.head);
-    let passages = passages(&program, &history.answers(&outputs), next.as_ref());
+    let mut passages = passages(&program, &history.answers(&outputs), next.as_ref());
+    let is_whole = history.summary.is_none();
+    if !is_whole && !passages.is_empty() {
+        // It would lead from the start to a step that did not follow it.
+        passages.remove(0);
+    }
     let mut view = graph_of(&site.store, history.start.workflow, &program);
     let is_run = program.as_graph().is_none();
     if is_run {
-        pipeline::mark(&mut view, &history, standing(&shown.state, &history));
+        pipeline::mark(&mut view, history, standing(&shown.state, history));
     } else {
         mark_edges(&mut view, &passages);
-        mark_nodes(&mut view, &history, &passages, &shown.state);
+        mark_nodes(&mut view, history, &passages, &shown.state);
     }
-    let start = (history.start_hash, reserved::START.to_owned());
+    let start = is_whole.then(|| (history.start_hash, reserved::START.to_owned()));
     let steps = history.steps.iter();
-    let places =
-        std::iter::once(start).chain(steps.map(|step| (step.hash, step.node.role.to_string())));
+    let steps = steps.map(|step| (step.hash, step.node.role.to_string()));
+    let places = start.into_iter().chain(steps);
     let entry = |(place, (hash, role)): (usize, (CasRef, String))| PathEntry {
         hash,
         role,
@@ -56,6 +79,7 @@ pub fn thread_graph(site: &Site, id: ThreadId) -> Result<GraphView, EngineError>
         suspended_role: shown.state.suspended_role,
         suspend_message: shown.state.suspend_message,
         blocked_reason: shown.blocked_reason,
+        hidden: history.hidden(),
         path: places.enumerate().map(entry).collect(),
     });
     Ok(view)
@@ -129,16 +153,28 @@ fn mark_nodes(view: &mut GraphView, history: &History, passages: &[Passage], sta
         let mut steps = steps.filter(|step| step.node.role.as_str() == node.name);
         node.visits = Some(match node.kind {
             NodeKind::Start => entries,
-            NodeKind::Role => self::count(steps.clone()),
+            NodeKind::Role => match &history.summary {
+                Some(summary) => visits_of(summary, &node.name).map_or(0, |visits| visits.count),
+                None => self::count(steps.clone()),
+            },
             NodeKind::End => count(&Destination::End),
             NodeKind::Suspend => count(&Destination::Suspend),
         });
         if node.kind == NodeKind::Role {
-            node.last_step = steps.next_back().map(|step| step.hash);
+            let earlier = history.summary.as_ref();
+            let earlier = earlier.and_then(|summary| visits_of(summary, &node.name));
+            let last = steps.next_back().map(|step| step.hash);
+            node.last_step = last.or(earlier.map(|visits| visits.last));
         }
         let here = standing.as_ref().filter(|(name, _)| *name == node.name);
         node.standing = here.map(|(_, standing)| *standing);
     }
+}
+
+/// Returns the visits of a node's role.
+fn visits_of<'a>(summary: &'a ChainSummary, node: &str) -> Option<&'a Visits> {
+    let mut visits = summary.visits.iter();
+    visits.find_map(|(role, visits)| (role.as_str() == node).then_some(visits))
 }
 
 fn count<T>(items: impl Iterator<Item = T>) -> u64 {
