@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::hostile;
 use crate::web_client::Server;
-use crate::world::{AGAIN, REVIEW, World};
+use crate::world::{AGAIN, ONE_STEP, REVIEW, World};
 
 /// Returns what is on the pages and in the data of a thread.
 fn pages_of(server: &Server, thread: &str) -> Vec<(String, String)> {
@@ -280,4 +280,84 @@ fn a_long_thread_is_shown_page_by_page() {
     assert_eq!(shown, hashes);
     let strange = server.get(&format!("/threads/{thread}?before=0123456789ABC"));
     assert_eq!(strange.status, 404);
+}
+
+#[test]
+fn an_artefact_is_kept_by_the_browser_and_never_shown() {
+    let world = World::new();
+    let workflow = world.put(ONE_STEP);
+    let script = world.script(
+        "agent.sh",
+        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; printf -- '---\\nnote: n\\n---\\n'",
+    );
+    world.agent("uwf-command", &["--", script.to_str().unwrap()]);
+    let thread = world.start(&workflow);
+    world.step(&thread).exits(0);
+    let head = world.show(&thread)["head"].as_str().unwrap().to_owned();
+    let server = Server::start(&world, &[]);
+    let page = server.get(&format!("/steps/{head}")).body;
+    let (_, rest) = page.split_once("href=\"/steps/").unwrap();
+    let address = rest.split_once('"').unwrap().0;
+    assert_eq!(address, format!("{head}/artifact?path=a+b%2F%22x.html"));
+    let kept = server.get(&format!("/steps/{address}"));
+    assert_eq!((kept.status, &*kept.body), (200, "<script>\n"));
+    assert_eq!(
+        kept.header("content-type"),
+        Some("application/octet-stream")
+    );
+    assert_eq!(
+        kept.header("content-disposition"),
+        Some("attachment; filename=\"x.html\"")
+    );
+    for path in ["", "a+b", "..%2Fconfig.yaml", "%2Fetc%2Fpasswd"] {
+        let none = server.get(&format!("/steps/{head}/artifact?path={path}"));
+        assert_eq!(none.status, 404, "{path}");
+    }
+}
+
+#[test]
+fn a_family_is_a_tree_on_the_page_of_each_of_its_threads() {
+    let world = World::new();
+    let role = |name: &str| {
+        format!(
+            "  {name}:\n    goal: A view.\n    frontmatter: {{ type: object, properties: {{ view: {{ type: string }} }}, required: [view] }}\n"
+        )
+    };
+    world.put(&format!(
+        "name: council\nroles:\n{}{}  council:\n    goal: Two views.\n    branches:\n      a: {{ role: security }}\n      b: {{ role: cost }}\ngraph:\n  $START: {{ _: {{ role: council, prompt: 'Your view.' }} }}\n  council: {{ done: {{ role: $END, prompt: '' }}, failed: {{ role: $END, prompt: '' }} }}\n",
+        role("security"),
+        role("cost"),
+    ));
+    world.mock("roles: { security: [{ output: { view: s } }], cost: [{ output: { view: c } }] }");
+    let thread = world.start("council");
+    world.step(&thread).exits(0);
+    let server = Server::start(&world, &[]);
+    let family = server
+        .get(&format!("/api/v1/threads/{thread}/family"))
+        .json();
+    let children = family["top"]["children"].as_array().unwrap();
+    let child = |at: usize| children[at]["thread"].as_str().unwrap();
+    assert_eq!((children.len(), &family["hidden"]), (2, &json!(0)));
+    let overview = server.get("/").body;
+    assert!(
+        !overview.contains(child(0)),
+        "children are below their parents"
+    );
+    assert!(server.get("/?children=listed").body.contains(child(0)));
+    let page = server.get(&format!("/threads/{}", child(0))).body;
+    for link in [&*thread, child(1)] {
+        assert!(
+            page.contains(&format!("href=\"/threads/{link}\"")),
+            "{link}"
+        );
+    }
+    assert!(page.contains("this thread"), "{page}");
+    let alone = world.put(ONE_STEP);
+    let alone = world.start(&alone);
+    assert_eq!(
+        server
+            .get(&format!("/api/v1/threads/{alone}/family"))
+            .json(),
+        Value::Null
+    );
 }

@@ -113,6 +113,7 @@ pub use read::child_view::{ChildView, SumsWithChildren};
 pub use read::cost::cost;
 pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
+pub use read::family::{Family, FamilyMember, family};
 pub use read::family_tail::{FamilyEvent, FamilyTail, TailChild};
 pub use read::files_at::Files;
 pub use read::glance::{Glance, glance};

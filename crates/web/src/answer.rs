@@ -99,6 +99,28 @@ impl Data {
     }
 }
 
+/// A file of somebody else, which a browser keeps and never shows.
+pub(crate) struct File {
+    /// Its name, without folders.
+    pub(crate) name: String,
+    /// Its bytes.
+    pub(crate) content: Vec<u8>,
+}
+
+impl File {
+    /// Returns the answer.
+    pub(crate) fn answer(self) -> Response {
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
+        let plain: String = self.name.chars().filter(is_plain).collect();
+        let attached = format!("attachment; filename=\"{}\"", plain.trim_start_matches('.'));
+        let headers = [
+            (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+            (header::CONTENT_DISPOSITION, attached),
+        ];
+        (headers, self.content).into_response()
+    }
+}
+
 fn json(status: StatusCode, body: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

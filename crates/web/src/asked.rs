@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use uwf_engine::Site;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use crate::answer::{Data, broken, refused_data, refused_page};
+use crate::answer::{Data, File, broken, refused_data, refused_page};
 use crate::app::Shared;
 use crate::guard::Visitor;
 use crate::pages::frame::Page;
@@ -94,6 +94,9 @@ pub(crate) type PageOf = fn(&Asked) -> Result<Page, Trouble>;
 /// What a handler of data is.
 pub(crate) type DataOf = fn(&Asked) -> Result<Data, Trouble>;
 
+/// What a handler of files is.
+pub(crate) type FileOf = fn(&Asked) -> Result<File, Trouble>;
+
 /// Returns the route of a page.
 pub(crate) fn page(make: PageOf) -> MethodRouter<Shared> {
     get(move |state, path, query, headers, visitor| {
@@ -112,6 +115,17 @@ pub(crate) fn data(make: DataOf) -> MethodRouter<Shared> {
         answered(asked, move |asked| match make(asked) {
             Ok(data) => data.answer(&asked.headers),
             Err(trouble) => refused_data(&trouble.explained(asked.app.explain)),
+        })
+    })
+}
+
+/// Returns the route of files.
+pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
+    get(move |state, path, query, headers, visitor| {
+        let asked: AskedParts = (state, path, query, headers, visitor);
+        answered(asked, move |asked| match make(asked) {
+            Ok(file) => file.answer(),
+            Err(trouble) => refused_page(&trouble.explained(asked.app.explain)),
         })
     })
 }

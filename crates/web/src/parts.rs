@@ -100,8 +100,14 @@ pub(crate) fn workflow_link(hash: CasRef, name: Option<&str>) -> Markup {
 
 /// Returns the address of the threads of a workflow: of one version by its hash, of all by their name.
 pub(crate) fn threads_of(workflow: &str) -> String {
-    let mut fields = form_urlencoded::Serializer::new("/?".to_owned());
-    fields.append_pair(field::WORKFLOW, workflow).finish()
+    with_field("/", field::WORKFLOW, workflow)
+}
+
+/// Returns an address with a field after it.
+pub(crate) fn with_field(address: &str, name: &str, value: &str) -> String {
+    let mut fields = form_urlencoded::Serializer::new(String::new());
+    fields.append_pair(name, value);
+    format!("{address}?{}", fields.finish())
 }
 
 /// Returns labels, each as a link to the threads that have it.
@@ -109,8 +115,7 @@ pub(crate) fn labels(labels: &Labels) -> Markup {
     html! {
         @for (key, value) in labels.iter() {
             @let text = format!("{key}={value}");
-            @let address: String = form_urlencoded::Serializer::new("/?".to_owned()).append_pair("label", &text).finish();
-            a.label href=(address) { (Said(&text)) }
+            a.label href=(with_field("/", field::LABEL, &text)) { (Said(&text)) }
         }
     }
 }

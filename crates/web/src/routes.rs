@@ -10,7 +10,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::Shared;
-use crate::asked::{data, page};
+use crate::asked::{data, file, page};
 use crate::{answer, api, assets, guard, pages, posted};
 
 /// Which rules are for an address.
@@ -59,6 +59,7 @@ fn of_pages() -> Router<Shared> {
         .route("/", page(pages::overview::page))
         .route("/threads/{thread}", page(pages::thread::page))
         .route("/steps/{hash}", page(pages::step::page))
+        .route("/steps/{hash}/artifact", file(pages::step::download))
         .route("/diff", page(pages::diff::page))
         .route("/workflows", page(pages::workflows::list))
         .route("/workflows/{hash}", page(pages::workflows::one))
@@ -73,6 +74,7 @@ fn of_data() -> Router<Shared> {
         .route("/threads/{thread}", data(api::threads::show))
         .route("/threads/{thread}/steps", data(api::threads::steps))
         .route("/threads/{thread}/graph", data(api::threads::graph))
+        .route("/threads/{thread}/family", data(api::threads::family))
         .route("/steps/{hash}", data(api::nodes::step))
         .route("/steps/{hash}/prompt", data(api::nodes::prompt))
         .route("/diff/{hash}/{other}", data(api::nodes::diff))

@@ -15,6 +15,7 @@ pub(crate) mod detail_summary;
 pub(crate) mod difference;
 mod document;
 mod expand;
+pub(crate) mod family;
 pub(crate) mod family_tail;
 pub(crate) mod files_at;
 pub(crate) mod found_files;

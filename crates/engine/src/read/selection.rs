@@ -105,7 +105,7 @@ pub fn choose_workflow(site: &Site, text: &str) -> Result<WorkflowChoice, Engine
 /// Returns the workflows of the store that can be read, with their names.
 pub(crate) fn stored_workflows(site: &Site) -> Result<Vec<(CasRef, String)>, EngineError> {
     let mut stored = Vec::new();
-    for type_hash in schemas::WORKFLOWS {
+    for type_hash in schemas::WORKFLOWS.into_iter().chain([schemas::PIPELINE]) {
         for hash in site.store.of_type(type_hash)? {
             if let Ok(program) = read_program(&site.store, hash) {
                 stored.push((hash, program.name().to_owned()));

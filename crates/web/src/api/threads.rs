@@ -27,3 +27,9 @@ pub(crate) fn steps(asked: &Asked) -> Result<Data, Trouble> {
 pub(crate) fn graph(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&thread_graph(asked.site(), asked.thread()?)?))
 }
+
+/// Returns the family of a thread; `null` if it has none.
+pub(crate) fn family(asked: &Asked) -> Result<Data, Trouble> {
+    let found = uwf_engine::family(asked.site(), asked.thread()?)?;
+    Ok(Data::of(&found))
+}

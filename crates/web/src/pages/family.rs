@@ -1,52 +1,56 @@
-//! The threads that belong to a thread: its parent, the one that it was forked from, and its children.
+//! The threads that belong to a thread: the one that it was forked from, its parents, and all children below them.
 
 use maud::{Markup, html};
-use uwf_engine::{ChildView, ThreadView};
+use uwf_engine::{Family, FamilyMember, ThreadView};
+use uwf_protocol::ids::ThreadId;
+use uwf_util::text::{counted, cut_line};
 
 use crate::parts::{Said, hash_link, status, thread_address};
 
+/// How many characters of a task or a question stand in the tree.
+const LINE: usize = 100;
+
 /// Returns the part about the family; nothing if there is none.
-pub(super) fn section(view: &ThreadView) -> Markup {
-    let is_alone = view.parent.is_none() && view.forked_from.is_none() && view.children.is_empty();
-    if is_alone {
+pub(super) fn section(view: &ThreadView, family: Option<&Family>) -> Markup {
+    if view.forked_from.is_none() && family.is_none() {
         return html! {};
     }
     html! {
         section aria-labelledby="family" {
             h2 #family { "Family" }
-            div.tree {
-                @if let Some(parent) = &view.parent {
-                    p { "It is a child of " a href=(thread_address(parent.parent.thread)) { (parent.parent.thread) }
-                        ", as " b { (Said(parent.parent.role.as_str())) }
-                        @let branch = parent.branch().to_string();
-                        @if !branch.is_empty() { ", branch " (Said(&branch)) } "." }
-                }
-                @if let Some(origin) = &view.forked_from {
-                    p { "It was forked from " (hash_link(origin.step))
-                        @if let Some(thread) = origin.thread { " of " a href=(thread_address(thread)) { (thread) } } "." }
-                }
-                @if !view.children.is_empty() {
-                    h3 { "Children that work for the next step" }
-                    ul { @for one in &view.children { (child(one)) } }
-                }
+            @if let Some(origin) = &view.forked_from {
+                p { "It was forked from " (hash_link(origin.step))
+                    @if let Some(thread) = origin.thread { " of " a href=(thread_address(thread)) { (thread) } } "." }
+            }
+            @if let Some(family) = family {
+                div.tree { ul { (member(&family.top, view.thread)) } }
+                @if family.hidden > 0 { p.hint { (counted(family.hidden, "more thread")) } }
             }
         }
     }
 }
 
-fn child(view: &ChildView) -> Markup {
-    let branch = view.branch.to_string();
+fn member(one: &FamilyMember, this: ThreadId) -> Markup {
+    let item = &one.item;
+    let task = item.outline.task.as_deref().unwrap_or("(no task)");
+    let reasons = [
+        &item.suspend_message,
+        &item.blocked_reason,
+        &item.failure_reason,
+    ];
+    let reason = reasons.into_iter().find_map(|reason| reason.as_deref());
     html! {
         li {
-            @if !branch.is_empty() { b { (Said(&branch)) } " " }
-            @match (view.thread, view.status) {
-                (Some(thread), Some(is)) => {
-                    (status(is)) " " a href=(thread_address(thread)) { (thread) }
-                    @if let Some(role) = &view.current_role { ", " (Said(role.as_str())) }
-                    @if let Some(reason) = &view.reason { ": " (Said(reason)) }
-                }
-                _ => { span.none { "not made yet" } }
+            (status(item.status)) " "
+            @if let Some(parent) = &item.parent {
+                b { (Said(parent.role.as_str())) @if !parent.key.is_empty() { " " (Said(&parent.key)) } } " "
             }
+            @if item.thread == this { b aria-current="true" { "this thread" } } @else {
+                a href=(thread_address(item.thread)) { (Said(&cut_line(task, LINE))) }
+            }
+            @if item.parent.is_some() && let Some(role) = &item.current_role { ", " (Said(role.as_str())) " is next" }
+            @if item.parent.is_some() && let Some(reason) = reason { ": " (Said(&cut_line(reason, LINE))) }
+            @if !one.children.is_empty() { ul { @for child in &one.children { (member(child, this)) } } }
         }
     }
 }

@@ -9,13 +9,13 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use maud::{Markup, html};
-use url::form_urlencoded;
 
 use crate::answer::{broken, html as html_answer, refused_page, see_other};
 use crate::app::{App, Shared};
 use crate::asked::Query;
 use crate::guard::Visitor;
 use crate::pages::frame::bare;
+use crate::parts::with_field;
 use crate::posted;
 use crate::token::Token;
 
@@ -24,9 +24,7 @@ const DELAY: Duration = Duration::from_millis(500);
 
 /// Returns the address of the form, from which a person goes on to another page of ours.
 pub(crate) fn address(next: &str) -> String {
-    let mut fields = form_urlencoded::Serializer::new(String::new());
-    fields.append_pair("next", next);
-    format!("/login?{}", fields.finish())
+    with_field("/login", "next", next)
 }
 
 /// Answers with the form.

@@ -1,20 +1,35 @@
 //! One step: its turns with their tool calls, its answer, its artefacts, its checks, and the prompt that its agent got.
 
+use axum::http::StatusCode;
 use maud::{Markup, html};
-use uwf_engine::{StepReadOptions, StepTurns, read_step, read_step_prompt};
+use uwf_engine::{
+    ChangedFiles, StepReadOptions, StepTurns, artifacts as artifacts_of, files_of_step, read_step,
+    read_step_prompt, write_artifact,
+};
 use uwf_protocol::artifact::Artifact;
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_util::size;
 use uwf_util::text::counted;
 
+use crate::answer::File;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::step_parts::checks;
-use crate::parts::{Said, folded, hash_link, preformatted, section};
-use crate::trouble::Trouble;
+use crate::parts::{Said, folded, hash_link, preformatted, section, with_field};
+use crate::trouble::{Refusal, Trouble};
 
 /// How many characters of turns a page has. Older ones are for the command line.
 const QUOTA: usize = 400_000;
+
+/// The field that asks for the changed files.
+const FILES: &str = "files";
+/// The field that names an artefact.
+const PATH: &str = "path";
+/// How many lines of a patch are shown.
+const PATCH: usize = 5_000;
+/// How large an artefact may be that a page gives, in bytes.
+const LARGEST: u64 = 64 << 20;
 
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
@@ -32,8 +47,9 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
             span { "Node " (hash_link(hash)) }
             @if let Some(note) = RefusedCalls::note(&step.refused_calls) { span.failed-text { (Said(&note)) } }
         }
-        (section("Answer", "answer card", step.answer.as_deref()))
+        (section("Answer", "answer", step.answer.as_deref()))
         (artifacts(&step))
+        (changed(asked, hash))
         (checks(&step.checks))
         (turns(&step))
         section { (folded("The whole prompt of the agent", prompt.prompt.as_deref())) }
@@ -43,6 +59,74 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         tab: Tab::Threads,
         main,
     })
+}
+
+/// Returns what the step changed in git repositories, if somebody asks: `git` compares the snapshots.
+fn changed(asked: &Asked, hash: CasRef) -> Markup {
+    if asked.query.get(FILES).is_none() {
+        return html! { p { a.button href=(format!("/steps/{hash}?{FILES}=all#files")) { "Show the files that it changed" } } };
+    }
+    let found = files_of_step(asked.site(), hash);
+    html! {
+        section.card aria-labelledby="files" {
+            h2 #files { "Files" }
+            @match found {
+                Ok(repositories) => { @for one in &repositories { (repository(one)) } }
+                Err(error) => { p.hint { (Said(&error.to_string())) } }
+            }
+        }
+    }
+}
+
+fn repository(changed: &ChangedFiles) -> Markup {
+    let patch = String::from_utf8_lossy(&changed.patch);
+    html! {
+        table.plain { tbody { @for file in &changed.files { tr {
+            td { (file.change) }
+            td { code { (Said(&file.path)) } }
+            td.number { @if let Some(added) = file.added { ins { "+" (added) } } }
+            td.number { @if let Some(removed) = file.removed { del { "−" (removed) } } }
+        } } } }
+        @if changed.files.is_empty() { p.hint { "No file is different." } }
+        @if !patch.trim().is_empty() {
+            div.difference tabindex="0" { @for line in patch.lines().take(PATCH) { (patch_line(line)) } }
+            @if patch.lines().nth(PATCH).is_some() { p.hint { "There is more." } }
+        }
+    }
+}
+
+fn patch_line(line: &str) -> Markup {
+    match line.as_bytes() {
+        [b'+', b'+', ..] | [b'-', b'-', ..] | [b'd', ..] | [b'i', ..] => {
+            html! { div.hint { (Said(line)) } }
+        }
+        [b'+', ..] => html! { div { ins { (Said(line)) } } },
+        [b'-', ..] => html! { div { del { (Said(line)) } } },
+        _ => html! { div { (Said(line)) } },
+    }
+}
+
+/// Returns an artefact as a file to keep. A browser shows nothing of it.
+pub(crate) fn download(asked: &Asked) -> Result<File, Trouble> {
+    let hash = asked.hash()?;
+    let path = asked.query.get(PATH).unwrap_or_default();
+    let kept = artifacts_of(asked.site(), hash)?.artifacts;
+    if let Some(large) = kept
+        .iter()
+        .find(|one| one.path == path && one.bytes > LARGEST)
+    {
+        let message = format!("`{path}` has {}", size::format(large.bytes));
+        let refusal = Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "large", message);
+        return Err(refusal
+            .hint(format!(
+                "`uwf step export {hash} -o DIR` writes it into a folder"
+            ))
+            .into());
+    }
+    let mut content = Vec::new();
+    write_artifact(asked.site(), hash, path, &mut content)?;
+    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+    Ok(File { name, content })
 }
 
 fn turns(step: &StepTurns) -> Markup {
@@ -80,16 +164,18 @@ fn artifacts(step: &StepTurns) -> Markup {
         @if !step.artifacts.is_empty() {
             section.card aria-labelledby="artifacts" {
                 h2 #artifacts { "Artefacts" }
-                ul.list { @for one in &step.artifacts { li { (artifact(one)) } } }
-                p.hint { code { "uwf step export " (step.step) " DIR" } " writes them into a folder." }
+                ul.list { @for one in &step.artifacts { li { (artifact(step.step, one)) } } }
+                p.hint { code { "uwf step export " (step.step) " -o DIR" } " writes them into a folder." }
             }
         }
     }
 }
 
-fn artifact(artifact: &Artifact) -> Markup {
+fn artifact(step: CasRef, artifact: &Artifact) -> Markup {
+    let address = with_field(&format!("/steps/{step}/artifact"), PATH, &artifact.path);
     html! {
-        code { (Said(&artifact.path)) } " " span.none { (size::format(artifact.bytes)) }
+        @if artifact.node.is_some() { a href=(address) download { code { (Said(&artifact.path)) } } } @else { code { (Said(&artifact.path)) } }
+        " " span.none { (size::format(artifact.bytes)) }
         @if let Some(problem) = &artifact.problem { " " span.failed-text { "not kept: " (Said(problem)) } }
         @if let Some(node) = artifact.node { " " (hash_link(node)) }
     }

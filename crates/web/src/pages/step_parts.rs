@@ -79,23 +79,24 @@ pub(crate) fn data(output: Option<&Value>) -> Markup {
     }
 }
 
+/// How deep values are shown as tables. Deeper ones are text.
+const DEPTH: usize = 4;
+
 /// Returns a value: a row for each field of an object, or the value itself.
 pub(crate) fn value_table(value: &Value) -> Markup {
-    match value {
-        Value::Object(fields) => html! {
-            table { tbody { @for (name, value) in fields {
-                tr { th scope="row" { (Said(name)) } td { (of_value(value)) } }
-            } } }
-        },
-        other => of_value(other),
-    }
+    of_value(value, DEPTH)
 }
 
-fn of_value(value: &Value) -> Markup {
+fn of_value(value: &Value, depth: usize) -> Markup {
     match value {
         Value::String(text) => plain(text),
-        Value::Array(items) if items.iter().all(Value::is_string) => html! {
-            ul.list { @for item in items.iter().filter_map(Value::as_str) { li { (plain(item)) } } }
+        Value::Object(fields) if depth > 0 && !fields.is_empty() => html! {
+            table { tbody { @for (name, value) in fields {
+                tr { th scope="row" { (Said(name)) } td { (of_value(value, depth - 1)) } }
+            } } }
+        },
+        Value::Array(items) if depth > 0 && !items.is_empty() => html! {
+            ol.values { @for item in items { li { (of_value(item, depth - 1)) } } }
         },
         other => plain(&format!("{other:#}")),
     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use uwf_engine::{StepStory, StoryPage, VisitPart, VisitStory};
 use uwf_protocol::nodes::{Extraction, Usage};
+use uwf_util::size;
 use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
 
@@ -77,7 +78,9 @@ fn body(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
         (answer(step))
         (checks(&step.checks))
         p.foot {
-            span { a href=(format!("/steps/{}", step.hash)) { "Turns and prompt" } }
+            span { a href=(format!("/steps/{}", step.hash)) {
+                @match step.visit { Some(_) => "This step alone", None => "Turns, files and prompt" }
+            } }
             @if let Some(earlier) = earlier {
                 span { a href=(format!("/diff?a={}&b={}", earlier.hash, step.hash)) { "Compare with step " (earlier.number) } }
             }
@@ -120,7 +123,14 @@ fn visit(step: &StepStory) -> Markup {
         };
         part(title, class, Some(&text))
     };
-    html! { @for one in parts { (shown(one)) } }
+    let logs = step.visit.iter().flat_map(|visit| &visit.logs);
+    html! {
+        @for one in parts { (shown(one)) }
+        @for log in logs.filter(|log| log.text.is_none()) {
+            p.hint { (size::format(log.bytes)) " more are in " code { (Said(&log.path)) } ": "
+                code { "uwf orchestrate logs " (Said(&log.run)) " " (Said(step.role.as_str())) } }
+        }
+    }
 }
 
 fn children(step: &StepStory) -> Markup {

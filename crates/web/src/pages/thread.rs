@@ -38,6 +38,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         take: STEPS,
     };
     let story = story_page(site, id, part)?;
+    let family = uwf_engine::family(site, id)?;
     let title = title(&view);
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
@@ -51,7 +52,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
                 }
             }
             div {
-                (family::section(&view))
+                (family::section(&view, family.as_ref()))
                 (steps::section(&story))
             }
         }
@@ -93,6 +94,10 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
             @if let Some(at_ms) = outline.started_at_ms { span { "Started " (when(at_ms, now_ms)) } }
             @if let Some(at_ms) = outline.changed_at_ms { span { "Changed " (when(at_ms, now_ms)) } }
             span { "Head " (hash_link(view.head)) }
+            @if let Some(run) = &view.run { span { "Run " code { (Said(&run.id)) } } }
+            @if let Some(place) = &view.workspace {
+                span { "Worktree " code { (Said(&place.folder.display().to_string())) } @if !place.exists { " (gone)" } }
+            }
         }
     }
 }
