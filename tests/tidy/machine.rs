@@ -80,6 +80,8 @@ fn programs_are_started_by_the_supervisor_and_by_hardly_anybody_else() {
             "cli/src/commands/demo.rs",
             // The pager of the person who called.
             "cli/src/pager.rs",
+            // This program, as a page asks for it.
+            "cli/src/commands/serve/acting.rs",
             "cli/src/commands/thread/background.rs",
             // This program, which limits itself.
             "engine/src/conditions/evaluator.rs",

@@ -37,4 +37,4 @@ pub use record::{blank, overwrite};
 pub use rewrite::{Piece, rewrite};
 pub use room::{give_back, is_of_full_disk, need_free, set_aside};
 pub use walk::{Found, Walk, WalkError, empty_dir};
-pub use watch::Watch;
+pub use watch::{Changed, Watch, Watched, Watches};

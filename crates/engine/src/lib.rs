@@ -130,6 +130,7 @@ pub use read::node_detail::{NodeDetail, node_detail};
 pub use read::outline::Outline;
 pub use read::overrides::{IdleOverride, idle_overrides};
 pub use read::parent_view::ParentView;
+pub use read::possible::{Action, possible_actions};
 pub use read::report::{ChildReport, StepReport};
 pub use read::selection::{Children, ListFilter, WorkflowChoice, choose_workflow};
 pub use read::sessions::{SessionFilter, SessionView, SessionsView, sessions};

@@ -30,6 +30,7 @@ mod sharing;
 mod slots;
 mod state;
 mod state_file;
+mod thread_watch;
 mod worktrees;
 
 pub use claims::{Claim, Claimant, Claimed, Tree};
@@ -55,4 +56,5 @@ pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,
 };
+pub use thread_watch::{ThreadChange, ThreadWatch};
 pub use worktrees::{WorktreeFile, WorktreeRecord, real};

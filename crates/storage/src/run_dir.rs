@@ -31,6 +31,7 @@ pub use pause::{Pause, Paused};
 pub use recaps::Recaps;
 pub use run_watch::RunWatch;
 pub use scratch::Scratch;
+pub(crate) use scratch::is_output;
 pub use sessions::Sessions;
 pub use snapshots::{BeforeStep, SnapshotNotes, SnapshotRecord, Snapshots};
 

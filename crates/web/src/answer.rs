@@ -121,6 +121,14 @@ impl File {
     }
 }
 
+/// Returns what came of an act, as data.
+pub(crate) fn json_answer(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_string(value) {
+        Ok(body) => json(status, body),
+        Err(_) => broken(),
+    }
+}
+
 fn json(status: StatusCode, body: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site};
 
 use crate::guard::{Access, Gate};
+use crate::live::hub::Hub;
+use crate::order::Order;
 use crate::session::Sessions;
 use crate::settings::Finding;
 use crate::stop::Closing;
@@ -23,13 +27,20 @@ pub(crate) struct App {
     pub(crate) token: Token,
     /// Those who came in.
     pub(crate) sessions: Sessions,
+    /// Those who listen to what happens.
+    pub(crate) hub: Hub,
+    /// Places for streams of events.
+    pub(crate) streams: Arc<Semaphore>,
     /// Whether the server is to end.
-    #[expect(dead_code, reason = "streams of events will end with it")]
     pub(crate) closing: Closing,
     /// Tells people what an error means.
     pub(crate) explain: fn(EngineError) -> Explained,
     /// Checks everything that a step needs.
     pub(crate) check: fn(&Site) -> Vec<Finding>,
+    /// Does what a visitor wants, as a command.
+    pub(crate) carry: fn(&Site, &Order) -> Result<Value, Explained>,
+    /// Adds to a command what it needs to mean this site.
+    pub(crate) here: fn(&str) -> String,
 }
 
 /// The same, as handlers hold it.

@@ -4,10 +4,11 @@
 use std::str::FromStr;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{RawPathParams, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use url::form_urlencoded;
 use uwf_engine::Site;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -16,6 +17,7 @@ use crate::answer::{Data, File, broken, refused_data, refused_page};
 use crate::app::Shared;
 use crate::guard::Visitor;
 use crate::pages::frame::Page;
+use crate::posted;
 use crate::trouble::{Refusal, Trouble};
 
 /// A request for a page or for data.
@@ -62,7 +64,11 @@ pub(crate) struct Query(pub(crate) Vec<(String, String)>);
 
 impl Query {
     pub(crate) fn parse(text: &str) -> Self {
-        let fields = form_urlencoded::parse(text.as_bytes()).into_owned();
+        Self::of(form_urlencoded::parse(text.as_bytes()).into_owned())
+    }
+
+    pub(crate) fn of(fields: impl IntoIterator<Item = (String, String)>) -> Self {
+        let fields = fields.into_iter();
         Self(fields.filter(|(_, value)| !value.is_empty()).collect())
     }
 
@@ -128,6 +134,41 @@ pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
             Err(trouble) => refused_page(&trouble.explained(asked.app.explain)),
         })
     })
+}
+
+/// What a handler of a form is. It gets the fields, too.
+pub(crate) type FormOf = fn(&Asked, &Query) -> Result<Response, Trouble>;
+
+/// Returns the route of a form of a page.
+pub(crate) fn form(make: FormOf) -> MethodRouter<Shared> {
+    posted_to(make, refused_page)
+}
+
+/// Returns the route of what programs send.
+pub(crate) fn act(make: FormOf) -> MethodRouter<Shared> {
+    posted_to(make, refused_data)
+}
+
+fn posted_to(make: FormOf, refuse: fn(&Refusal) -> Response) -> MethodRouter<Shared> {
+    post(
+        move |state, path, query, headers: HeaderMap, visitor: Extension<Visitor>, body: Body| async move {
+            let fields = posted::fields_of(&headers, body).await;
+            let checked = fields.and_then(|fields| {
+                posted::check_key(&visitor, &fields)?;
+                Ok(fields)
+            });
+            let fields = match checked {
+                Ok(fields) => fields,
+                Err(refusal) => return refuse(&refusal),
+            };
+            let asked: AskedParts = (state, path, query, headers, visitor);
+            answered(asked, move |asked| {
+                let done = make(asked, &fields);
+                done.unwrap_or_else(|trouble| refuse(&trouble.explained(asked.app.explain)))
+            })
+            .await
+        },
+    )
 }
 
 type AskedParts = (

@@ -147,12 +147,7 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
         Kind::Page | Kind::Data => {}
     }
     if !reads && wish.access == Access::ReadOnly {
-        let refusal = Refusal::new(
-            StatusCode::FORBIDDEN,
-            "read-only",
-            "this server is for looking only",
-        );
-        return Verdict::Refused(refusal.hint("start `uwf serve` without `--read-only` to act"));
+        return Verdict::Refused(Refusal::read_only());
     }
     Verdict::Admitted
 }

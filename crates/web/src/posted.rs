@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::StatusCode;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
+use serde_json::{Map, Value};
 
 use crate::asked::Query;
 use crate::guard::Visitor;
@@ -17,24 +18,72 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The field with the key of the session.
 pub(crate) const KEY_FIELD: &str = "key";
 
+/// Reads the fields of a form, or those of a JSON object.
+///
+/// # Errors
+/// When the body is too large, does not come in time, or is no object of plain values.
+pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Query, Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_json = kind.split(';').next().map(str::trim) == Some("application/json");
+    match is_json {
+        true => of_json(&bytes(body).await?),
+        false => fields(body).await,
+    }
+}
+
 /// Reads the fields of a form.
 ///
 /// # Errors
 /// When the body is too large, or does not come in time.
 pub(crate) async fn fields(body: Body) -> Result<Query, Refusal> {
+    let whole = bytes(body).await?;
+    Ok(Query::parse(&String::from_utf8_lossy(&whole)))
+}
+
+async fn bytes(body: Body) -> Result<Bytes, Refusal> {
     let whole = tokio::time::timeout(PATIENCE, Limited::new(body, MOST_BYTES).collect());
-    let whole = match whole.await {
-        Ok(Ok(whole)) => whole.to_bytes(),
+    match whole.await {
+        Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(_)) => {
             let message = format!("a form has at most {MOST_BYTES} bytes");
-            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message));
+            Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message))
         }
         Err(_) => {
             let message = "the form did not come in time";
-            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "slow", message));
+            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "slow", message))
         }
+    }
+}
+
+/// Returns the fields of a JSON object. An array stands for several fields of one name.
+fn of_json(bytes: &[u8]) -> Result<Query, Refusal> {
+    let wrong = || {
+        let message = "the body is no JSON object of texts, numbers and lists of them";
+        Refusal::new(StatusCode::BAD_REQUEST, "body", message)
     };
-    Ok(Query::parse(&String::from_utf8_lossy(&whole)))
+    if bytes.is_empty() {
+        return Ok(Query::default());
+    }
+    let object: Map<String, Value> = serde_json::from_slice(bytes).map_err(|_| wrong())?;
+    let mut fields = Vec::new();
+    for (name, value) in object {
+        let values = match value {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        for value in values {
+            let text = match value {
+                Value::String(text) => text,
+                Value::Number(number) => number.to_string(),
+                Value::Bool(true) => "1".to_owned(),
+                Value::Bool(false) | Value::Null => String::new(),
+                Value::Array(_) | Value::Object(_) => return Err(wrong()),
+            };
+            fields.push((name.clone(), text));
+        }
+    }
+    Ok(Query::of(fields))
 }
 
 /// Refuses a form that does not have the key of the visitor's session. A program has the token instead.
@@ -54,4 +103,27 @@ pub(crate) fn check_key(visitor: &Visitor, fields: &Query) -> Result<(), Refusal
     let message = "the form is not from your session";
     let refusal = Refusal::new(StatusCode::FORBIDDEN, "key", message);
     Err(refusal.hint("open the page again, and send the form from there"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_has_the_fields_of_a_form() {
+        let read = |text: &str| of_json(text.as_bytes());
+        let fields = read(
+            r#"{"prompt":"a\nb","count":2,"restore":true,"name":"","raise":["a","b"],"x":null}"#,
+        )
+        .unwrap();
+        assert_eq!(fields.get("prompt"), Some("a\nb"));
+        assert_eq!(fields.get("count"), Some("2"));
+        assert_eq!(fields.get("restore"), Some("1"));
+        assert_eq!(fields.get("name"), None);
+        assert_eq!(fields.all("raise").collect::<Vec<_>>(), ["a", "b"]);
+        assert!(read("").unwrap().0.is_empty());
+        for wrong in ["[]", "1", "{\"a\":{}}", "{\"a\":[[]]}", "a=b"] {
+            assert_eq!(read(wrong).unwrap_err().code, "body", "{wrong}");
+        }
+    }
 }

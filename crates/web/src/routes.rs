@@ -1,8 +1,7 @@
 //! The table of addresses.
 //!
-//! Where to put what comes next: a page is a function in `pages`, with a line here; data is a function in `api`. What acts
-//! reads its form by `posted`, and belongs into `acts`. A stream of events ends when `App::closing` says so, and belongs
-//! into `live`.
+//! A page is a function in `pages`, with a line here; data is a function in `api`. What acts is in `acts`, and reads its form
+//! by `posted`. A stream of events is in `live`, and ends when the server does.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -10,8 +9,8 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::Shared;
-use crate::asked::{data, file, page};
-use crate::{answer, api, assets, guard, pages, posted};
+use crate::asked::{act, data, file, form, page};
+use crate::{acts, answer, api, assets, guard, live, pages, posted};
 
 /// Which rules are for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +57,15 @@ fn of_pages() -> Router<Shared> {
     Router::new()
         .route("/", page(pages::overview::page))
         .route("/threads/{thread}", page(pages::thread::page))
+        .route("/threads/{thread}/live", page(pages::live::page))
+        .route(
+            "/threads/{thread}/do/{action}",
+            page(acts::page).merge(form(acts::submit)),
+        )
+        .route(
+            "/new",
+            page(acts::start_page).merge(form(acts::start_submit)),
+        )
         .route("/steps/{hash}", page(pages::step::page))
         .route("/steps/{hash}/artifact", file(pages::step::download))
         .route("/diff", page(pages::diff::page))
@@ -70,11 +78,17 @@ fn of_pages() -> Router<Shared> {
 
 fn of_data() -> Router<Shared> {
     Router::new()
-        .route("/threads", data(api::threads::list))
+        .route(
+            "/threads",
+            data(api::threads::list).merge(act(acts::start_data)),
+        )
         .route("/threads/{thread}", data(api::threads::show))
         .route("/threads/{thread}/steps", data(api::threads::steps))
         .route("/threads/{thread}/graph", data(api::threads::graph))
         .route("/threads/{thread}/family", data(api::threads::family))
+        .route("/events", get(live::events))
+        .route("/threads/{thread}/actions", data(acts::possible))
+        .route("/threads/{thread}/{action}", act(acts::data))
         .route("/steps/{hash}", data(api::nodes::step))
         .route("/steps/{hash}/prompt", data(api::nodes::prompt))
         .route("/diff/{hash}/{other}", data(api::nodes::diff))

@@ -17,13 +17,16 @@ use uwf_engine::Site;
 
 use crate::app::{App, Shared};
 use crate::guard::Gate;
+use crate::live::STREAMS;
+use crate::live::hub::Hub;
+use crate::patient::Patient;
 use crate::routes;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::stop::{self, Closing};
 
 /// How many connections there are at most. More of them wait.
-const CONNECTIONS: usize = 256;
+const CONNECTIONS: usize = STREAMS + 256;
 /// How long the head of a request may take to come.
 const HEAD: Duration = Duration::from_secs(5);
 /// How long answers have to end when the server does.
@@ -136,9 +139,13 @@ impl Server {
             access: settings.access,
             token: settings.token,
             sessions: Sessions::default(),
+            hub: Hub::default(),
+            streams: Arc::new(Semaphore::new(STREAMS)),
             closing: closing.clone(),
             explain: settings.explain,
             check: settings.check,
+            carry: settings.carry,
+            here: settings.here,
         });
         let served = runtime.block_on(serve(listener, &app, closing));
         // What still reads the site only reads it.
@@ -165,7 +172,8 @@ async fn serve(listener: TcpListener, app: &Shared, mut closing: Closing) -> io:
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
+            let connection =
+                builder.serve_connection(Patient::new(TokioIo::new(stream)), service.clone());
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // A client that breaks off is its own affair.
@@ -179,6 +187,7 @@ async fn serve(listener: TcpListener, app: &Shared, mut closing: Closing) -> io:
     })
     .await;
     drop(listener);
+    app.hub.end();
     let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
     Ok(())
 }

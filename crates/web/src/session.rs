@@ -55,6 +55,14 @@ impl Sessions {
         Some(session.clone())
     }
 
+    /// Tells whether a session is not over. That does not use it.
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        let now = Instant::now();
+        self.lock()
+            .get(id)
+            .is_some_and(|session| !is_over(session, now))
+    }
+
     /// Ends a session.
     pub(crate) fn close(&self, id: &str) {
         self.lock().remove(id);

@@ -72,6 +72,26 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "not-found", what)
     }
 
+    /// Returns the refusal of an act by a server for looking only.
+    pub(crate) fn read_only() -> Self {
+        let message = "this server is for looking only";
+        Self::new(StatusCode::FORBIDDEN, "read-only", message)
+            .hint("start `uwf serve` without `--read-only` to act")
+    }
+
+    /// Returns the refusal of a command. What it was asked about is there, so a request that cannot be met has another reason.
+    pub(crate) fn of_command(explained: Explained) -> Self {
+        let is_request = explained.exit == Exit::Request;
+        let refusal = Self::of_engine(explained);
+        match is_request {
+            true => Self {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                ..refusal
+            },
+            false => refusal,
+        }
+    }
+
     /// Returns the refusal that an error of the engine is.
     pub(crate) fn of_engine(explained: Explained) -> Self {
         let (status, code) = match explained.exit {

@@ -27,6 +27,9 @@ pub(crate) struct AgentArgs {
     /// Let the agent work where another thread does, and say nothing about it
     #[arg(long)]
     pub(crate) shared_ok: bool,
+    /// Leave the session of the caller: this is the process that works in the background
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
 }
 
 impl AgentArgs {
@@ -180,9 +183,6 @@ pub(crate) struct StepArgs {
     /// Show no line about the running step on the terminal, and no number of threads if all went well
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Leave the session of the caller: this is the process that `--background` starts
-    #[arg(long, hide = true)]
-    pub(crate) detached: bool,
     /// Print as one of many: this is a process that `--jobs` starts
     #[arg(long, hide = true, value_enum)]
     pub(crate) part_of: Option<Many>,

@@ -25,6 +25,15 @@ pub(super) fn command(context: &Context, args: &[String]) -> Command {
     command
 }
 
+/// Returns a command of this program on a site, with messages as JSON. The last words may be anything: what follows `--` is
+/// no option.
+pub(super) fn on_site(site: &Site, words: &[String]) -> Command {
+    let mut command = Command::new(site.env.program());
+    command.arg("--root").arg(site.root.path());
+    command.args(["--format", "json"]).args(words);
+    command
+}
+
 /// Returns a command of this program that does one step of a thread, with messages as JSON.
 pub(super) fn one_step(site: &Site, thread: ThreadId, options: &StepOptions) -> Command {
     let mut command = Command::new(site.env.program());

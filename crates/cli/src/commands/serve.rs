@@ -1,5 +1,7 @@
 //! `uwf serve`: pages and data for a browser and for programs, until a signal ends it.
 
+mod acting;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -44,6 +46,8 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         access,
         explain,
         check,
+        carry: acting::carry,
+        here: |command| hints::here(command).into_owned(),
     });
     let server = server.map_err(|error| failed(&error))?;
     // Whoever chose the token knows it; a log of the output need not.
@@ -124,7 +128,10 @@ fn token_of(file: &Path) -> Result<Token, Failure> {
 
 /// Tells a visitor what an error means, as the commands do.
 fn explain(error: EngineError) -> Explained {
-    let failure = Failure::from(error);
+    explain_failure(Failure::from(error))
+}
+
+fn explain_failure(failure: Failure) -> Explained {
     let message = std::iter::once(failure.what).chain(failure.causes);
     Explained {
         exit: failure.exit,

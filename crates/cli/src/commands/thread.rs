@@ -1,12 +1,12 @@
 //! `uwf thread …`.
 
-mod background;
+pub(super) mod background;
 mod care;
 mod cost;
 mod dry_run;
 mod files;
 mod following;
-mod jobs;
+pub(super) mod jobs;
 mod listing;
 mod live;
 mod many;
@@ -124,7 +124,7 @@ fn summarize(context: &Context, args: &SummarizeArgs) -> Result<Exit, Failure> {
     let summarized =
         || uwf_engine::summarize_thread(&context.runner, thread, args.model.as_deref());
     if args.detached {
-        background::leave_session()?;
+        background::leave_session_if(true)?;
         // The call that started this one may see its exit code, and must not take it for that of an agent.
         let _ = summarized();
         return Ok(Exit::Done);

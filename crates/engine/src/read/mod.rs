@@ -31,6 +31,7 @@ pub(crate) mod node_detail;
 pub(crate) mod outline;
 pub(crate) mod overrides;
 pub(crate) mod parent_view;
+pub(crate) mod possible;
 pub(crate) mod removed_cost;
 pub(crate) mod report;
 mod running_turns;

@@ -1,6 +1,7 @@
 //! The files of the running attempt: the output of the agent and its program, what the agent's kit reports to the engine,
 //! and the turns that people can follow. The next attempt overwrites them.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -20,6 +21,20 @@ const LAUNCHED: &str = "launched.json";
 const USAGE: &str = "usage.json";
 const ANSWERED: &str = "answered.json";
 const CHECK: &str = "check.json";
+
+/// Tells whether a file of this name is something that an agent says while it works.
+pub(crate) fn is_output(name: &OsStr) -> bool {
+    let said = [
+        "stdout",
+        "stderr",
+        "answer",
+        "events",
+        "program-stderr",
+        LIVE,
+        USAGE,
+    ];
+    said.iter().any(|one| name == *one)
+}
 
 /// The files of the attempt that runs, or ran last.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,7 +33,7 @@
       } else if (fresh && !isWriting()) {
         replace(fresh);
       }
-      done(request.status === 200);
+      done(true);
     };
     request.send();
   });
@@ -63,7 +63,85 @@
     const room = details.closest("[id]");
     return room ? [...room.querySelectorAll("details")] : [details];
   };
-  window.uwfRefresh = refresh;
+
+  // Brings what agents say now, and adds what is new to what is there: whoever reads it aloud reads each turn once.
+  let saying = false;
+  const refreshTurns = () => new Promise((done) => {
+    const list = document.querySelector("#live ol");
+    if (saying || !list) return done(false);
+    saying = true;
+    const request = new XMLHttpRequest();
+    request.responseType = "document";
+    request.timeout = 15000;
+    request.open("GET", location.pathname + "/live");
+    request.onloadend = () => {
+      saying = false;
+      const fresh = request.response && request.response.querySelector("#live ol");
+      if (fresh && list.isConnected) addNew(list, [...fresh.children]);
+      done(true);
+    };
+    request.send();
+  });
+  const addNew = (list, fresh) => {
+    const old = [...list.children].map((one) => one.textContent);
+    const texts = fresh.map((one) => one.textContent);
+    let kept = Math.min(old.length, texts.length);
+    while (kept && old.slice(-kept).some((text, nth) => text !== texts[nth])) kept -= 1;
+    const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 8;
+    for (const gone of [...list.children].slice(0, old.length - kept)) gone.remove();
+    for (const one of fresh.slice(kept)) list.append(document.adoptNode(one));
+    if (isAtEnd) list.scrollTop = list.scrollHeight;
+  };
+
+  // One tab of this browser holds the stream of events, and tells the others: a browser has few connections for a host.
+  const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)$/) || [])[1];
+  const isList = location.pathname === "/";
+  const isFresh = () => (isList || own) && !byId("main").querySelector("form.act");
+  const say = (text, isLive) => {
+    const fresh = byId("fresh");
+    fresh.textContent = text;
+    fresh.classList.toggle("live-now", Boolean(isLive));
+  };
+  const again = (act, pause) => {
+    let timer = 0;
+    const later = () => { timer = timer || setTimeout(async () => { timer = 0; if (await act() === false) later(); }, pause); };
+    return later;
+  };
+  const refreshSoon = again(refresh, 60);
+  const turnsSoon = again(async () => { await refreshTurns(); }, 60);
+  let heard = false;
+  const hear = (name, data) => {
+    heard = true;
+    const touches = (id) => id === own || document.querySelector(`main a[href="/threads/${id}"]`);
+    if (name === "bye") say("the server has ended");
+    else if (name === "lost") say("not connected");
+    else say("live", true);
+    if (name === "reset" || (isList && (name === "threads" || name === "thread"))) refreshSoon();
+    else if (name === "thread" && touches(data.thread)) refreshSoon();
+    else if (name === "turn" && data.thread === own) byId("live") ? turnsSoon() : refreshSoon();
+    else if (name === "turn" && own && touches(data.thread)) turnsSoon();
+  };
+  if (isFresh() && window.EventSource) {
+    const channel = window.BroadcastChannel && new BroadcastChannel("uwf-events");
+    if (channel) channel.onmessage = (message) => hear(message.data.name, message.data.data);
+    const lead = () => new Promise(() => {
+      const tell = (name, data) => {
+        hear(name, data);
+        if (channel) channel.postMessage({ name, data });
+      };
+      const stream = new EventSource("/api/v1/events");
+      for (const name of ["hello", "reset", "threads", "thread", "turn", "bye"]) {
+        stream.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
+      }
+      stream.onerror = () => tell("lost", {});
+      addEventListener("pagehide", () => stream.close());
+    });
+    if (channel && navigator.locks) navigator.locks.request("uwf-events", lead);
+    else lead();
+    // What happened between the answer to this page and the first event that it hears would be lost.
+    setTimeout(() => { if (!heard) hear("reset", {}); }, 400);
+    addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  }
 
   // A step in the address is opened.
   const openTarget = () => {

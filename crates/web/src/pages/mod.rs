@@ -7,6 +7,7 @@ pub(crate) mod diff;
 mod family;
 pub(crate) mod frame;
 pub(crate) mod help;
+pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod machine;
 pub(crate) mod missing;

@@ -9,9 +9,10 @@ use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
 use uwf_words::graph::linked_svg;
 
+use crate::acts::confirm::links;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::pages::{family, standing, steps};
+use crate::pages::{family, live, standing, steps};
 use crate::parts::{Said, cost, drawing, hash_link, labels, status, when, workflow_link};
 use crate::trouble::{Refusal, Trouble};
 
@@ -39,10 +40,14 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     };
     let story = story_page(site, id, part)?;
     let family = uwf_engine::family(site, id)?;
+    let running = view.running.is_some();
+    let turns = running.then(|| live::turns(site, id)).transpose()?;
     let title = title(&view);
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
         (standing::state(&view))
+        (links(asked, &view))
+        @if let Some(turns) = &turns { (live::section(turns)) }
         div.columns {
             section.way aria-labelledby="way" {
                 h2 #way { "Way" }

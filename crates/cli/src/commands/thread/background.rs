@@ -1,11 +1,12 @@
-//! `uwf thread step --background`: a process of this program in a session of its own, whose output goes to a file.
+//! Processes of this program that do steps in the background, each in a session of its own, whose output goes to a file:
+//! `uwf thread step --background`, and the steps that a page of `uwf serve` starts.
 
-use std::fs::File;
-use std::process::{Child, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getsid, setsid};
-use uwf_engine::{Glance, StepOptions, glance, plan};
+use uwf_engine::{EngineError, Glance, Site, StepOptions, glance, plan};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
@@ -20,6 +21,8 @@ use crate::text::BackgroundView;
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long to wait until the new process works on the thread. It goes on if it takes longer.
 const START_TIME: Duration = Duration::from_secs(5);
+/// What makes a process leave the session of its caller.
+pub(crate) const DETACHED: &str = "--detached";
 
 /// Starts the step and returns as soon as its process works on the thread. So a `thread wait` after this call waits for
 /// this step.
@@ -31,32 +34,69 @@ pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Res
         // The error says who works on the thread.
         plan(&context.runner, thread, &StepOptions::default())?;
     }
-    let scratch = context.site().root.run(thread).scratch;
-    let (file, output) = scratch.open_background()?;
     let mut arguments = own_program::step_arguments(args, thread);
-    arguments.push("--detached".to_owned());
-    let mut child = spawn(context, &arguments, &file).map_err(|error| {
+    arguments.push(DETACHED.to_owned());
+    let mut command = own_program::command(context, &arguments);
+    command.stdin(Stdio::null());
+    let mut begun = begin(context.site(), thread, command, may_wait)?;
+    let view = BackgroundView {
+        thread,
+        pid: begun.child.id(),
+        output: begun.output.display().to_string(),
+    };
+    print(&view, context.format)?;
+    match begun.child.try_wait() {
+        Ok(Some(status)) if !status.success() => Err(ended_at_once(status, &view.output)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// A process in the background.
+pub(crate) struct Begun {
+    pub(crate) child: Child,
+    /// The file with the output of all such processes of the thread.
+    pub(crate) output: PathBuf,
+    /// Where the output of this one begins.
+    pub(crate) from: u64,
+    /// Whether it was seen at work, or something of the thread has changed. One that may wait counts as such.
+    pub(crate) has_begun: bool,
+}
+
+/// Starts a process that does steps of a thread, and returns as soon as it works on the thread, has ended, or waits if it may.
+pub(crate) fn begin(
+    site: &Site,
+    thread: ThreadId,
+    mut command: Command,
+    may_wait: bool,
+) -> Result<Begun, Failure> {
+    let before = glance(site, thread)?;
+    let (file, output) = site.root.run(thread).scratch.open_background()?;
+    let spawned = file.metadata().and_then(|about| {
+        command
+            .stdout(file.try_clone()?)
+            .stderr(file.try_clone()?)
+            .spawn()
+            .map(|child| (child, about.len()))
+    });
+    let (mut child, from) = spawned.map_err(|error| {
         Failure::request("cannot start this program in the background").cause(&error)
     })?;
     let deadline = Instant::now() + START_TIME;
+    let mut seen = may_wait;
     while Instant::now() < deadline {
         let has_ended = matches!(child.try_wait(), Ok(Some(_)));
-        let has_begun = may_wait || has_begun(context, thread, &child, before)?;
-        if has_ended || (has_begun && has_left(&child)) {
+        seen = seen || is_seen(site, thread, &child, before)?;
+        if has_ended || (seen && has_left(&child)) {
             break;
         }
         std::thread::sleep(PAUSE);
     }
-    let view = BackgroundView {
-        thread,
-        pid: child.id(),
-        output: output.display().to_string(),
-    };
-    print(&view, context.format)?;
-    match child.try_wait() {
-        Ok(Some(status)) if !status.success() => Err(ended_at_once(status, &view.output)),
-        Ok(_) | Err(_) => Ok(()),
-    }
+    Ok(Begun {
+        has_begun: seen,
+        child,
+        output,
+        from,
+    })
 }
 
 /// Returns the failure of a process that did not come to work on its thread.
@@ -74,23 +114,15 @@ fn ended_at_once(status: ExitStatus, output: &str) -> Failure {
     ))
 }
 
-fn spawn(context: &Context, arguments: &[String], file: &File) -> std::io::Result<Child> {
-    own_program::command(context, arguments)
-        .stdin(Stdio::null())
-        .stdout(file.try_clone()?)
-        .stderr(file.try_clone()?)
-        .spawn()
-}
-
 /// Tells whether the process works on the thread, or has.
-fn has_begun(
-    context: &Context,
+fn is_seen(
+    site: &Site,
     thread: ThreadId,
     child: &Child,
     before: Glance,
-) -> Result<bool, Failure> {
-    let record = context.site().root.run(thread).lease.read_record();
-    let now = glance(context.site(), thread)?;
+) -> Result<bool, EngineError> {
+    let record = site.root.run(thread).lease.read_record();
+    let now = glance(site, thread)?;
     let is_done = Glance {
         is_at_work: before.is_at_work,
         ..now
@@ -104,8 +136,11 @@ fn has_left(child: &Child) -> bool {
     getsid(Some(pid)).is_ok_and(|session| session == pid)
 }
 
-/// Makes this process the leader of a new session, without a terminal.
-pub(super) fn leave_session() -> Result<(), Failure> {
+/// Makes this process the leader of a new session, without a terminal, if it is to work in the background.
+pub(super) fn leave_session_if(detached: bool) -> Result<(), Failure> {
+    if !detached {
+        return Ok(());
+    }
     setsid().map(drop).map_err(|error| {
         Failure::request("cannot start a session of its own").cause(&std::io::Error::from(error))
     })

@@ -222,7 +222,8 @@ fn whole_lines(bytes: &[u8]) -> Option<(Cow<'_, str>, u64)> {
     Some((String::from_utf8_lossy(&bytes[..end]), end as u64 + 1))
 }
 
-fn buffer(name: &str) -> std::io::Result<File> {
+/// Returns a file in memory.
+pub(crate) fn buffer(name: &str) -> std::io::Result<File> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 

@@ -10,6 +10,7 @@ use uwf_engine::{
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
+use super::background::leave_session_if;
 use super::next_try;
 use super::start_thread;
 use super::stepping::{
@@ -25,6 +26,7 @@ use crate::text::{RunStepView, StartedView, StepView, StoppedView};
 
 /// Starts a thread and runs it.
 pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
+    leave_session_if(args.how.agent.detached)?;
     if args.how.quiet {
         stderr::be_quiet();
     }
@@ -58,6 +60,7 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
 
 /// Goes on with a thread.
 pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit, Failure> {
+    leave_session_if(args.how.agent.detached)?;
     if args.how.quiet {
         stderr::be_quiet();
     }

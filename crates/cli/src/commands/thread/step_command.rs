@@ -14,9 +14,7 @@ use crate::stderr;
 
 /// Runs `uwf thread step`.
 pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
-    if args.detached {
-        background::leave_session()?;
-    }
+    background::leave_session_if(args.agent.detached)?;
     if args.quiet {
         stderr::be_quiet();
     }

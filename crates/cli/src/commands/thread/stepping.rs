@@ -10,6 +10,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
 
+use super::background::leave_session_if;
 use crate::args::{AgentArgs, HowArgs, Patience};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
@@ -188,6 +189,7 @@ pub(super) fn intervene(
             "say something, or leave `-p` out: then the role is told that nothing was said",
         ));
     }
+    leave_session_if(how.agent.detached)?;
     if how.quiet {
         stderr::be_quiet();
     }

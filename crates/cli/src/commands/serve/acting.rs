@@ -1,0 +1,140 @@
+//! What a page asks for is done as commands do it: by a process of this program. Those that do steps get a session of their
+//! own and outlive the server. The server waits for their end, so that they leave nothing behind.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::process::{ExitStatus, Stdio};
+
+use serde_json::Value;
+use uwf_engine::Site;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_web::{Explained, Order};
+
+use super::explain_failure;
+use crate::commands::own_program;
+use crate::commands::thread::background::{DETACHED, begin};
+use crate::commands::thread::jobs::buffer;
+use crate::failure::Failure;
+
+/// How much of what a process in the background said is read.
+const SAID: u64 = 64 * 1024;
+
+/// Carries an order out. Returns what the command printed, or nothing if it goes on in the background.
+pub(super) fn carry(site: &Site, order: &Order) -> Result<Value, Explained> {
+    match order.works_on {
+        Some(thread) => in_background(site, order, thread),
+        None => at_once(site, order),
+    }
+}
+
+/// Waits for the end of the command.
+fn at_once(site: &Site, order: &Order) -> Result<Value, Explained> {
+    let mut command = own_program::on_site(site, &order.words);
+    let stdin = input(order).map_err(not_started)?;
+    let output = command.stdin(stdin).output().map_err(not_started)?;
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout).unwrap_or_default()),
+        false => Err(said(&output.stderr, output.status)),
+    }
+}
+
+/// Returns as soon as the command works on its thread. What becomes of the step then is on record.
+fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Value, Explained> {
+    let mut words = order.words.clone();
+    words.push(DETACHED.to_owned());
+    let mut command = own_program::on_site(site, &words);
+    command.stdin(input(order).map_err(not_started)?);
+    let begun = begin(site, thread, command, order.may_wait);
+    let mut begun = begun.map_err(explain_failure)?;
+    match begun.child.try_wait() {
+        Ok(Some(status)) if !status.success() => {
+            let is_on_record = begun.has_begun || status.code() == Some(Exit::Agent.code().into());
+            match is_on_record {
+                true => Ok(Value::Null),
+                false => Err(said(&end_of(&begun.output, begun.from), status)),
+            }
+        }
+        Ok(Some(_)) => Ok(Value::Null),
+        Ok(None) | Err(_) => {
+            // A process that nobody waits for would stay in the table of the system.
+            let waiting = std::thread::Builder::new().name("reaper".to_owned());
+            let mut child = begun.child;
+            let _ = waiting.spawn(move || child.wait());
+            Ok(Value::Null)
+        }
+    }
+}
+
+/// Returns what the command reads: a text may be longer than an argument may be, and others can read arguments.
+fn input(order: &Order) -> std::io::Result<Stdio> {
+    let Some(text) = &order.input else {
+        return Ok(Stdio::null());
+    };
+    let mut file = buffer("stdin")?;
+    file.write_all(text.as_bytes())?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file.into())
+}
+
+fn not_started(error: std::io::Error) -> Explained {
+    explain_failure(Failure::request("cannot start this program").cause(&error))
+}
+
+/// Returns what was written to a file from a place on.
+fn end_of(path: &std::path::Path, from: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(from))?;
+        file.take(SAID).read_to_end(&mut bytes)
+    });
+    // Without its words, the exit code still says what happened.
+    let _ = read;
+    bytes
+}
+
+/// Returns why a command failed, from its last message.
+fn said(messages: &[u8], status: ExitStatus) -> Explained {
+    let text = String::from_utf8_lossy(messages);
+    let mut lines = text.lines().rev();
+    let failure = lines.find_map(|line| {
+        let value: Value = serde_json::from_str(line).ok()?;
+        value.get("exitCode").is_some().then_some(value)
+    });
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let field = |name: &str| failure.as_ref().and_then(|failure| text(&failure[name]));
+    let causes = failure
+        .as_ref()
+        .and_then(|failure| failure["causes"].as_array());
+    let causes = causes.into_iter().flatten().filter_map(text);
+    let what = field("error").unwrap_or_else(|| format!("the command ended ({status})"));
+    Explained {
+        exit: status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent),
+        message: std::iter::once(what)
+            .chain(causes)
+            .collect::<Vec<_>>()
+            .join(": "),
+        hint: field("hint"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn the_last_failure_says_why() {
+        let messages = br#"{"note":"first"}
+{"error":"busy","exitCode":5,"causes":["a","b"],"hint":"later"}
+{"note":"after"}"#;
+        let explained = said(messages, ExitStatus::from_raw(5 << 8));
+        assert_eq!(explained.exit, Exit::Busy);
+        assert_eq!(explained.message, "busy: a: b");
+        assert_eq!(explained.hint.as_deref(), Some("later"));
+        let silent = said(b"", ExitStatus::from_raw(9));
+        assert_eq!(silent.exit, Exit::Agent);
+        assert!(silent.message.contains("signal"), "{}", silent.message);
+    }
+}

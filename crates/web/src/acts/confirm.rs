@@ -1,0 +1,216 @@
+//! The page that asks before something is done: what it does, what it may cost, and the command that does the same.
+
+use maud::{Markup, html};
+use uwf_engine::{Action, HeldBy, ThreadView};
+use uwf_protocol::naming::Labels;
+
+use crate::acts::orders::{field, orders};
+use crate::acts::words::{about, button};
+use crate::asked::Asked;
+use crate::guard::{Access, Visitor};
+use crate::pages::frame::{Page, Tab};
+use crate::parts::{Said, preformatted, status, thread_address};
+use crate::posted::KEY_FIELD;
+use crate::trouble::Refusal;
+
+/// Returns the address of the page that asks before an action.
+pub(crate) fn address(action: Action, view: &ThreadView) -> String {
+    format!("{}/do/{}", thread_address(view.thread), action.as_str())
+}
+
+/// Returns the hidden field with the key of a visitor's session.
+pub(crate) fn key(asked: &Asked) -> Markup {
+    html! {
+        @if let Visitor::Person { form_key, .. } = &asked.visitor {
+            input type="hidden" name=(KEY_FIELD) value=(form_key.reveal());
+        }
+    }
+}
+
+/// Returns a command that a person could type instead.
+pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
+    html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
+}
+
+/// Returns the links to what can be done to a thread now; nothing if visitors may look only.
+pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
+    let possible = uwf_engine::possible_actions(view);
+    if asked.app.access == Access::ReadOnly || possible.is_empty() {
+        return html! {};
+    }
+    html! {
+        nav.actions aria-label="Actions" {
+            @for (nth, action) in possible.iter().enumerate() {
+                @let is_main = nth == 0 && starts(*action);
+                @let class = match (is_main, action) { (true, _) => "button main", (_, Action::Kill) => "button danger", _ => "button" };
+                a class=(class) href=(address(*action, view)) { (button(*action, view)) }
+            }
+        }
+    }
+}
+
+fn starts(action: Action) -> bool {
+    matches!(
+        action,
+        Action::Resume | Action::Run | Action::Step | Action::Unpause
+    )
+}
+
+/// Returns the page.
+pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<Page, Refusal> {
+    let about = about(action, view);
+    let typed: Vec<String> = orders(action, view, &asked.query)?
+        .iter()
+        .map(|order| order.shown())
+        .map(|shown| match action {
+            Action::Resume if asks(view) => format!("{shown} -p \"…\""),
+            Action::Poke => format!("{shown} -p \"…\""),
+            _ => shown,
+        })
+        .collect();
+    let class = match action {
+        Action::Kill => "danger",
+        _ => "main",
+    };
+    let back = thread_address(view.thread);
+    let main = html! {
+        div.confirm {
+            p.crumbs {
+                a href="/" { "Threads" } span aria-hidden="true" { "/" }
+                a.id href=(back) { (view.thread) }
+            }
+            h1 { (about.title) }
+            p.of {
+                (status(view.state.status)) " "
+                (Said(view.outline.task.as_deref().unwrap_or("(no task)")))
+            }
+            @if let (Action::Resume, Some(message)) = (action, &view.state.suspend_message) {
+                section.question { h2 { "What it says" } (preformatted(message)) }
+            }
+            p { (Said(&about.does)) }
+            p.mind { (about.mind) }
+            form.act method="post" action=(address(action, view)) {
+                (key(asked))
+                input type="hidden" name=(field::HEAD) value=(view.head);
+                (inputs(asked, view, action))
+                div.choice {
+                    button class=(class) type="submit" { (about.title) }
+                    a.button href=(back) { "Not now" }
+                }
+            }
+            @if !typed.is_empty() {
+                section.same {
+                    h2 { "On the command line" }
+                    @for one in &typed { (command(asked, one)) }
+                }
+            }
+        }
+    };
+    Ok(Page {
+        title: about.title.to_owned(),
+        tab: Tab::Threads,
+        main,
+    })
+}
+
+fn asks(view: &ThreadView) -> bool {
+    view.state.held_by.is_none()
+}
+
+/// Returns the fields of an action.
+fn inputs(asked: &Asked, view: &ThreadView, action: Action) -> Markup {
+    match action {
+        Action::Step => html! {
+            label for="count" { "How many steps" }
+            input #count type="number" name=(field::COUNT) value="1" min="1" max="1000" required;
+        },
+        Action::Resume => resume(view),
+        Action::Poke => html! {
+            label for="prompt" { "What is wrong, or wanted instead" }
+            textarea #prompt name=(field::PROMPT) rows="6" {}
+            (check("restore", field::RESTORE, "First put back the files that the step found in its git repository"))
+        },
+        Action::Pause => html! {
+            label for="message" { "Why, for those who find it paused (may be empty)" }
+            input #message name=(field::MESSAGE) maxlength="500" autocomplete="off";
+        },
+        Action::Fork => fork(asked, view),
+        Action::Label => naming(view.name.as_ref().map(|name| name.as_str()), &view.labels),
+        Action::Run | Action::Unpause | Action::Kill => html! {},
+    }
+}
+
+fn resume(view: &ThreadView) -> Markup {
+    let mut raises: Vec<String> = Vec::new();
+    for one in view
+        .state
+        .reached
+        .iter()
+        .filter(|one| one.accept.is_empty())
+    {
+        let text = one.raise.to_string();
+        if !raises.contains(&text) {
+            raises.push(text);
+        }
+    }
+    let accepts = view.state.reached.iter().find(|one| !one.accept.is_empty());
+    let label = match view.state.held_by {
+        None if !view.state.status.is_ended() => "Your answer",
+        _ => "What to tell the role (may be empty)",
+    };
+    let may_say = view.state.held_by != Some(HeldBy::Failure);
+    html! {
+        @for (nth, raise) in raises.iter().enumerate() {
+            @let id = format!("raise-{nth}");
+            label for=(id) { "Raise the limit to" }
+            input id=(id) name=(field::RAISE) value=(raise) autocomplete="off" spellcheck="false";
+        }
+        @if let Some(one) = accepts {
+            @let numbers: Vec<String> = one.accept.iter().map(u64::to_string).collect();
+            div.check {
+                input #accept type="checkbox" name=(field::ACCEPT) value=(numbers.join(",")) checked;
+                label for="accept" { "Accept the unknown usage of the failed attempts " (numbers.join(", ")) }
+            }
+        }
+        @if may_say {
+            label for="prompt" { (label) }
+            textarea #prompt name=(field::PROMPT) rows="6" autofocus[raises.is_empty()] {}
+        }
+    }
+}
+
+fn fork(asked: &Asked, view: &ThreadView) -> Markup {
+    let head = view.head.to_string();
+    let step = asked.query.get(field::STEP).unwrap_or(&head);
+    html! {
+        label for="step" { "At the step, or the start" }
+        input #step name=(field::STEP) value=(step) spellcheck="false" autocomplete="off" required;
+        label for="name" { "A name for the new thread (may be empty)" }
+        input #name name=(field::NAME) maxlength="64" autocomplete="off";
+        (check("restore", field::RESTORE, "Put back the files that the step left in its git repository"))
+    }
+}
+
+/// Returns the fields of a name and labels.
+pub(super) fn naming(name: Option<&str>, labels: &Labels) -> Markup {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    html! {
+        input type="hidden" name=(field::WHOLE) value="1";
+        label for="name" { "Name (may be empty)" }
+        input #name name=(field::NAME) value=(name.unwrap_or_default()) maxlength="64" autocomplete="off" spellcheck="false";
+        label for="labels" { "Labels, as " code { "key=value" } " with spaces between them (may be empty)" }
+        input #labels name=(field::LABELS) value=(labels.join(" ")) autocomplete="off" spellcheck="false";
+    }
+}
+
+fn check(id: &str, name: &str, label: &str) -> Markup {
+    html! {
+        div.check {
+            input id=(id) type="checkbox" name=(name) value="1";
+            label for=(id) { (label) }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What visitors do: each action is asked about on a page of its own, and done by the command that a person would type. So it
+//! takes the same locks and is refused for the same reasons.
+
+pub(crate) mod confirm;
+mod orders;
+mod start;
+mod words;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+use uwf_engine::{Action, ThreadView, possible_actions, show};
+
+use crate::answer::{Data, json_answer, see_other};
+use crate::asked::{Asked, Query};
+use crate::guard::Access;
+use crate::pages::frame::Page;
+use crate::parts::thread_address;
+use crate::trouble::{Refusal, Trouble};
+
+use orders::{field, orders};
+
+pub(crate) use start::{data as start_data, page as start_page, submit as start_submit};
+
+/// Returns the page that asks before an action.
+pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
+    refuse_if_read_only(asked)?;
+    let action = action(asked)?;
+    let view = show(asked.site(), asked.thread()?)?;
+    if !possible_actions(&view).contains(&action) {
+        let (word, status) = (action.as_str(), view.state.status.as_str());
+        let message = format!("`{word}` is not possible now: the thread is {status}");
+        return Err(Refusal::new(StatusCode::CONFLICT, "impossible", message).into());
+    }
+    Ok(confirm::page(asked, &view, action)?)
+}
+
+/// Does what a page asked about, and leads back to the thread, or to the new one.
+pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+    let (view, done) = act(asked, fields)?;
+    let thread = done["thread"].as_str();
+    Ok(see_other(&match thread {
+        Some(thread) => format!("/threads/{thread}"),
+        None => thread_address(view.thread),
+    }))
+}
+
+/// Does the same for a program.
+pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+    let action = action(asked)?;
+    let (view, done) = act(asked, fields)?;
+    let goes_on = json!({ "thread": view.thread, "status": "running" });
+    Ok(match action {
+        Action::Step | Action::Run | Action::Resume | Action::Poke => {
+            json_answer(StatusCode::ACCEPTED, &goes_on)
+        }
+        Action::Fork => json_answer(StatusCode::CREATED, &done),
+        Action::Pause | Action::Unpause | Action::Kill | Action::Label => {
+            json_answer(StatusCode::OK, &done)
+        }
+    })
+}
+
+/// Returns what can be done to a thread now.
+pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
+    let view = show(asked.site(), asked.thread()?)?;
+    let actions = match asked.app.access {
+        Access::ReadOnly => Vec::new(),
+        Access::Full => possible_actions(&view),
+    };
+    let body = json!({ "thread": view.thread, "head": view.head, "actions": actions });
+    Ok(Data::of(&body))
+}
+
+/// Does an action. Returns the thread as it was before, and what the last command printed.
+fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Value), Trouble> {
+    let action = action(asked)?;
+    let view = show(asked.site(), asked.thread()?)?;
+    refuse_stale(&view, fields)?;
+    let mut done = Value::Null;
+    for order in orders(action, &view, fields)? {
+        done = carry(asked, &order)?;
+    }
+    Ok((view, done))
+}
+
+fn carry(asked: &Asked, order: &crate::order::Order) -> Result<Value, Refusal> {
+    let done = (asked.app.carry)(asked.site(), order);
+    done.map_err(Refusal::of_command)
+}
+
+/// Refuses to act on a thread that is not as the page showed it.
+fn refuse_stale(view: &ThreadView, fields: &Query) -> Result<(), Refusal> {
+    let shown = fields.get(field::HEAD);
+    if shown.is_none_or(|head| head == view.head.as_str()) {
+        return Ok(());
+    }
+    let message = "the thread has changed since the page was shown; nothing was done";
+    let refusal = Refusal::new(StatusCode::CONFLICT, "changed", message);
+    Err(refusal.hint("look at the thread again"))
+}
+
+fn refuse_if_read_only(asked: &Asked) -> Result<(), Refusal> {
+    match asked.app.access {
+        Access::Full => Ok(()),
+        Access::ReadOnly => Err(Refusal::read_only()),
+    }
+}
+
+/// Returns the action in the address.
+fn action(asked: &Asked) -> Result<Action, Refusal> {
+    let word = asked.part("action");
+    let mut all = Action::ALL.into_iter();
+    let found = all.find(|action| action.as_str() == word);
+    found.ok_or_else(|| Refusal::not_found("no action has that name"))
+}

@@ -1,0 +1,261 @@
+//! What the fields of a form mean as commands. Pure. Texts never become options: ids, names and numbers are checked by their
+//! shape, and what a person says is read from standard input.
+
+use std::str::FromStr;
+
+use axum::http::StatusCode;
+use uwf_engine::{Action, ThreadStatus, ThreadView};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::limits::Setting;
+use uwf_protocol::naming::{Label, LabelChange, Name};
+
+use crate::asked::Query;
+use crate::order::Order;
+use crate::trouble::Refusal;
+
+/// The fields of forms.
+pub(crate) mod field {
+    pub(crate) const HEAD: &str = "head";
+    pub(crate) const PROMPT: &str = "prompt";
+    pub(crate) const COUNT: &str = "count";
+    pub(crate) const RAISE: &str = "raise";
+    pub(crate) const ACCEPT: &str = "accept";
+    pub(crate) const RESTORE: &str = "restore";
+    pub(crate) const MESSAGE: &str = "message";
+    pub(crate) const STEP: &str = "step";
+    pub(crate) const NAME: &str = "name";
+    pub(crate) const LABELS: &str = "labels";
+    /// The form has the whole name and all labels: what it lacks is taken away.
+    pub(crate) const WHOLE: &str = "whole";
+    pub(crate) const WORKFLOW: &str = "workflow";
+    pub(crate) const CWD: &str = "cwd";
+}
+
+/// How many steps a form may ask for.
+const MOST_STEPS: u64 = 1000;
+
+/// Returns the commands that an action is.
+///
+/// # Errors
+/// When a field is not what it must be.
+pub(crate) fn orders(
+    action: Action,
+    view: &ThreadView,
+    fields: &Query,
+) -> Result<Vec<Order>, Refusal> {
+    let thread = view.thread;
+    let quick = || Order::quick(&["thread", action.as_str(), thread.as_str()]);
+    let steps = || Order::of_steps(thread, action.as_str());
+    let is_waiting = view.state.status == ThreadStatus::Waiting;
+    let said = fields.get(field::PROMPT);
+    Ok(match action {
+        Action::Step => {
+            let count = count(fields)?.map(|count| format!("--count={count}"));
+            let now = is_waiting.then(|| "--now".to_owned());
+            vec![steps().with_any(count).with_any(now)]
+        }
+        Action::Run => vec![Order {
+            may_wait: is_waiting,
+            ..steps()
+        }],
+        Action::Resume => vec![steps().with_any(raised(fields)?).saying(said)],
+        Action::Poke => {
+            let restore = fields.get(field::RESTORE).map(|_| "--restore".to_owned());
+            vec![steps().with_any(restore).saying(said)]
+        }
+        Action::Pause => {
+            let message = fields.get(field::MESSAGE);
+            vec![quick().with_any(message.map(|text| format!("--message={text}")))]
+        }
+        Action::Unpause | Action::Kill => vec![quick()],
+        Action::Fork => vec![fork(view, fields)?],
+        Action::Label => named(view, fields)?,
+    })
+}
+
+/// Returns the command that starts a thread.
+///
+/// # Errors
+/// When a field is missing or is not what it must be.
+pub(crate) fn start(fields: &Query) -> Result<Order, Refusal> {
+    let missing = |name: &str| wrong(format!("`{name}` is missing"));
+    let workflow = fields.get(field::WORKFLOW);
+    let workflow = workflow.ok_or_else(|| missing(field::WORKFLOW))?.trim();
+    let prompt = fields.get(field::PROMPT);
+    let prompt = prompt.ok_or_else(|| missing(field::PROMPT))?;
+    let cwd = fields.get(field::CWD).map(|cwd| format!("--cwd={cwd}"));
+    let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
+    let labels = label_words(fields).map(|text| {
+        let label: Label = text.parse().map_err(|error| wrong(format!("{error}")))?;
+        Ok(format!("--label={}={}", label.key, label.value))
+    });
+    let labels: Vec<String> = labels.collect::<Result<_, Refusal>>()?;
+    Ok(Order::quick(&["thread", "start"])
+        .saying(Some(prompt))
+        .with_any(cwd)
+        .with_any(name)
+        .with_any(labels)
+        .with("--")
+        .with(workflow))
+}
+
+fn fork(view: &ThreadView, fields: &Query) -> Result<Order, Refusal> {
+    let step: CasRef = parsed(fields, field::STEP)?.unwrap_or(view.head);
+    let restore = fields.get(field::RESTORE).map(|_| "--restore".to_owned());
+    let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
+    let order = Order::quick(&["thread", "fork", step.as_str()]);
+    Ok(order.with_any(restore).with_any(name))
+}
+
+/// Returns the options that raise limits and accept unknown usage.
+fn raised(fields: &Query) -> Result<Vec<String>, Refusal> {
+    let mut words = Vec::new();
+    for text in fields.all(field::RAISE) {
+        let setting: Setting = text
+            .trim()
+            .parse()
+            .map_err(|error| wrong(format!("{error}")))?;
+        words.push(format!("--raise={setting}"));
+    }
+    for text in fields.all(field::ACCEPT) {
+        if !text.split(',').all(|number| number.parse::<u64>().is_ok()) {
+            return Err(wrong(format!("`{text}` is no list of attempts")));
+        }
+        words.push(format!("--accept-unknown={text}"));
+    }
+    Ok(words)
+}
+
+/// Returns the commands that change the name and the labels; none if nothing changes.
+fn named(view: &ThreadView, fields: &Query) -> Result<Vec<Order>, Refusal> {
+    let thread = view.thread.as_str();
+    let is_whole = fields.get(field::WHOLE).is_some();
+    let name: Option<Name> = parsed(fields, field::NAME)?;
+    let mut orders = Vec::new();
+    match &name {
+        Some(_) if name == view.name => {}
+        Some(name) => orders.push(Order::quick(&["thread", "rename", thread, name.as_str()])),
+        None if is_whole && view.name.is_some() => {
+            orders.push(Order::quick(&["thread", "rename", thread, "--clear"]));
+        }
+        None => {}
+    }
+    let changes = label_changes(view, fields, is_whole)?;
+    if !changes.is_empty() {
+        orders.push(Order::quick(&["thread", "label", thread, "--"]).with_any(changes));
+    }
+    Ok(orders)
+}
+
+fn label_changes(
+    view: &ThreadView,
+    fields: &Query,
+    is_whole: bool,
+) -> Result<Vec<String>, Refusal> {
+    let mut words = Vec::new();
+    let mut kept = Vec::new();
+    for text in label_words(fields) {
+        let change: LabelChange = text.parse().map_err(|error| wrong(format!("{error}")))?;
+        match change {
+            LabelChange::Set(label) => {
+                kept.push(label.key.clone());
+                let known = view.labels.iter().any(|(key, value)| {
+                    (key.as_str(), value.as_str()) == (label.key.as_str(), label.value.as_str())
+                });
+                if !known {
+                    words.push(format!("{}={}", label.key, label.value));
+                }
+            }
+            LabelChange::Remove(key) => words.push(format!("{key}-")),
+        }
+    }
+    if is_whole {
+        let gone = view.labels.iter().filter(|(key, _)| !kept.contains(key));
+        words.extend(gone.map(|(key, _)| format!("{key}-")));
+    }
+    Ok(words)
+}
+
+/// Returns the labels of a form, which are apart by white space.
+fn label_words(fields: &Query) -> impl Iterator<Item = &str> {
+    fields
+        .all(field::LABELS)
+        .flat_map(str::split_ascii_whitespace)
+}
+
+fn count(fields: &Query) -> Result<Option<u64>, Refusal> {
+    let count = parsed::<u64>(fields, field::COUNT)?;
+    match count {
+        Some(count) if !(1..=MOST_STEPS).contains(&count) => Err(wrong(format!(
+            "a number of steps from 1 to {MOST_STEPS} is expected"
+        ))),
+        count => Ok(count),
+    }
+}
+
+/// Returns a field as what it must be.
+fn parsed<T: FromStr>(fields: &Query, name: &str) -> Result<Option<T>, Refusal>
+where
+    T::Err: std::fmt::Display,
+{
+    let text = fields.get(name).map(str::trim);
+    let text = text.filter(|text| !text.is_empty());
+    let parsed = text.map(|text| text.parse().map_err(|error| wrong(format!("{error}"))));
+    parsed.transpose()
+}
+
+fn wrong(message: String) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, "field", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(text: &str) -> Query {
+        Query::parse(text)
+    }
+
+    #[test]
+    fn no_text_of_a_form_of_a_new_thread_is_an_option() {
+        let form = "workflow=--help&prompt=--root%3D%2F&cwd=--x&labels=a%3Db+c%3Dd&name=n";
+        let order = start(&fields(form)).unwrap();
+        let words: Vec<&str> = order.words.iter().map(String::as_str).collect();
+        assert_eq!(
+            words,
+            [
+                "thread",
+                "start",
+                "--prompt=-",
+                "--cwd=--x",
+                "--name=n",
+                "--label=a=b",
+                "--label=c=d",
+                "--",
+                "--help"
+            ]
+        );
+        assert_eq!(order.input.as_deref(), Some("--root=/"));
+        for wrong in [
+            "prompt=x",
+            "workflow=x",
+            "workflow=x&prompt=y&name=--z",
+            "workflow=x&prompt=y&labels=z",
+        ] {
+            let refusal = start(&fields(wrong)).unwrap_err();
+            assert_eq!(refusal.status, StatusCode::BAD_REQUEST, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn limits_and_attempts_are_checked_by_their_shape() {
+        let words = raised(&fields("raise=maxSteps%3D20&accept=1,2")).unwrap();
+        assert_eq!(words, ["--raise=maxSteps=20", "--accept-unknown=1,2"]);
+        for wrong in ["raise=--help", "raise=x", "accept=--all", "accept=1,"] {
+            assert!(raised(&fields(wrong)).is_err(), "{wrong}");
+        }
+        assert!(count(&fields("count=0")).is_err());
+        assert!(count(&fields("count=--all")).is_err());
+        assert_eq!(count(&fields("count=3")).unwrap(), Some(3));
+    }
+}

@@ -1,0 +1,115 @@
+//! A new thread: the page with its form, and what comes of it.
+
+use std::collections::HashSet;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::Value;
+use uwf_engine::{list_workflows, working_directory};
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::naming::Labels;
+
+use crate::acts::confirm::{command, key, naming};
+use crate::acts::orders::{field, start};
+use crate::acts::{carry, refuse_if_read_only};
+use crate::answer::{json_answer, see_other};
+use crate::asked::{Asked, Query};
+use crate::order::Order;
+use crate::pages::frame::{Page, Tab};
+use crate::parts::Said;
+use crate::trouble::{Refusal, Trouble};
+
+/// The field that says what happens after the start.
+const THEN: &str = "then";
+const RUN: &str = "run";
+
+/// Returns the page.
+pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
+    refuse_if_read_only(asked)?;
+    let site = asked.site();
+    let cwd = working_directory(site).unwrap_or_default();
+    let names = names(asked)?;
+    let wanted = asked.query.get(field::WORKFLOW);
+    let main = html! {
+        div.confirm {
+            h1 { "New thread" }
+            p { "The task is recorded with the workflow as it is now. A step is done only if you also run it." }
+            form.act method="post" action="/new" {
+                (key(asked))
+                (workflow(&names, wanted))
+                label for="prompt" { "Task" }
+                textarea #prompt name=(field::PROMPT) rows="8" required {}
+                label for="cwd" { "Folder in which the agents work" }
+                input #cwd name=(field::CWD) value=(cwd) autocomplete="off" spellcheck="false" required;
+                (naming(None, &Labels::new()))
+                div.choice {
+                    button.main type="submit" name=(THEN) value=(RUN) { "Start and run" }
+                    button type="submit" name=(THEN) value="look" { "Start only" }
+                    a.button href="/" { "Not now" }
+                }
+            }
+            section.same {
+                h2 { "On the command line" }
+                (command(asked, &format!("uwf run {} -p \"…\"", wanted.unwrap_or("WORKFLOW"))))
+            }
+        }
+    };
+    Ok(Page {
+        title: "New thread".to_owned(),
+        tab: Tab::None,
+        main,
+    })
+}
+
+/// Returns the names of all workflows, and the one that is asked for by another name or a hash.
+fn names(asked: &Asked) -> Result<Vec<String>, Trouble> {
+    let mut seen = HashSet::new();
+    let listed = list_workflows(asked.site())?;
+    let wanted = asked.query.get(field::WORKFLOW).map(str::to_owned);
+    let names = wanted
+        .into_iter()
+        .chain(listed.into_iter().map(|item| item.name));
+    Ok(names.filter(|name| seen.insert(name.clone())).collect())
+}
+
+fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
+    html! {
+        label for="workflow" { "Workflow" }
+        @if names.is_empty() {
+            p.hint { "No workflow is registered yet: " code { "uwf workflow put FILE" } " does that. A path of a file will do, too." }
+            input #workflow name=(field::WORKFLOW) autocomplete="off" spellcheck="false" required;
+        } @else {
+            select #workflow name=(field::WORKFLOW) required {
+                @for name in names {
+                    option value=(name) selected[wanted == Some(name)] { (Said(name)) }
+                }
+            }
+        }
+    }
+}
+
+/// Starts a thread from a page, runs it if that is wanted, and leads to it.
+pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+    let (thread, _) = started(asked, fields)?;
+    if fields.get(THEN) == Some(RUN) {
+        carry(asked, &Order::of_steps(thread, "run"))?;
+    }
+    Ok(see_other(&format!("/threads/{thread}")))
+}
+
+/// Starts a thread for a program.
+pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+    let (_, printed) = started(asked, fields)?;
+    Ok(json_answer(StatusCode::CREATED, &printed))
+}
+
+fn started(asked: &Asked, fields: &Query) -> Result<(ThreadId, Value), Refusal> {
+    let printed = carry(asked, &start(fields)?)?;
+    let thread = printed["thread"].as_str().and_then(|id| id.parse().ok());
+    let thread = thread.ok_or_else(|| {
+        let message = "the command did not say which thread it started";
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)
+    })?;
+    Ok((thread, printed))
+}

@@ -1,0 +1,108 @@
+//! What people read about actions.
+
+use uwf_engine::{Action, HeldBy, ThreadStatus, ThreadView};
+
+/// What a page says about an action.
+pub(crate) struct About {
+    /// On the button.
+    pub(crate) title: &'static str,
+    /// What happens.
+    pub(crate) does: String,
+    /// What it may cost, or what cannot be undone.
+    pub(crate) mind: &'static str,
+}
+
+/// Steps are paid for.
+const PAID: &str = "Agents work, and that may cost money. They go on if you close this page, and if the server ends.";
+const FREE: &str = "It costs nothing.";
+
+/// Returns the words about an action on a thread.
+pub(crate) fn about(action: Action, view: &ThreadView) -> About {
+    let state = &view.state;
+    let next = state
+        .current_role
+        .as_ref()
+        .or(state.suspended_role.as_ref());
+    let next = next.map_or("the next role", |role| role.as_str());
+    let is_waiting = state.status == ThreadStatus::Waiting;
+    let (title, does, mind) = match action {
+        Action::Step if is_waiting => (
+            "Step now",
+            format!("`{next}` is tried again now, and not at the planned time."),
+            PAID,
+        ),
+        Action::Step => ("Step", format!("`{next}` does one step, or as many as you say."), PAID),
+        Action::Run => (
+            "Run",
+            "Steps are done until the thread ends, asks somebody, is blocked, or fails.".to_owned(),
+            PAID,
+        ),
+        Action::Resume => resume(view, next),
+        Action::Poke => (
+            "Redo",
+            "The last step is done again, with its old answer and what you say. The new step takes its place; the old one stays in the store."
+                .to_owned(),
+            PAID,
+        ),
+        Action::Pause => (
+            "Pause",
+            "A step that is being done goes on to its end. No other one is started until somebody unpauses the thread.".to_owned(),
+            FREE,
+        ),
+        Action::Unpause => ("Unpause", "Steps can be done again. None is started by this.".to_owned(), FREE),
+        Action::Kill => (
+            "Kill",
+            "The agent is ended with everything that it started, and the thread ends as cancelled. Its steps stay, and it can be forked.".to_owned(),
+            "It cannot be undone. What the agent did in this step is lost for the thread, but paid for.",
+        ),
+        Action::Fork => (
+            "Fork",
+            "Another thread begins at a step of this one, which does not change. No step is done by this.".to_owned(),
+            FREE,
+        ),
+        Action::Label => ("Name and labels", "The thread gets the name and the labels below.".to_owned(), FREE),
+    };
+    About { title, does, mind }
+}
+
+fn resume(view: &ThreadView, next: &str) -> (&'static str, String, &'static str) {
+    let state = &view.state;
+    if state.status.is_ended() {
+        let does = "The thread goes on where its workflow says that ended threads go on.";
+        return ("Resume", does.to_owned(), PAID);
+    }
+    match state.held_by {
+        Some(HeldBy::Limit) => (
+            "Raise and go on",
+            format!("The limits are raised to what is below, and `{next}` does its step."),
+            PAID,
+        ),
+        Some(HeldBy::Supervisor) => (
+            "Go on",
+            format!(
+                "The thread goes on although its supervisor suspended it: `{next}` does its step."
+            ),
+            PAID,
+        ),
+        Some(HeldBy::Failure) => (
+            "Do it again",
+            format!("`{next}`, which stopped the run, is done again."),
+            PAID,
+        ),
+        None => (
+            "Answer",
+            format!(
+                "`{next}` gets its question with your answer, and does its step. Without an answer, it is told to go on."
+            ),
+            PAID,
+        ),
+    }
+}
+
+/// Returns the short word on a button that leads to an action.
+pub(crate) fn button(action: Action, view: &ThreadView) -> String {
+    match action {
+        Action::Label => "Name".to_owned(),
+        action => about(action, view).title.to_owned(),
+    }
+}

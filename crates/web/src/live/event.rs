@@ -1,0 +1,78 @@
+//! What a stream of events says. Events are hints: what is true, a request after them tells.
+
+use serde_json::{Value, json};
+use uwf_protocol::ids::{CasRef, ThreadId};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Anything may have happened before: look again.
+    Reset,
+    /// Threads began, ended or got other names.
+    Threads,
+    /// A thread has another head, or somebody works on it, or no longer. It has no head here if it has ended.
+    Thread(ThreadId, Option<CasRef>),
+    /// The agent of a thread said something.
+    Turn(ThreadId),
+    /// The server ends.
+    Bye,
+}
+
+/// How long a browser waits before it connects again, in milliseconds.
+const RETRY: u32 = 2000;
+/// What keeps a connection open that has nothing to say.
+pub(crate) const BEAT: &str = ":\n\n";
+
+/// Returns the first event of a stream.
+pub(crate) fn hello(read_only: bool) -> String {
+    let data = json!({ "version": env!("CARGO_PKG_VERSION"), "readOnly": read_only });
+    format!("retry: {RETRY}\n{}", written("hello", &data))
+}
+
+impl Event {
+    /// Tells whether somebody who asked for one thread, or for all, gets the event.
+    pub(crate) fn is_for(&self, wanted: Option<ThreadId>) -> bool {
+        match self {
+            Self::Reset | Self::Threads | Self::Bye => true,
+            Self::Thread(thread, _) | Self::Turn(thread) => {
+                wanted.is_none_or(|wanted| wanted == *thread)
+            }
+        }
+    }
+
+    /// Returns the event as it is sent.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Reset => written("reset", &json!({})),
+            Self::Threads => written("threads", &json!({})),
+            Self::Thread(thread, head) => {
+                written("thread", &json!({ "thread": thread, "head": head }))
+            }
+            Self::Turn(thread) => written("turn", &json!({ "thread": thread })),
+            Self::Bye => written("bye", &json!({})),
+        }
+    }
+}
+
+fn written(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_written_as_browsers_read_it() {
+        let thread = ThreadId::new(1, 1);
+        let event = Event::Thread(thread, None);
+        assert_eq!(
+            event.text(),
+            format!("event: thread\ndata: {{\"thread\":\"{thread}\",\"head\":null}}\n\n")
+        );
+        assert!(event.is_for(None) && event.is_for(Some(thread)));
+        assert!(!event.is_for(Some(ThreadId::new(2, 2))));
+        assert!(Event::Threads.is_for(Some(thread)));
+        assert!(hello(true).starts_with("retry: 2000\nevent: hello\ndata: {"));
+    }
+}

@@ -1,0 +1,117 @@
+//! Streams of events: they tell pages and programs that something has happened, so that nobody asks again and again.
+
+pub(crate) mod event;
+pub(crate) mod hub;
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::channel::{Channel, Sender};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
+use uwf_protocol::ids::ThreadId;
+
+use crate::answer::refused_data;
+use crate::app::Shared;
+use crate::asked::Query;
+use crate::guard::{Access, Visitor};
+use crate::trouble::Refusal;
+
+use event::{BEAT, Event, hello};
+use hub::Hub;
+
+/// How many streams there are at most.
+pub(crate) const STREAMS: usize = 1024;
+/// How long a stream is silent at most.
+const SILENCE: Duration = Duration::from_secs(15);
+/// How long a listener may take to read an event.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many events wait for a listener to read them.
+const WAITING: usize = 16;
+
+/// Answers with a stream of what happens, to all threads or to one.
+pub(crate) async fn events(
+    State(app): State<Shared>,
+    RawQuery(query): RawQuery,
+    Extension(visitor): Extension<Visitor>,
+) -> Response {
+    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let wanted: Option<ThreadId> = match query.get("thread").map(str::parse).transpose() {
+        Ok(wanted) => wanted,
+        Err(_) => return refused_data(&Refusal::not_found("no thread has that id")),
+    };
+    let Ok(place) = app.streams.clone().try_acquire_owned() else {
+        let message = format!("{STREAMS} streams are open, which is the most");
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
+        return refused_data(&refusal);
+    };
+    let (sender, body) = Channel::<Bytes>::new(WAITING);
+    let listener = Listener {
+        events: Hub::listen(&app),
+        app,
+        wanted,
+        visitor,
+        sender,
+        _place: place,
+    };
+    tokio::spawn(listener.tell());
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        // A proxy that collects an answer before it passes it on would keep events back.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::new(body)).into_response()
+}
+
+/// Somebody who listens.
+struct Listener {
+    app: Shared,
+    wanted: Option<ThreadId>,
+    visitor: Visitor,
+    events: Receiver<Event>,
+    sender: Sender<Bytes>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Listener {
+    /// Tells what happens until the listener is gone or too slow, its session ends, or the server does.
+    async fn tell(mut self) {
+        let is_closing = *self.app.closing.borrow();
+        let mut goes_on = self.say(hello(self.app.access == Access::ReadOnly)).await && !is_closing;
+        while goes_on {
+            goes_on = match timeout(SILENCE, self.events.recv()).await {
+                Ok(Ok(Event::Bye)) => {
+                    self.say(Event::Bye.text()).await;
+                    false
+                }
+                Ok(Ok(event)) if event.is_for(self.wanted) => self.say(event.text()).await,
+                Ok(Ok(_)) => true,
+                Ok(Err(RecvError::Lagged(_))) => self.say(Event::Reset.text()).await,
+                Ok(Err(RecvError::Closed)) => false,
+                Err(_) => self.may_listen() && self.say(BEAT.to_owned()).await,
+            };
+        }
+    }
+
+    /// Tells whether the session has not ended since the stream began.
+    fn may_listen(&self) -> bool {
+        match &self.visitor {
+            Visitor::Person { session, .. } => self.app.sessions.is_open(session),
+            Visitor::Program => true,
+            Visitor::Stranger => false,
+        }
+    }
+
+    /// Sends a text. Tells whether the listener is still there.
+    async fn say(&mut self, text: String) -> bool {
+        let sent = timeout(PATIENCE, self.sender.send_data(Bytes::from(text)));
+        matches!(sent.await, Ok(Ok(())))
+    }
+}

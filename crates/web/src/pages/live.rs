@@ -1,0 +1,97 @@
+//! What the agents of a thread say while they work.
+
+use maud::{Markup, html};
+use uwf_engine::{EngineError, FamilyEvent, FamilyTail, OutputStream, Site, TailEvent};
+use uwf_protocol::ids::ThreadId;
+use uwf_util::text::cut_line;
+
+use crate::asked::Asked;
+use crate::pages::frame::{Page, Tab};
+use crate::parts::{Said, thread_address};
+use crate::trouble::Trouble;
+
+/// How many turns are shown.
+const TURNS: usize = 40;
+/// How many characters of a turn are shown.
+const MOST: usize = 4000;
+/// How many characters of a call are shown.
+const CALL: usize = 200;
+
+/// Returns a page with the turns alone, from which the page of the thread takes them.
+pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
+    let thread = asked.thread()?;
+    let turns = turns(asked.site(), thread)?;
+    Ok(Page {
+        title: "Live".to_owned(),
+        tab: Tab::None,
+        main: html! {
+            p.crumbs { a.id href=(thread_address(thread)) { (thread) } }
+            h1 { "Live" }
+            (section(&turns))
+        },
+    })
+}
+
+/// Returns what the agents that work now have said, the newest last.
+pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, EngineError> {
+    let (_, mut events) = FamilyTail::begin(site, thread, TURNS)?;
+    events.retain(|event| match &event.event {
+        TailEvent::Turn(turn) => turn.step.is_none(),
+        TailEvent::Line(_) | TailEvent::Working(_) => true,
+        TailEvent::Task(_) | TailEvent::Step(_) | TailEvent::Failed(_) | TailEvent::Stopped(_) => {
+            false
+        }
+    });
+    Ok(events)
+}
+
+/// Returns the part of a page.
+pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
+    html! {
+        section #live aria-labelledby="live-title" {
+            h2 #live-title { "What is said now" }
+            ol.live role="log" tabindex="0" aria-labelledby="live-title" {
+                @for event in events { (said(event)) }
+            }
+        }
+    }
+}
+
+fn said(event: &FamilyEvent) -> Markup {
+    let branch = event.child.as_ref().map(|child| child.branch.as_str());
+    let who = |role: &str| match branch {
+        Some(branch) => format!("{branch}: {role}"),
+        None => role.to_owned(),
+    };
+    match &event.event {
+        TailEvent::Turn(turn) => html! {
+            li {
+                b { (Said(&who(turn.role.as_str()))) }
+                @if !turn.turn.content.trim().is_empty() {
+                    pre dir="auto" { "\n" (Said(&cut(&turn.turn.content))) }
+                }
+                @for call in &turn.turn.calls {
+                    p.call { "→ " (Said(call.name.as_str())) " "
+                        @if let Some(args) = &call.args { code { (Said(&cut_line(args, CALL))) } } }
+                }
+            }
+        },
+        TailEvent::Line(line) => html! {
+            li class=(match line.stream { OutputStream::Stdout => "stdout", OutputStream::Stderr => "stderr" }) {
+                pre dir="auto" { "\n" (Said(&cut(&line.text))) }
+            }
+        },
+        TailEvent::Working(working) => html! {
+            li.begin { b { (Said(&who(working.role.as_str()))) } " works, by " (Said(&working.agent)) }
+        },
+        _ => html! {},
+    }
+}
+
+/// Returns the beginning of a text that is too long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{} […]", &text[..at]),
+        None => text.trim_end().to_owned(),
+    }
+}
