@@ -1,0 +1,194 @@
+//! Each action by its form and as programs send it: it does what its command does, and is refused as that is.
+
+use serde_json::json;
+
+use crate::forms::{Person, hidden};
+use crate::scene::Scene;
+use crate::web_client::Answer;
+
+/// Returns the address to which an answer leads.
+#[track_caller]
+fn leads(answer: &Answer) -> String {
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    answer.header("location").unwrap().to_owned()
+}
+
+#[test]
+fn a_person_goes_the_whole_way_by_forms() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let project = scene.world.project();
+    let folder = project.to_str().unwrap();
+    let prompt = "@/etc/passwd is a text here";
+    let start = [
+        ("workflow", "review"),
+        ("prompt", prompt),
+        ("cwd", folder),
+        ("name", "by-hand"),
+        ("labels", "team=web kind=x"),
+    ];
+    let address = leads(&person.fill("/new", &start));
+    let thread = address.strip_prefix("/threads/").unwrap();
+    let shown = scene.world.show(thread);
+    assert_eq!(shown["task"], prompt);
+    assert_eq!(shown["name"], "by-hand");
+    assert_eq!(shown["labels"], json!({ "team": "web", "kind": "x" }));
+
+    let (actions, _) = scene.possible(thread);
+    assert_eq!(actions, ["run", "step", "pause", "fork", "label", "kill"]);
+    leads(&person.fill(&format!("{address}/do/step"), &[("count", "1")]));
+    scene.wait_for(thread, "idle", 1);
+    leads(&person.fill(&format!("{address}/do/run"), &[]));
+    scene.wait_for(thread, "suspended", 2);
+    // A text that looks like an option is a text.
+    let answer = [("prompt", "--root=/nowhere")];
+    leads(&person.fill(&format!("{address}/do/resume"), &answer));
+    scene.wait_for(thread, "completed", 3);
+    let steps = scene.world.uwf(&["thread", "read", thread]).exits(0).stdout;
+    assert!(steps.contains("--root=/nowhere"), "{steps}");
+    assert_eq!(scene.possible(thread).0, ["fork", "label"]);
+    let page = person.look(&address).body;
+    assert!(!page.contains("/do/run"), "{page}");
+    assert_eq!(person.look(&format!("{address}/do/run")).status, 409);
+}
+
+#[test]
+fn a_thread_is_paused_named_redone_forked_and_killed_by_forms() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let at = |action: &str| format!("/threads/{thread}/do/{action}");
+    leads(&person.fill(&at("pause"), &[("message", "-m")]));
+    let shown = scene.world.show(&thread);
+    assert_eq!(shown["status"], "paused");
+    assert_eq!(shown["paused"]["reason"], "-m");
+    leads(&person.fill(&at("unpause"), &[]));
+    scene.world.step(&thread).exits(0);
+
+    let remark = [("prompt", "once more")];
+    let first = scene.possible(&thread).1;
+    leads(&person.fill(&at("poke"), &remark));
+    crate::world::wait_until("the step is replaced", || {
+        scene.possible(&thread).1 != first
+    });
+    scene.wait_for(&thread, "idle", 1);
+
+    let names = [("whole", "1"), ("name", "mine"), ("labels", "a=b c=d")];
+    leads(&person.fill(&at("label"), &names));
+    leads(&person.fill(&at("label"), &[("whole", "1"), ("labels", "c=e")]));
+    let shown = scene.world.show(&thread);
+    assert_eq!(shown["name"], json!(null));
+    assert_eq!(shown["labels"], json!({ "c": "e" }));
+
+    let address = format!("{}?step={first}", at("fork"));
+    let page = person.look(&address);
+    assert!(page.body.contains(&format!("value=\"{first}\"")));
+    let fork = leads(&person.send(&page, &at("fork"), &[("step", &first), ("name", "other")]));
+    assert_ne!(fork, format!("/threads/{thread}"));
+    leads(&person.fill(&at("kill"), &[]));
+    assert_eq!(scene.world.show(&thread)["status"], "cancelled");
+}
+
+#[test]
+fn programs_act_and_are_told_why_not() {
+    let scene = Scene::new(&[]);
+    let started = scene.act(
+        "threads",
+        &json!({ "workflow": "review", "prompt": "x", "labels": ["a=b"] }),
+    );
+    assert_eq!(started.status, 201, "{}", started.body);
+    let thread = started.json()["thread"].as_str().unwrap().to_owned();
+    let at = |action: &str| format!("threads/{thread}/{action}");
+    let refused = |answer: Answer, status: u16, code: &str| {
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert_eq!(answer.json()["error"]["code"], code);
+    };
+    refused(
+        scene.act(&at("resume"), &json!({ "prompt": "x" })),
+        422,
+        "request",
+    );
+    let head = scene.possible(&thread).1;
+    let ran = scene.act(&at("run"), &json!({ "head": head }));
+    assert_eq!(ran.status, 202, "{}", ran.body);
+    scene.wait_for(&thread, "suspended", 2);
+    refused(
+        scene.act(&at("step"), &json!({ "head": head })),
+        409,
+        "changed",
+    );
+    refused(scene.act(&at("step"), &json!({})), 409, "suspended");
+    refused(
+        scene.act(&at("resume"), &json!({ "raise": "--help" })),
+        400,
+        "field",
+    );
+    refused(
+        scene.act(&at("resume"), &json!({ "prompt": {} })),
+        400,
+        "body",
+    );
+    refused(scene.act(&at("nothing"), &json!({})), 404, "not-found");
+    refused(
+        scene.act("threads/--help/step", &json!({})),
+        404,
+        "not-found",
+    );
+    let killed = scene.act(&at("kill"), &json!({}));
+    assert_eq!(killed.json()["cancelled"], true, "{}", killed.body);
+    refused(scene.act(&at("pause"), &json!({})), 410, "ended");
+    let nothing = json!({ "workflow": "--version", "prompt": "x" });
+    refused(scene.act("threads", &nothing), 422, "request");
+    refused(
+        scene.act("threads", &json!({ "workflow": "review" })),
+        400,
+        "field",
+    );
+    let forked = scene.act(&at("fork"), &json!({ "name": "again" }));
+    assert_eq!(forked.status, 201, "{}", forked.body);
+    assert_eq!(forked.json()["name"], "again");
+}
+
+#[test]
+fn a_stale_page_and_a_form_of_another_session_do_nothing() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/step");
+    let stale = person.look(&path);
+    assert!(stale.body.contains(&format!("uwf thread step {thread}")));
+    let other = Person::of(&scene.server);
+    let foreign = other.send(&stale, &path, &[]);
+    assert_eq!(foreign.status, 403, "{}", foreign.body);
+    scene.world.step(&thread).exits(0);
+    let refused = person.send(&stale, &path, &[]);
+    assert_eq!(refused.status, 409);
+    assert!(refused.body.contains("has changed"), "{}", refused.body);
+    scene.wait_for(&thread, "idle", 1);
+}
+
+#[test]
+fn a_server_for_looking_only_has_no_buttons_and_does_nothing() {
+    let scene = Scene::new(&["--read-only"]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let page = person.look(&format!("/threads/{thread}"));
+    assert!(!page.body.contains("/do/"), "{}", page.body);
+    assert_eq!(
+        person.look(&format!("/threads/{thread}/do/kill")).status,
+        403
+    );
+    assert_eq!(person.look("/new").status, 403);
+    assert!(scene.possible(&thread).0.is_empty());
+    let key = hidden(&page.body, "key").unwrap();
+    let form = format!("key={key}");
+    let sent = scene.server.post(
+        &format!("/threads/{thread}/do/kill"),
+        &[person.cookie()],
+        &form,
+    );
+    assert_eq!(sent.status, 403, "{}", sent.body);
+    let refused = scene.act(&format!("threads/{thread}/kill"), &json!({}));
+    assert_eq!(refused.json()["error"]["code"], "read-only");
+    assert_eq!(scene.world.show(&thread)["status"], "idle");
+}

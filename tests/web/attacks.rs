@@ -1,0 +1,222 @@
+//! Those who ask too much, and what must outlive the server.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
+
+use crate::events::Stream;
+use crate::forms::Person;
+use crate::scene::Scene;
+use crate::web_client::{Server, TOKEN, bearer};
+use crate::world::wait_until;
+
+/// How many streams there may be.
+const STREAMS: usize = 1024;
+
+fn pid(server: &Server) -> Pid {
+    Pid::from_raw(server.child.id().try_into().unwrap())
+}
+
+#[test]
+fn a_thousand_streams_hear_what_happens_and_one_too_many_is_refused() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let mut streams: Vec<Stream> = (0..STREAMS)
+        .map(|_| Stream::ask(&scene.server, ""))
+        .collect();
+    for stream in &mut streams {
+        assert_eq!(stream.next().unwrap().0, "hello");
+    }
+    let refused = scene.server.get("/api/v1/events");
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    // Pages are answered beside them.
+    assert_eq!(scene.server.get(&format!("/threads/{thread}")).status, 200);
+    scene.world.step(&thread).exits(0);
+    for stream in &mut streams {
+        while stream.next().unwrap().0 != "thread" {}
+    }
+    // Those who leave make room.
+    drop(streams);
+    wait_until("there is room for a stream again", || {
+        let mut stream = Stream::ask(&scene.server, "");
+        stream.next().is_some_and(|(name, _)| name == "hello")
+    });
+}
+
+#[test]
+fn clients_that_are_slow_keep_nobody_out() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    // Half a head, half a body, and answers that nobody reads.
+    let mut slow = Vec::new();
+    for nth in 0..60 {
+        let mut stream = scene.server.connect();
+        let at = &scene.server.at;
+        let text = match nth % 3 {
+            0 => format!("GET / HTTP/1.1\r\nHost: {at}\r\n"),
+            1 => format!(
+                "POST /login HTTP/1.1\r\nHost: {at}\r\nOrigin: http://{at}\r\nContent-Length: 999\r\n\r\ntoken="
+            ),
+            _ => format!(
+                "GET /threads/{thread} HTTP/1.1\r\nHost: {at}\r\n{}\r\n\r\n",
+                bearer()
+            )
+            .repeat(20),
+        };
+        stream.write_all(text.as_bytes()).unwrap();
+        slow.push(stream);
+    }
+    assert_eq!(scene.server.get("/").status, 200);
+    // The half of a head is given up after five seconds.
+    let half = slow.swap_remove(0);
+    let mut line = String::new();
+    let _ = BufReader::new(half).read_line(&mut line);
+    assert_eq!(scene.server.get("/").status, 200);
+}
+
+#[test]
+fn paths_lead_nowhere_else() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    for path in [
+        "/assets/../../../../etc/passwd",
+        "/assets/..%2f..%2fetc%2fpasswd",
+        "/threads/..%2f..%2fetc%2fpasswd",
+        "/threads/--help",
+        "/threads/--help/do/step",
+        "/cas/..%2fthreads.yaml",
+        "/api/v1/threads/..%2f..%2fconfig.yaml",
+        "/api/v1/cas/%2e%2e%2fconfig.yaml",
+        "//evil.example/",
+    ] {
+        let answer = scene.server.get(path);
+        assert!(
+            matches!(answer.status, 400 | 404),
+            "{path}: {}",
+            answer.status
+        );
+        assert!(!answer.body.contains("root:"), "{path}");
+    }
+    let path = format!("/threads/{thread}/do/..%2fkill");
+    assert_eq!(scene.server.get(&path).status, 404);
+}
+
+#[test]
+fn a_foreign_page_cannot_act_whatever_it_sends() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/kill");
+    let key = crate::forms::hidden(&person.look(&path).body, "key").unwrap();
+    let form = format!("key={key}");
+    let port = scene.server.at.rsplit_once(':').unwrap().1;
+    for origin in [
+        "Origin: http://evil.example",
+        "Origin: null",
+        "Origin: http://127.0.0.1:1",
+        &format!("Origin: https://127.0.0.1:{port}"),
+        "X-None: 1",
+    ] {
+        let headers = [
+            origin,
+            person.cookie(),
+            "Content-Type: application/x-www-form-urlencoded",
+        ];
+        let sent = scene.server.ask("POST", &path, &headers, &form);
+        assert_eq!(sent.status, 403, "{origin}");
+        let api = format!("/api/v1/threads/{thread}/kill");
+        assert_eq!(
+            scene.server.ask("POST", &api, &headers, &form).status,
+            403,
+            "{origin}"
+        );
+    }
+    let rebound = [
+        "Host: evil.example",
+        person.cookie(),
+        "Origin: http://evil.example",
+    ];
+    assert_eq!(scene.server.ask("POST", &path, &rebound, &form).status, 421);
+    // The origin alone is not enough.
+    assert_eq!(
+        scene.server.post(&path, &[person.cookie()], "key=x").status,
+        403
+    );
+    assert_eq!(scene.world.show(&thread)["status"], "idle");
+}
+
+#[test]
+fn a_step_goes_on_when_the_server_is_killed_or_told_to_end() {
+    let mut scene = Scene::held();
+    for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+        let thread = scene.thread();
+        let sent = scene.act(&format!("threads/{thread}/step"), &json!({}));
+        assert_eq!(sent.status, 202, "{}", sent.body);
+        scene.world.agent_at_work(&thread);
+        kill(pid(&scene.server), signal).unwrap();
+        let status = scene.server.child.wait().unwrap();
+        assert_eq!(status.success(), signal == Signal::SIGTERM, "{status}");
+        assert_eq!(scene.world.show(&thread)["status"], "running");
+        File::create(scene.go()).unwrap();
+        wait_until("the step is recorded", || {
+            scene.world.show(&thread)["steps"] == 1
+        });
+        std::fs::remove_file(scene.go()).unwrap();
+        scene.server = Server::start(&scene.world, &[]);
+    }
+}
+
+#[test]
+fn a_step_that_has_ended_leaves_no_process_behind() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let sent = scene.act(&format!("threads/{thread}/run"), &json!({}));
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    scene.wait_for(&thread, "suspended", 2);
+    let server = scene.server.child.id();
+    let children = format!("/proc/{server}/task/{server}/children");
+    wait_until("the process is gone", || {
+        std::fs::read_to_string(&children)
+            .unwrap()
+            .trim()
+            .is_empty()
+    });
+}
+
+#[test]
+fn nothing_secret_is_in_an_address_a_page_or_the_arguments_of_a_process() {
+    let scene = Scene::held();
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let secret = "words of a person that others cannot see";
+    let folder = scene.world.project();
+    let fields = [
+        ("workflow", "review"),
+        ("prompt", secret),
+        ("cwd", folder.to_str().unwrap()),
+    ];
+    let started = person.fill("/new", &fields);
+    assert_eq!(started.status, 303, "{}", started.body);
+    let sent = scene.act(&format!("threads/{thread}/step"), &json!({}));
+    assert_eq!(sent.status, 202, "{}", sent.body);
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        assert!(!line.contains(secret) && !line.contains(TOKEN), "{line}");
+    }
+    for path in ["/", &format!("/threads/{thread}"), "/machine", "/new"] {
+        assert!(!person.look(path).body.contains(TOKEN), "{path}");
+    }
+    File::create(scene.go()).unwrap();
+    scene.wait_for(&thread, "idle", 1);
+}

@@ -1,0 +1,221 @@
+//! Pages in a real browser: everybody can use each of them, they stay fresh, and nothing that was recorded runs in them.
+
+use std::fs::File;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::browser::{Browser, axe};
+use crate::scene::Scene;
+use crate::web_client::TOKEN;
+
+/// How long a page may be behind.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Opens a page as somebody who has the token.
+fn enter(browser: &Browser, scene: &Scene, path: &str) {
+    let next = path
+        .replace('/', "%2F")
+        .replace('?', "%3F")
+        .replace('=', "%3D");
+    browser.open(&format!(
+        "http://{}/login?next={next}#{TOKEN}",
+        scene.server.at
+    ));
+    browser.wait_for("document.getElementById('fresh')");
+    let address = browser.value("location.href");
+    assert!(!address.as_str().unwrap().contains(TOKEN), "{address}");
+}
+
+/// Returns the addresses of all pages that show a thread with its steps, or act on it.
+fn addresses(scene: &Scene, thread: &str) -> Vec<String> {
+    let shown = scene.world.show(thread);
+    let (head, workflow) = (&shown["head"], &shown["workflow"]);
+    let (head, workflow) = (head.as_str().unwrap(), workflow.as_str().unwrap());
+    let (actions, _) = scene.possible(thread);
+    let acts = actions
+        .iter()
+        .map(|action| format!("/threads/{thread}/do/{action}"));
+    let pages = [
+        "/".to_owned(),
+        "/?status=suspended".to_owned(),
+        "/?q=nothing-has-this".to_owned(),
+        format!("/threads/{thread}"),
+        format!("/threads/{thread}/live"),
+        format!("/steps/{head}"),
+        format!("/diff?a={head}&b={head}"),
+        "/workflows".to_owned(),
+        format!("/workflows/{workflow}"),
+        format!("/cas/{head}?uses=all"),
+        "/machine".to_owned(),
+        "/help".to_owned(),
+        "/new".to_owned(),
+    ];
+    pages.into_iter().chain(acts).collect()
+}
+
+#[test]
+fn every_page_can_be_used_by_everybody() {
+    let (Some(browser), Some(axe)) = (Browser::start(), axe()) else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    scene.world.step(&thread).exits(0);
+    scene.world.step(&thread).exits(0);
+    browser.open(&format!("http://{}/login", scene.server.at));
+    browser.is_accessible(&axe, "/login");
+    enter(&browser, &scene, "/");
+    for path in addresses(&scene, &thread) {
+        let at = format!("http://{}{path}", scene.server.at);
+        browser.width(1280);
+        browser.scheme("light");
+        browser.open(&at);
+        // What is folded is there, too.
+        browser.script("for (const one of document.querySelectorAll('details')) one.open = true;");
+        browser.is_accessible(&axe, &format!("{path}, light"));
+        let name = path
+            .replace(['/', '?', '=', '&'], "-")
+            .replace(&thread, "T");
+        browser.picture(&format!("{name}-light"));
+        browser.scheme("dark");
+        browser.is_accessible(&axe, &format!("{path}, dark"));
+        browser.picture(&format!("{name}-dark"));
+        browser.width(320);
+        let wide = browser.value("[document.documentElement.scrollWidth, innerWidth]");
+        assert_eq!(wide[0], wide[1], "{path} at 320 pixels");
+        browser.picture(&format!("{name}-phone"));
+        assert_ne!(browser.value("document.title"), "harmed", "{path}");
+        let made = browser.value("document.querySelectorAll('main script, main img').length");
+        assert_eq!(made, 0, "{path}");
+    }
+    browser.complains_of_nothing();
+}
+
+#[test]
+fn a_keyboard_is_enough() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    enter(&browser, &scene, "/");
+    // The first stop leads past the head of the page.
+    browser.press(&["Tab"]);
+    assert_eq!(browser.value("document.activeElement.hash"), "#main");
+    browser.press(&["j"]);
+    browser.press(&["Enter"]);
+    browser.wait_for(&format!("location.pathname === '/threads/{thread}'"));
+    let reach = |css: &str| {
+        for _ in 0..60 {
+            if browser.value(&format!("document.activeElement.matches({css:?})")) == true {
+                return;
+            }
+            browser.press(&["Tab"]);
+        }
+        panic!("no way by Tab to {css}");
+    };
+    reach("nav.actions a[href$='/do/run']");
+    browser.press(&["Enter"]);
+    browser.wait_for("document.querySelector('form.act')");
+    reach("form.act button");
+    browser.press(&["Enter"]);
+    browser.wait_for(&format!("location.pathname === '/threads/{thread}'"));
+    browser.wait_for("document.querySelector('.status.suspended')");
+    reach("nav.actions a[href$='/do/resume']");
+    browser.press(&["Enter"]);
+    browser.wait_for("document.querySelector('form.act textarea')");
+    reach("form.act textarea");
+    browser.press(&["y", "e", "s", "j"]);
+    assert_eq!(browser.value("document.activeElement.value"), "yesj");
+    reach("form.act button");
+    browser.press(&["Enter"]);
+    browser.wait_for("document.querySelector('.title .status.completed')");
+    browser.press(&["?"]);
+    browser.wait_for("location.pathname === '/help'");
+    browser.complains_of_nothing();
+}
+
+#[test]
+fn a_page_is_fresh_within_a_second_in_every_tab_and_keeps_what_a_reader_did() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::held();
+    let thread = scene.thread();
+    enter(&browser, &scene, "/");
+    let first = browser.new_tab();
+    browser.open(&format!("http://{}/threads/{thread}", scene.server.at));
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    browser.script("document.querySelector('.step.task summary').focus()");
+    let open = "document.querySelector('.step.task details').open";
+    let was_open = browser.value(open);
+    browser.press(&["Enter"]);
+    let mut child = scene.world.spawn(&["thread", "step", &thread]);
+    scene.world.agent_at_work(&thread);
+    let late = browser.wait_for("document.querySelector('.title .status.running')");
+    assert!(late < SOON, "{late:?}");
+    browser.wait_for("document.querySelector('#live li pre')");
+    let said = browser.value("document.querySelector('#live').textContent");
+    assert!(
+        said.as_str().unwrap().contains(crate::scene::LINE),
+        "{said}"
+    );
+    assert_eq!(
+        browser.value("document.querySelectorAll('#live li b b').length"),
+        0
+    );
+    browser.picture("live");
+    File::create(scene.go()).unwrap();
+    assert!(child.wait().unwrap().success());
+    let late = browser.wait_for("document.querySelectorAll('article.step').length === 2");
+    assert!(late < SOON, "{late:?}");
+    assert_eq!(browser.value(open), !was_open.as_bool().unwrap());
+    assert_eq!(browser.value("document.activeElement.tagName"), "SUMMARY");
+    let second = scene.thread();
+    browser.tab(&first);
+    let link = format!("document.querySelector('main a[href=\"/threads/{second}\"]')");
+    let late = browser.wait_for(&link);
+    assert!(late < SOON, "{late:?}");
+    browser.complains_of_nothing();
+}
+
+#[test]
+fn without_scripts_everything_can_be_read_and_done() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    scene.world.step(&thread).exits(0);
+    browser.tell(
+        "Emulation.setScriptExecutionDisabled",
+        json!({ "value": true }),
+    );
+    let shown = || text(&browser);
+    browser.open(&format!("http://{}/threads/{thread}", scene.server.at));
+    browser.type_into("#token", TOKEN);
+    browser.click("#login button");
+    wait(|| shown().contains("writer"));
+    assert!(shown().contains("the task"), "{}", shown());
+    browser.click("nav.actions a[href$='/do/label']");
+    wait(|| shown().contains("key=value"));
+    browser.type_into("#name", "by-hand");
+    browser.click("form.act button");
+    wait(|| shown().contains("by-hand"));
+    assert_eq!(scene.world.show(&thread)["name"], "by-hand");
+    for path in addresses(&scene, &thread) {
+        browser.open(&format!("http://{}{path}", scene.server.at));
+        assert!(shown().len() > 40, "{path}: {}", shown());
+    }
+}
+
+/// Returns the text of the page, without a script in it.
+fn text(browser: &Browser) -> String {
+    let found: Value = browser.text("body");
+    found.as_str().unwrap_or_default().to_owned()
+}
+
+fn wait(holds: impl FnMut() -> bool) {
+    crate::world::wait_until("the page shows it", holds);
+}
