@@ -18,6 +18,15 @@ pub fn workflow_name(site: &Site, hash: CasRef) -> Option<String> {
     Some(program.name().to_owned())
 }
 
+/// Returns what a workflow says that it is for, if it is here and can be read.
+#[must_use]
+pub fn workflow_description(site: &Site, hash: CasRef) -> Option<String> {
+    match read_program(&site.store, hash).ok()? {
+        Program::Graph(workflow) => Some(workflow.description),
+        Program::Pipeline(pipeline) => pipeline.description.clone(),
+    }
+}
+
 /// Reads a workflow of roles.
 ///
 /// # Errors

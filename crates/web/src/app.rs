@@ -19,6 +19,8 @@ use crate::trouble::Explained;
 pub(crate) struct App {
     /// The storage root that is shown. Functions on it block, so handlers call them on a thread for that.
     pub(crate) site: Site,
+    /// The address that people open.
+    pub(crate) url: String,
     /// Which hosts and origins are ours.
     pub(crate) gate: Gate,
     /// What visitors may do.

@@ -127,6 +127,7 @@ impl Server {
             .thread_keep_alive(READER_STAYS)
             .build()
             .map_err(ServeError::Machine)?;
+        let url = self.url();
         let Self {
             listener,
             listen,
@@ -135,6 +136,7 @@ impl Server {
         } = self;
         let app = Arc::new(App {
             site,
+            url,
             gate: Gate::new(listen, &settings.place, &settings.allowed_hosts),
             access: settings.access,
             token: settings.token,

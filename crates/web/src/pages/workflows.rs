@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 use uwf_engine::{
-    StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, list_workflows,
-    stored_program, workflow_history,
+    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, list_workflows,
+    stored_program, workflow_description, workflow_history,
 };
 use uwf_util::text::counted;
 use uwf_util::time;
@@ -25,10 +25,10 @@ pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
         } @else {
             table.plain {
                 thead { tr {
-                    th scope="col" { "Name" } th scope="col" { "Workflow" }
+                    th scope="col" { "Name" } th scope="col" { "What it is for" } th scope="col" { "Workflow" }
                     th scope="col" { "Versions" } th scope="col" { "Threads" }
                 } }
-                tbody { @for item in &items { (row(item, workflow_history(site, &item.name).ok().as_ref())) } }
+                tbody { @for item in &items { (row(site, item)) } }
             }
         }
     };
@@ -39,7 +39,9 @@ pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-fn row(item: &WorkflowItem, history: Option<&WorkflowHistory>) -> Markup {
+fn row(site: &Site, item: &WorkflowItem) -> Markup {
+    let history = workflow_history(site, &item.name).ok();
+    let description = item.hash.and_then(|hash| workflow_description(site, hash));
     let path = item.path.as_ref().map(|path| path.display().to_string());
     html! {
         tr {
@@ -47,12 +49,13 @@ fn row(item: &WorkflowItem, history: Option<&WorkflowHistory>) -> Markup {
                 Some(hash) => { (workflow_link(hash, Some(&item.name))) }
                 None => { (Said(&item.name)) }
             } }
+            td { @if let Some(text) = &description { (Said(text)) } }
             td { @match (item.hash, &path) {
                 (Some(hash), _) => { (hash_link(hash)) }
                 (None, Some(path)) => { "file " code { (Said(path)) } }
                 (None, None) => {}
             } }
-            td { @if let Some(history) = history { (versions(history)) } }
+            td { @if let Some(history) = &history { (versions(history)) } }
             td { a href=(threads_of(&item.name)) { "Show" } }
         }
     }
