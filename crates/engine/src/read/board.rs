@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::Located;
 
 use crate::read::item_reader::{Candidate, Reader};
@@ -17,6 +18,10 @@ use crate::{EngineError, Site};
 
 /// How many threads that wait for a person are shown before the others.
 const URGENT: usize = 20;
+/// How many threads of this process read at once, at most.
+const READERS: usize = 4;
+/// How many active threads one of them reads, at least: fewer are not worth another one.
+const SHARE: usize = 200;
 
 /// Which page of the threads is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -72,8 +77,8 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
         .filter(|one| selector.selects(one.id, &one.place))
         .collect();
     warnings.extend(selector.warnings);
+    let active = active_items(site, &found);
     let mut reader = Reader::new(site);
-    let active = active_items(&mut reader, &found);
     let status = |one: &Candidate| match &one.place {
         Located::Archived(record) => ended_status(record.reason),
         Located::Active(_) => active
@@ -114,21 +119,37 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
     })
 }
 
-/// Reads all active threads.
-fn active_items(reader: &mut Reader<'_>, found: &[Candidate]) -> HashMap<ThreadId, ThreadItem> {
+/// Reads all active threads. Most of the time goes into many small files, so several threads of this process read them.
+fn active_items(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, ThreadItem> {
     let active = found.iter().filter_map(|one| match &one.place {
         Located::Active(head) => Some((one.id, *head)),
         Located::Archived(_) => None,
     });
-    let items = active.map(|(id, head)| {
-        reader.item(Candidate {
-            id,
-            place: Located::Active(head),
-        })
+    let active: Vec<(ThreadId, CasRef)> = active.collect();
+    let readers = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let share = active.len().div_ceil(readers.min(READERS)).max(SHARE);
+    std::thread::scope(|scope| {
+        let shares = active.chunks(share);
+        let readers: Vec<_> = shares
+            .map(|part| scope.spawn(|| items(site, part)))
+            .collect();
+        let read = readers.into_iter().flat_map(|reader| match reader.join() {
+            Ok(items) => items,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        read.map(|item| (item.thread, item)).collect()
+    })
+}
+
+fn items(site: &Site, active: &[(ThreadId, CasRef)]) -> Vec<ThreadItem> {
+    let mut reader = Reader::new(site);
+    let candidates = active.iter().map(|(id, head)| Candidate {
+        id: *id,
+        place: Located::Active(*head),
     });
-    let mut items: Vec<ThreadItem> = items.collect();
+    let mut items: Vec<ThreadItem> = candidates.map(|one| reader.item(one)).collect();
     reader.evaluate_rest(&mut items);
-    items.into_iter().map(|item| (item.thread, item)).collect()
+    items
 }
 
 /// Tells whether a thread with this status does not go on before a person does something.
