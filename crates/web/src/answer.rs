@@ -158,7 +158,12 @@ pub(crate) fn see_other(address: &str) -> Response {
 
 /// Returns a refusal for people.
 pub(crate) fn refused_page(refusal: &Refusal) -> Response {
-    html(refusal.status, missing::page(refusal))
+    refused_on_the_way(refusal, None)
+}
+
+/// Returns a refusal for people who come from a thread, to which it leads back.
+pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Response {
+    html(refusal.status, missing::page(refusal, thread))
 }
 
 /// Returns a refusal for programs.

@@ -33,7 +33,7 @@ pub(crate) fn section(title: &str, class: &str, text: Option<&str>) -> Markup {
     let text = text.filter(|text| !text.trim().is_empty());
     html! {
         @if let Some(text) = text {
-            section class=(class) { h4 { (title) } (preformatted(text)) }
+            section class=(class) { h3 { (title) } (preformatted(text)) }
         }
     }
 }

@@ -32,6 +32,28 @@ pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
     html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
 }
 
+/// Returns the link to the form of a new thread; nothing if visitors may look only.
+pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
+    let address = match workflow {
+        Some(workflow) => format!("/new?{}={workflow}", field::WORKFLOW),
+        None => "/new".to_owned(),
+    };
+    html! {
+        @if asked.app.access == Access::Full { a.button href=(address) { "New thread" } }
+    }
+}
+
+/// Returns a sentence in which names stand between back quotes.
+fn sentence(text: &str) -> Markup {
+    html! {
+        p {
+            @for (nth, part) in text.split('`').enumerate() {
+                @if nth % 2 == 1 { b { (Said(part)) } } @else { (Said(part)) }
+            }
+        }
+    }
+}
+
 /// Returns the links to what can be done to a thread now; nothing if visitors may look only.
 pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
     let possible = uwf_engine::possible_actions(view);
@@ -87,7 +109,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
             @if let (Action::Resume, Some(message)) = (action, &view.state.suspend_message) {
                 section.question { h2 { "What it says" } (preformatted(message)) }
             }
-            p { (Said(&about.does)) }
+            (sentence(&about.does))
             p.mind { (about.mind) }
             form.act method="post" action=(address(action, view)) {
                 (key(asked))

@@ -11,7 +11,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 
-use crate::answer::{Data, json_answer, see_other};
+use crate::answer::{Data, json_answer, refused_on_the_way as refused_page, see_other};
 use crate::asked::{Asked, Query};
 use crate::guard::Access;
 use crate::pages::frame::Page;
@@ -37,7 +37,14 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 
 /// Does what a page asked about, and leads back to the thread, or to the new one.
 pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
-    let (view, done) = act(asked, fields)?;
+    let (view, done) = match act(asked, fields) {
+        Ok(done) => done,
+        Err(trouble) => {
+            let refusal = trouble.explained(asked.app.explain);
+            let thread = asked.thread().map(thread_address);
+            return Ok(refused_page(&refusal, thread.ok().as_deref()));
+        }
+    };
     let thread = done["thread"].as_str();
     Ok(see_other(&match thread {
         Some(thread) => format!("/threads/{thread}"),

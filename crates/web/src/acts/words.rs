@@ -50,10 +50,15 @@ pub(crate) fn about(action: Action, view: &ThreadView) -> About {
             FREE,
         ),
         Action::Unpause => ("Unpause", "Steps can be done again. None is started by this.".to_owned(), FREE),
-        Action::Kill => (
+        Action::Kill if view.running.is_some() => (
             "Kill",
             "The agent is ended with everything that it started, and the thread ends as cancelled. Its steps stay, and it can be forked.".to_owned(),
             "It cannot be undone. What the agent did in this step is lost for the thread, but paid for.",
+        ),
+        Action::Kill => (
+            "Kill",
+            "The thread ends as cancelled. Its steps stay, and it can be forked.".to_owned(),
+            "It cannot be undone.",
         ),
         Action::Fork => (
             "Fork",

@@ -87,10 +87,11 @@
     const texts = fresh.map((one) => one.textContent);
     let kept = Math.min(old.length, texts.length);
     while (kept && old.slice(-kept).some((text, nth) => text !== texts[nth])) kept -= 1;
-    const isAtEnd = list.scrollTop + list.clientHeight >= list.scrollHeight - 8;
+    const log = list.parentElement;
+    const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
     for (const gone of [...list.children].slice(0, old.length - kept)) gone.remove();
     for (const one of fresh.slice(kept)) list.append(document.adoptNode(one));
-    if (isAtEnd) list.scrollTop = list.scrollHeight;
+    if (isAtEnd) log.scrollTop = log.scrollHeight;
   };
 
   // One tab of this browser holds the stream of events, and tells the others: a browser has few connections for a host.

@@ -19,7 +19,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let main = html! {
         div.title { h1 { "Difference of two steps" } }
         table.plain {
-            thead { tr { th scope="col" { "" } th scope="col" { "Step" } th scope="col" { "Role" } th scope="col" { "Agent" } th scope="col" { "Used" } } }
+            thead { tr { td {} th scope="col" { "Step" } th scope="col" { "Role" } th scope="col" { "Agent" } th scope="col" { "Used" } } }
             tbody {
                 @if let Some(a) = &found.a { (line("before", a)) }
                 @if let Some(b) = &found.b { (line("after", b)) }

@@ -50,8 +50,8 @@ pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     html! {
         section #live aria-labelledby="live-title" {
             h2 #live-title { "What is said now" }
-            ol.live role="log" tabindex="0" aria-labelledby="live-title" {
-                @for event in events { (said(event)) }
+            div.live role="log" tabindex="0" aria-labelledby="live-title" {
+                ol { @for event in events { (said(event)) } }
             }
         }
     }

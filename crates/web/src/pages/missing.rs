@@ -6,8 +6,8 @@ use crate::pages::frame::bare;
 use crate::parts::Said;
 use crate::trouble::Refusal;
 
-/// Returns the page of a refusal.
-pub(crate) fn page(refusal: &Refusal) -> Markup {
+/// Returns the page of a refusal, with a way back to the thread if it is about one.
+pub(crate) fn page(refusal: &Refusal, thread: Option<&str>) -> Markup {
     let title = match refusal.status.as_u16() {
         404 => "Not found",
         401 | 403 | 421 => "Not allowed",
@@ -20,6 +20,7 @@ pub(crate) fn page(refusal: &Refusal) -> Markup {
             h1 { (title) }
             p { (Said(&refusal.message)) "." }
             @if let Some(hint) = &refusal.hint { p.hint { (Said(hint)) "." } }
+            @if let Some(thread) = thread { p { a href=(thread) { "Back to the thread" } } }
             p { a href="/" { "To the threads" } }
         },
     )

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use uwf_engine::{Board, StatusCount, ThreadItem, board, list_workflows};
 use uwf_util::text::{counted, cut_line};
 
+use crate::acts::confirm::new_thread;
 use crate::asked::{Asked, Query};
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, cost, labels, status, thread_address, when, workflow_link};
@@ -22,7 +23,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let now_ms = site.env.now_ms();
     let is_first = part.after.is_none() && filter.statuses.is_none();
     let main = html! {
-        div.title { h1 { "Threads" } }
+        div.title { h1 { "Threads" } (new_thread(asked, None)) }
         (warnings(&board))
         (counts(&board.counts, query))
         (filters(&workflow_names(asked), query))

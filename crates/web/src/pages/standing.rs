@@ -14,6 +14,7 @@ pub(super) fn state(view: &ThreadView) -> Markup {
     let summary = view.summary.as_ref().map(|summary| summary.text.as_str());
     html! {
         div class=(format!("state {}", state.status.as_str())) {
+            h2.away { "Where it stands" }
             (asks(view))
             (section("Result", "result", outline.result.as_deref()))
             (section("The result cannot be filled in", "problem", outline.result_problem.as_deref()))

@@ -47,6 +47,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
             span { "Node " (hash_link(hash)) }
             @if let Some(note) = RefusedCalls::note(&step.refused_calls) { span.failed-text { (Said(&note)) } }
         }
+        h2.away { "What came of it" }
         (section("Answer", "answer", step.answer.as_deref()))
         (artifacts(&step))
         (changed(asked, hash))

@@ -72,7 +72,7 @@ pub(crate) fn data(output: Option<&Value>) -> Markup {
     html! {
         @if let Some(output) = output {
             section.data {
-                h4 { "Data" }
+                h3 { "Data" }
                 (value_table(output))
             }
         }

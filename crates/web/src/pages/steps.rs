@@ -7,6 +7,7 @@ use uwf_util::size;
 use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
 
+use crate::guard::Access;
 use crate::pages::step_parts::{attempt, checks, data, tools};
 use crate::parts::{Said, folded, hash_link, preformatted, section as part, thread_address};
 
@@ -14,9 +15,13 @@ use crate::parts::{Said, folded, hash_link, preformatted, section as part, threa
 const TEASER: usize = 160;
 
 /// Returns the part with the steps.
-pub(super) fn section(story: &StoryPage) -> Markup {
+pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
     let thread = thread_address(story.thread);
     let first = story.steps.first().map(|step| step.hash);
+    let fork = |step: &StepStory| {
+        let address = format!("{thread}/do/fork?step={}", step.hash);
+        (access == Access::Full).then_some(address)
+    };
     html! {
         section aria-labelledby="steps" {
             h2 #steps { "Steps" }
@@ -30,7 +35,7 @@ pub(super) fn section(story: &StoryPage) -> Markup {
                 @if let (1.., Some(first)) = (story.hidden, first) {
                     a.button href=(format!("{thread}?before={first}#steps")) { (counted(story.hidden, "earlier step")) }
                 }
-                @for (nth, step) in story.steps.iter().enumerate() { (article(step, earlier(&story.steps[..nth], step))) }
+                @for (nth, step) in story.steps.iter().enumerate() { (article(step, earlier(&story.steps[..nth], step), fork(step))) }
                 @if story.later > 0 { a.button href=(thread) { "To the newest steps" } }
             }
         }
@@ -38,7 +43,7 @@ pub(super) fn section(story: &StoryPage) -> Markup {
 }
 
 /// Returns a step. Its line says who did it, where it led and what it used up.
-fn article(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
+fn article(step: &StepStory, earlier: Option<&StepStory>, fork: Option<String>) -> Markup {
     let status = step
         .output
         .as_ref()
@@ -53,7 +58,7 @@ fn article(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
                     span.teaser { (Said(&cut_line(&teaser(step), TEASER))) }
                     span.about { (facts(step).join(" · ")) }
                 }
-                div.body { (body(step, earlier)) }
+                div.body { (body(step, earlier, fork)) }
             }
         }
     }
@@ -64,7 +69,7 @@ fn earlier<'a>(before: &'a [StepStory], step: &StepStory) -> Option<&'a StepStor
     before.iter().rev().find(|one| one.role == step.role)
 }
 
-fn body(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
+fn body(step: &StepStory, earlier: Option<&StepStory>, fork: Option<String>) -> Markup {
     html! {
         (notes(step))
         (folded("What the role is for", step.goal.as_deref()))
@@ -84,6 +89,7 @@ fn body(step: &StepStory, earlier: Option<&StepStory>) -> Markup {
             @if let Some(earlier) = earlier {
                 span { a href=(format!("/diff?a={}&b={}", earlier.hash, step.hash)) { "Compare with step " (earlier.number) } }
             }
+            @if let Some(fork) = fork { span { a href=(fork) { "Fork here" } } }
             span { "Node " (hash_link(step.hash)) }
             span { time datetime=(time::format_iso(step.timestamp)) { (time::format_utc(step.timestamp)) " UTC" } }
             @if let Some(permissions) = &step.permissions { span { "permissions " (permissions.to_string()) } }
@@ -137,7 +143,7 @@ fn children(step: &StepStory) -> Markup {
     html! {
         @if !step.children.is_empty() {
             section.tree {
-                h4 { "Children that did it" }
+                h3 { "Children that did it" }
                 ul {
                     @for child in &step.children {
                         @let branch = child.branch.to_string();

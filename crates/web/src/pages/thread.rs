@@ -58,7 +58,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
             }
             div {
                 (family::section(&view, family.as_ref()))
-                (steps::section(&story))
+                (steps::section(&story, asked.app.access))
             }
         }
     };

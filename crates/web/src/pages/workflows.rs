@@ -9,6 +9,7 @@ use uwf_util::text::counted;
 use uwf_util::time;
 use uwf_words::graph::linked_svg;
 
+use crate::acts::confirm::new_thread;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, drawing, folded, hash_link, section, threads_of, workflow_link};
@@ -103,7 +104,7 @@ pub(crate) fn one(asked: &Asked) -> Result<Page, Trouble> {
     };
     let main = html! {
         p.crumbs { a href="/workflows" { "Workflows" } span aria-hidden="true" { "/" } span.id { (view.workflow) } }
-        div.title { h1 { (Said(&name)) } }
+        div.title { h1 { (Said(&name)) } (new_thread(asked, Some(view.workflow.as_str()))) }
         @if !view.description.trim().is_empty() { p { (Said(&view.description)) } }
         (facts(&program))
         div.columns {
