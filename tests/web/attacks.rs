@@ -85,6 +85,34 @@ fn clients_that_are_slow_keep_nobody_out() {
 }
 
 #[test]
+fn a_client_that_reads_nothing_is_given_up() {
+    let scene = Scene::new(&[]);
+    let files = format!("/proc/{}/fd", scene.server.child.id());
+    let open = || std::fs::read_dir(&files).unwrap().count();
+    assert_eq!(scene.server.get("/").status, 200);
+    let before = open();
+    let mut stream = scene.server.connect();
+    stream.set_nonblocking(true).unwrap();
+    let request = format!(
+        "GET /workflows/{} HTTP/1.1\r\nHost: {}\r\n{}\r\n\r\n",
+        scene.workflow,
+        scene.server.at,
+        bearer()
+    );
+    // More answers than all buffers between us hold.
+    let many = request.repeat(4000);
+    let mut sent = 0;
+    wait_until("the server holds the connection", || {
+        sent += stream.write(&many.as_bytes()[sent..]).unwrap_or(0);
+        open() > before
+    });
+    wait_until("the server gives the connection up", || {
+        sent += stream.write(&many.as_bytes()[sent..]).unwrap_or(0);
+        open() <= before
+    });
+}
+
+#[test]
 fn paths_lead_nowhere_else() {
     let scene = Scene::new(&[]);
     let thread = scene.thread();

@@ -219,7 +219,7 @@ impl Browser {
 
     /// Calls the browser's own protocol.
     #[track_caller]
-    pub(crate) fn tell(&self, command: &str, parameters: Value) {
+    pub(crate) fn tell(&self, command: &str, parameters: &Value) {
         let body = json!({ "cmd": command, "params": parameters });
         self.post("goog/cdp/execute", &body);
     }
@@ -230,7 +230,7 @@ impl Browser {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.tell(
             "Emulation.setEmulatedMedia",
-            json!({ "features": features }),
+            &json!({ "features": features }),
         );
     }
 
@@ -239,7 +239,7 @@ impl Browser {
     pub(crate) fn width(&self, width: u32) {
         let screen =
             json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500 });
-        self.tell("Emulation.setDeviceMetricsOverride", screen);
+        self.tell("Emulation.setDeviceMetricsOverride", &screen);
     }
 
     /// Opens another tab and goes there. Returns the tab that was there before.

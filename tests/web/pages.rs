@@ -193,7 +193,7 @@ fn without_scripts_everything_can_be_read_and_done() {
     scene.world.step(&thread).exits(0);
     browser.tell(
         "Emulation.setScriptExecutionDisabled",
-        json!({ "value": true }),
+        &json!({ "value": true }),
     );
     let shown = || text(&browser);
     browser.open(&format!("http://{}/threads/{thread}", scene.server.at));

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use uwf_engine::{EngineError, Site};
 use uwf_protocol::exit::Exit;
 use uwf_util::causes::causes;
@@ -22,6 +23,9 @@ use crate::text::{Check, ServedView, Status};
 
 /// How much of a file with a token is read.
 const TOKEN_FILE: u64 = 4096;
+
+/// How many files a server may have open.
+const FILES: u64 = 4096;
 
 pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> {
     let site = context.site();
@@ -50,6 +54,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         here: |command| hints::here(command).into_owned(),
     });
     let server = server.map_err(|error| failed(&error))?;
+    allow_files();
     // Whoever chose the token knows it; a log of the output need not.
     let shown = args.token_file.is_none().then_some(&token);
     let page = format!("{}/login", server.url());
@@ -69,6 +74,19 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         .run(Site { env, root, store })
         .map_err(|error| failed(&error))?;
     Ok(Exit::Done)
+}
+
+/// Lets this process have as many files open as it takes connections. If it may not, more of them wait.
+fn allow_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES, |most| most.min(FILES));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let raised = Rlimit {
+            current: Some(wanted),
+            ..limit
+        };
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
 }
 
 fn misplaced(error: &PlaceError) -> Failure {

@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use uwf_engine::{Action, HeldBy, ThreadView};
-use uwf_protocol::naming::Labels;
+use uwf_protocol::naming::{Labels, Name};
 
 use crate::acts::orders::{field, orders};
 use crate::acts::words::{about, button};
 use crate::asked::Asked;
 use crate::guard::{Access, Visitor};
+use crate::order::Order;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, preformatted, status, thread_address};
 use crate::posted::KEY_FIELD;
@@ -83,7 +84,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
     let about = about(action, view);
     let typed: Vec<String> = orders(action, view, &asked.query)?
         .iter()
-        .map(|order| order.shown())
+        .map(Order::shown)
         .map(|shown| match action {
             Action::Resume if asks(view) => format!("{shown} -p \"…\""),
             Action::Poke => format!("{shown} -p \"…\""),
@@ -157,7 +158,7 @@ fn inputs(asked: &Asked, view: &ThreadView, action: Action) -> Markup {
             input #message name=(field::MESSAGE) maxlength="500" autocomplete="off";
         },
         Action::Fork => fork(asked, view),
-        Action::Label => naming(view.name.as_ref().map(|name| name.as_str()), &view.labels),
+        Action::Label => naming(view.name.as_ref().map(Name::as_str), &view.labels),
         Action::Run | Action::Unpause | Action::Kill => html! {},
     }
 }

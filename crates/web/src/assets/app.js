@@ -130,12 +130,20 @@
         hear(name, data);
         if (channel) channel.postMessage({ name, data });
       };
-      const stream = new EventSource("/api/v1/events");
-      for (const name of ["hello", "reset", "threads", "thread", "turn", "bye"]) {
-        stream.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
-      }
-      stream.onerror = () => tell("lost", {});
-      addEventListener("pagehide", () => stream.close());
+      const open = () => {
+        const stream = new EventSource("/api/v1/events");
+        for (const name of ["hello", "reset", "threads", "thread", "turn", "bye"]) {
+          stream.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
+        }
+        stream.onerror = () => {
+          tell("lost", {});
+          if (stream.readyState !== EventSource.CLOSED) return;
+          // It was refused: the session may have ended, which the page finds out.
+          refreshSoon();
+          setTimeout(open, 10000);
+        };
+      };
+      open();
     });
     if (channel && navigator.locks) navigator.locks.request("uwf-events", lead);
     else lead();

@@ -31,8 +31,11 @@ pub(super) fn carry(site: &Site, order: &Order) -> Result<Value, Explained> {
 /// Waits for the end of the command.
 fn at_once(site: &Site, order: &Order) -> Result<Value, Explained> {
     let mut command = own_program::on_site(site, &order.words);
-    let stdin = input(order).map_err(not_started)?;
-    let output = command.stdin(stdin).output().map_err(not_started)?;
+    let stdin = input(order).map_err(|error| not_started(&error))?;
+    let output = command
+        .stdin(stdin)
+        .output()
+        .map_err(|error| not_started(&error))?;
     match output.status.success() {
         true => Ok(serde_json::from_slice(&output.stdout).unwrap_or_default()),
         false => Err(said(&output.stderr, output.status)),
@@ -44,7 +47,7 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Value, 
     let mut words = order.words.clone();
     words.push(DETACHED.to_owned());
     let mut command = own_program::on_site(site, &words);
-    command.stdin(input(order).map_err(not_started)?);
+    command.stdin(input(order).map_err(|error| not_started(&error))?);
     let begun = begin(site, thread, command, order.may_wait);
     let mut begun = begun.map_err(explain_failure)?;
     match begun.child.try_wait() {
@@ -77,8 +80,8 @@ fn input(order: &Order) -> std::io::Result<Stdio> {
     Ok(file.into())
 }
 
-fn not_started(error: std::io::Error) -> Explained {
-    explain_failure(Failure::request("cannot start this program").cause(&error))
+fn not_started(error: &std::io::Error) -> Explained {
+    explain_failure(Failure::request("cannot start this program").cause(error))
 }
 
 /// Returns what was written to a file from a place on.
