@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::forms::{Person, hidden};
 use crate::scene::Scene;
 use crate::web_client::Answer;
+use crate::world::REVIEW;
 
 /// Returns the address to which an answer leads.
 #[track_caller]
@@ -87,6 +88,22 @@ fn a_thread_is_paused_named_redone_forked_and_killed_by_forms() {
     assert_ne!(fork, format!("/threads/{thread}"));
     leads(&person.fill(&at("kill"), &[]));
     assert_eq!(scene.world.show(&thread)["status"], "cancelled");
+}
+
+#[test]
+fn a_limit_is_raised_by_the_form_that_says_which() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let limited = REVIEW.replace("name: review", "name: limited\nlimits: { maxSteps: 1 }");
+    let thread = scene.world.start(&scene.world.put(&limited));
+    scene.world.step(&thread).exits(0);
+    let path = format!("/threads/{thread}/do/resume");
+    let page = person.look(&path);
+    let raise = crate::forms::hidden(&page.body, "raise").unwrap();
+    assert!(raise.starts_with("maxSteps="), "{raise}");
+    assert!(page.body.contains("Raise and go on"), "{}", page.body);
+    leads(&person.send(&page, &path, &[("raise", &raise)]));
+    scene.wait_for(&thread, "suspended", 2);
 }
 
 #[test]
