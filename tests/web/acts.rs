@@ -99,7 +99,7 @@ fn a_limit_is_raised_by_the_form_that_says_which() {
     scene.world.step(&thread).exits(0);
     let path = format!("/threads/{thread}/do/resume");
     let page = person.look(&path);
-    let raise = crate::forms::hidden(&page.body, "raise").unwrap();
+    let raise = hidden(&page.body, "raise").unwrap();
     assert!(raise.starts_with("maxSteps="), "{raise}");
     assert!(page.body.contains("Raise and go on"), "{}", page.body);
     leads(&person.send(&page, &path, &[("raise", &raise)]));

@@ -22,6 +22,9 @@ use crate::settings::Place;
 use crate::token::Token;
 use crate::trouble::Refusal;
 
+/// The port of addresses that name none.
+const HTTP_PORT: u16 = 80;
+
 /// What visitors may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -52,6 +55,10 @@ impl Gate {
             format!("localhost:{port}"),
             format!("[::1]:{port}"),
         ];
+        if port == HTTP_PORT {
+            // Browsers leave the usual port out.
+            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
+        }
         hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
         let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
         let is_secure = place.public().is_some_and(|public| public.is_secure);
@@ -186,10 +193,11 @@ pub(crate) async fn admit(State(app): State<Shared>, mut request: Request, next:
 
 /// Finds out who asks: by the token, or by the session of the cookie.
 fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
-    if let Some(given) = headers.get(header::AUTHORIZATION) {
+    let given = headers.get(header::AUTHORIZATION);
+    // A proxy may pass on what it asked its own visitors for. That is no token.
+    if let Some(given) = given.and_then(|given| bearer(given.to_str().ok()?)) {
         // A wrong token is no reason to look at cookies.
-        let given = given.to_str().ok().and_then(bearer);
-        return match given.is_some_and(|given| app.token.is(given)) {
+        return match app.token.is(given) {
             true => Visitor::Program,
             false => Visitor::Stranger,
         };
@@ -279,6 +287,15 @@ mod tests {
             assert!(!gate().is_ours(Some(host)), "{host}");
         }
         assert!(!gate().is_ours(None));
+    }
+
+    #[test]
+    fn the_usual_port_needs_no_name() {
+        let place = Place::new("127.0.0.1:80".parse().unwrap(), None, Front::Nothing).unwrap();
+        let gate = Gate::new("127.0.0.1:80".parse().unwrap(), &place, &[]);
+        assert!(gate.is_ours(Some("localhost")));
+        assert!(gate.is_from_us(Some("http://127.0.0.1")));
+        assert!(!gate.is_ours(Some("evil.example")));
     }
 
     #[test]

@@ -328,6 +328,9 @@ fn every_row_of_the_table_names_its_test() {
         "supervisor.rs",
         "branches_answered.rs",
         "sharing_children_killed.rs",
+        "sharing_runs.rs",
+        "sharing_runs_killed.rs",
+        "sharing_runs_played.rs",
         "worktrees_cut_short.rs",
     ];
     let tests = files

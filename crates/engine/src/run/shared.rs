@@ -239,9 +239,9 @@ fn has_ended(
 }
 
 /// Tells whether a finished step waits here that did not get to the remote. Then the lease is kept: otherwise another machine would go
-/// on, and the next call could not share the step.
+/// on, and the next call could not share the step. A record that cannot be read may be that of one.
 fn has_waiting_step(run: &RunDir) -> bool {
-    matches!(run.outbox.read_pending(), Ok(Some(_)))
+    !matches!(run.outbox.read_pending(), Ok(None))
 }
 
 /// Returns how long a lease lasts.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use uwf_engine::{list_workflows, working_directory};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Labels;
+use uwf_util::shell_words;
 
 use crate::acts::confirm::{command, key, naming};
 use crate::acts::orders::{field, start};
@@ -51,7 +52,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
             }
             section.same {
                 h2 { "On the command line" }
-                (command(asked, &format!("uwf run {} -p \"…\"", wanted.unwrap_or("WORKFLOW"))))
+                (command(asked, &format!("uwf run {} -p \"…\"", shell_words::quote(wanted.unwrap_or("WORKFLOW")))))
             }
         }
     };

@@ -227,8 +227,13 @@ impl Session<'_, '_> {
                 finished => return finished,
             },
             Err(error) => {
-                // What is done is done: the head follows it as far as it can. A remote that gave no answer is not asked again.
-                if !matches!(error, EngineError::Sharing(_)) {
+                // What is done is done: the head follows it as far as it can. A remote that gave no answer is not asked again, and
+                // steps that lost a race are kept already.
+                let is_settled = matches!(
+                    error,
+                    EngineError::Sharing(_) | EngineError::HeadMoved { .. }
+                );
+                if !is_settled {
                     let _ = self.chain.move_head();
                 }
                 Err(error)
