@@ -265,3 +265,33 @@ fn a_worker_waits_for_a_server_that_is_away() {
     assert_eq!(runs(other), 1, "the step was not paid for twice");
     agree(&machines, &thread, 1);
 }
+
+#[test]
+fn of_two_calls_on_one_machine_the_one_that_comes_late_leaves_the_lease_alone() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let count = one.dir().join("begun");
+        let body = format!(
+            "#!/bin/sh\necho >> {}\nsleep 0.4\nprintf -- '---\\nstatus: more\\n---\\n'\n",
+            count.display()
+        );
+        let agent = one.script("slow.sh", &body);
+        one.agent("uwf-command", &["--", agent.to_str().unwrap()]);
+        let thread = shared(&machines, "again");
+        for round in 0..8 {
+            let next = one.spawn(&["thread", "step", "--next"]);
+            std::thread::sleep(Duration::from_millis(12 * round));
+            let named = one.spawn(&["thread", "step", &thread]);
+            for call in [next, named] {
+                let said = call.wait_with_output().unwrap();
+                let said = String::from_utf8_lossy(&said.stderr).into_owned();
+                assert!(!said.contains("another machine has"), "{said}");
+            }
+        }
+        let begun = std::fs::read_to_string(&count).unwrap().lines().count();
+        let steps = one.show(&thread)["steps"].as_u64().unwrap();
+        assert_eq!(begun as u64, steps, "an agent was ended");
+        assert!(steps >= 8, "{steps}");
+    });
+}

@@ -54,12 +54,18 @@ impl Taken {
     }
 
     /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished step
-    /// that waits, or an agent at work.
+    /// that waits, an agent at work, or another process of this machine that has just begun with the thread, under the same lease.
     ///
     /// # Errors
     /// When the remote does not answer. Then the lease ends by itself.
     pub fn give_back(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
-        if !is_unused(&site.root.run(self.thread()))? {
+        let run = site.root.run(self.thread());
+        let lock = match run.exists() {
+            true => run.lease.acquire_if_free()?,
+            false => None,
+        };
+        let is_at_work = run.exists() && lock.is_none();
+        if is_at_work || !is_unused(&run)? {
             return Ok(());
         }
         let released = remote.release(&self.lease, &self.record);
