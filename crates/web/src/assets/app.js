@@ -110,14 +110,16 @@
   };
   const refreshSoon = again(refresh, 60);
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
-  let heard = false;
+  // Whether the page was brought up to date after it began to listen: what happened before that was heard by nobody.
+  let hasCaughtUp = false;
   const hear = (name, data) => {
-    heard = true;
+    const begins = name === "hello" || name === "reset";
+    hasCaughtUp = hasCaughtUp || begins;
     const touches = (id) => id === own || document.querySelector(`main a[href="/threads/${id}"]`);
     if (name === "bye") say("the server has ended");
     else if (name === "lost") say("not connected");
     else say("live", true);
-    if (name === "reset" || (isList && (name === "threads" || name === "thread"))) refreshSoon();
+    if (begins || (isList && (name === "threads" || name === "thread"))) refreshSoon();
     else if (name === "thread" && touches(data.thread)) refreshSoon();
     else if (name === "turn" && data.thread === own) byId("live") ? turnsSoon() : refreshSoon();
     else if (name === "turn" && own && touches(data.thread)) turnsSoon();
@@ -147,8 +149,8 @@
     });
     if (channel && navigator.locks) navigator.locks.request("uwf-events", lead);
     else lead();
-    // What happened between the answer to this page and the first event that it hears would be lost.
-    setTimeout(() => { if (!heard) hear("reset", {}); }, 400);
+    // The stream of another tab began before this page.
+    setTimeout(() => { if (!hasCaughtUp) hear("reset", {}); }, 400);
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 
