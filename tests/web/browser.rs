@@ -116,6 +116,13 @@ impl Browser {
     /// Sends a command, and returns its value.
     #[track_caller]
     fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let value = self.ask(method, path, body);
+        assert!(value["error"].is_null(), "{method} {path}: {value}");
+        value
+    }
+
+    /// Sends a command, and returns its value, or its error.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let body = match method {
             "POST" => body.to_string(),
             _ => String::new(),
@@ -130,9 +137,7 @@ impl Browser {
         stream.write_all(body.as_bytes()).unwrap();
         let body = body_of(&mut BufReader::new(stream));
         let mut value: Value = serde_json::from_slice(&body).unwrap();
-        let value = value["value"].take();
-        assert!(value["error"].is_null(), "{method} {path}: {value}");
-        value
+        value["value"].take()
     }
 
     #[track_caller]
@@ -191,12 +196,14 @@ impl Browser {
         );
     }
 
-    /// Returns the text of an element, also where scripts are switched off.
-    #[track_caller]
-    pub(crate) fn text(&self, css: &str) -> Value {
-        let element = self.element(css);
+    /// Returns the text of an element, also where scripts are switched off; nothing while one page takes the place of another.
+    pub(crate) fn text(&self, css: &str) -> String {
+        let by = json!({ "using": "css selector", "value": css });
+        let found = self.ask("POST", &format!("/session/{}/element", self.session), &by);
+        let element = found[ELEMENT].as_str().unwrap_or_default();
         let path = format!("/session/{}/element/{element}/text", self.session);
-        self.send("GET", &path, &json!({}))
+        let text = self.ask("GET", &path, &json!({}));
+        text.as_str().unwrap_or_default().to_owned()
     }
 
     /// Presses keys, wherever the focus is.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::browser::{Browser, axe};
 use crate::scene::Scene;
@@ -195,7 +195,7 @@ fn without_scripts_everything_can_be_read_and_done() {
         "Emulation.setScriptExecutionDisabled",
         &json!({ "value": true }),
     );
-    let shown = || text(&browser);
+    let shown = || browser.text("body");
     browser.open(&format!("http://{}/threads/{thread}", scene.server.at));
     browser.type_into("#token", TOKEN);
     browser.click("#login button");
@@ -211,12 +211,6 @@ fn without_scripts_everything_can_be_read_and_done() {
         browser.open(&format!("http://{}{path}", scene.server.at));
         assert!(shown().len() > 40, "{path}: {}", shown());
     }
-}
-
-/// Returns the text of the page, without a script in it.
-fn text(browser: &Browser) -> String {
-    let found: Value = browser.text("body");
-    found.as_str().unwrap_or_default().to_owned()
 }
 
 fn wait(holds: impl FnMut() -> bool) {

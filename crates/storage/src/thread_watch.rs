@@ -43,7 +43,7 @@ impl ThreadWatch {
     /// Watches a root from now on.
     ///
     /// # Errors
-    /// [`StorageError::File`] if the user watches too much.
+    /// [`StorageError`] if the user watches too much.
     pub fn of(root: &Root) -> Result<Self, StorageError> {
         let mut watch = Self {
             watches: Watches::new()?,
