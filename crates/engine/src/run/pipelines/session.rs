@@ -215,6 +215,8 @@ impl Session<'_, '_> {
         });
         self.resume(entry.resume, lost)?;
         if goes_on {
+            // The resume is what makes children needless, so it comes first.
+            self.chain.move_head()?;
             end_left_behind(self.worker, self.chain.newest(), &self.course.next())?;
         }
         self.picture
