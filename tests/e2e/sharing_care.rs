@@ -7,7 +7,7 @@ use crate::gc::text;
 use crate::postgres::{Server, USER, new_schema};
 use crate::postgres_admin::Admin;
 use crate::pty::Terminal;
-use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
+use crate::sharing::{agree, at_remote, head, machines_in, shared, with_remote, with_server};
 use crate::world::{Run, World};
 
 /// Two machines that share a thread, and somebody who may do everything with the database.
@@ -297,5 +297,18 @@ fn a_kill_counts_although_another_machine_finishes_its_step() {
         let heads = machines.each_ref().map(|world| head(world, &thread));
         assert_eq!(heads[0], heads[1], "the step was not lost");
         assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+    });
+}
+
+#[test]
+fn a_remote_that_is_chosen_anew_has_the_schema_that_the_call_names() {
+    with_server(|server| {
+        let world = World::new();
+        with_remote(&world, server, &new_schema());
+        let url = server.url();
+        let added = world.uwf(&["remote", "add", &url]).exits(0).json();
+        assert_eq!(added["schema"], json!("uwf"));
+        let status = world.uwf(&["remote", "status"]).exits(0).json();
+        assert_eq!(status["schema"], json!("uwf"), "{status}");
     });
 }

@@ -95,6 +95,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     let site = context.site();
     site.create()?;
     let known = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    let had_schema = known.schema.is_some();
     let config = RemoteConfig {
         url: Some(args.url.clone()),
         schema: args.schema.clone(),
@@ -108,8 +109,10 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     let mut remote = connection(site, &config)?;
     let hello = answer(remote.make())?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
-    if let Some(schema) = &args.schema {
-        uwf_config::set(&site.root, "remote.schema", schema)?;
+    match &args.schema {
+        Some(schema) => drop(uwf_config::set(&site.root, "remote.schema", schema)?),
+        None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
+        None => {}
     }
     let view = AddedRemoteView {
         url: args.url,
