@@ -66,7 +66,7 @@ fn statuses_at_remote(world: &World, thread: &str) -> Vec<String> {
 
 /// Checks that both machines and the remote have the same family of so many threads, and that everything is whole.
 #[track_caller]
-fn agree(machines: &[World; 2], thread: &str, threads: usize) {
+pub(crate) fn agree(machines: &[World; 2], thread: &str, threads: usize) {
     let families = machines.each_ref().map(|world| {
         world.uwf(&["fetch", thread]).exits(0);
         world.uwf(&["cas", "verify"]).exits(0);

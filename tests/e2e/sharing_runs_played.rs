@@ -8,7 +8,7 @@ use crate::children_care::{child, outer};
 use crate::gates::{self, gated_agent, runs};
 use crate::postgres::Server;
 use crate::sharing::{at_remote, with_server};
-use crate::sharing_children::{family_at_remote, family_of};
+use crate::sharing_children::{self, family_at_remote};
 use crate::sharing_runs::{at_work, begun, done, machines, open_gate, pipeline, resume, shared};
 use crate::world::World;
 
@@ -40,21 +40,14 @@ fn with_child(server: &Server) -> [World; 2] {
     machines
 }
 
-/// Checks that both machines and the remote have the same family of so many threads, and that everything is whole.
+/// Checks that both machines and the remote have the same family of so many threads, that everything is whole, and that all have ended.
 #[track_caller]
 fn agree(machines: &[World; 2], thread: &str, threads: usize) {
-    let families = machines.each_ref().map(|world| {
-        world.uwf(&["fetch", thread]).exits(0);
-        world.uwf(&["cas", "verify"]).exits(0);
-        family_of(world, thread)
-    });
-    assert_eq!(families[0], families[1]);
-    assert_eq!(families[0].len(), threads);
-    for one in family_at_remote(&machines[0], thread) {
-        assert_eq!(one["status"], json!("ended"), "{one}");
-        assert_eq!(one["leftMs"], json!(null), "{one}");
-    }
-    machines[0].uwf(&["remote", "verify"]).exits(0);
+    sharing_children::agree(machines, thread, threads);
+    let ended = statuses(&machines[0], thread)
+        .iter()
+        .all(|one| one == "ended");
+    assert!(ended, "{:?}", statuses(&machines[0], thread));
 }
 
 fn report(machines: &[World; 2]) -> String {
@@ -75,6 +68,15 @@ fn child_begun(machines: &[World; 2], thread: &str) -> String {
     engine.wait_with_output().unwrap();
     one.uwf(&["thread", "unpause", thread]).exits(0);
     child(one, thread)
+}
+
+/// Two machines that know a shared run and the child of its step, with which the first one has begun. Returns the run and the child, too.
+fn with_child_begun(server: &Server) -> ([World; 2], String, String) {
+    let machines = with_child(server);
+    let thread = shared(&machines);
+    let child = child_begun(&machines, &thread);
+    machines[1].uwf(&["fetch", &thread]).exits(0);
+    (machines, thread, child)
 }
 
 #[test]
@@ -119,11 +121,8 @@ fn a_run_is_pushed_and_fetched_with_the_child_of_its_step() {
 #[test]
 fn a_run_waits_for_the_machine_that_works_on_its_child() {
     with_server(|server| {
-        let machines = with_child(server);
+        let (machines, thread, child) = with_child_begun(server);
         let [one, other] = &machines;
-        let thread = shared(&machines);
-        let child = child_begun(&machines, &thread);
-        other.uwf(&["fetch", &thread]).exits(0);
         let mut working = gates::at_work(other, &["thread", "step", &child]);
         one.step(&thread)
             .exits(5)
@@ -141,11 +140,8 @@ fn a_run_waits_for_the_machine_that_works_on_its_child() {
 #[test]
 fn a_child_of_a_step_that_is_begun_anew_ends_for_all() {
     with_server(|server| {
-        let machines = with_child(server);
+        let (machines, thread, child) = with_child_begun(server);
         let [one, other] = &machines;
-        let thread = shared(&machines);
-        let child = child_begun(&machines, &thread);
-        other.uwf(&["fetch", &thread]).exits(0);
         let back = ["orchestrate", "resume", &thread, "--from", "A"];
         one.uwf(&back).exits(0);
         assert_eq!(done(&machines), "AA");

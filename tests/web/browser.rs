@@ -36,7 +36,7 @@ fn is_required() -> bool {
 }
 
 /// Tells that a test is skipped, or fails if it must not be.
-#[expect(clippy::print_stderr, reason = "whoever runs the tests should know")]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn skipped<T>(what: &str) -> Option<T> {
     assert!(!is_required(), "{what} is missing, and is required here");
     eprintln!("skipped: {what} is missing");

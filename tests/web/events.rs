@@ -1,4 +1,4 @@
-//! Streams of events: what they tell, to whom, and how they end.
+//! Streams of events: their content, their listeners, and their end.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

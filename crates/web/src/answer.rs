@@ -188,7 +188,7 @@ pub(crate) fn broken() -> Response {
     refused_page(&refusal.hint("its own output says more; please report it"))
 }
 
-/// Answers whoever asks whether the server is there.
+/// Says that the server is there.
 pub(crate) async fn healthy() -> &'static str {
     "ok\n"
 }

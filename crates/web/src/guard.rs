@@ -320,8 +320,8 @@ mod tests {
         assert!(!gate().is_from_us(None));
     }
 
-    /// What is asked of whom, and what becomes of it: the kind of the address, the method, where the request comes from, who
-    /// asks, what the server is for, and the verdict.
+    /// Each line is a request and its verdict: the kind of the address, the method, the origin, the visitor, the access of the
+    /// server, and the verdict.
     const TABLE: &str = "
         page GET    -      person   reading admitted
         page GET    theirs person   full    admitted

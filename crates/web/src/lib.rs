@@ -1,9 +1,10 @@
 //! `uwf serve`: the pages and the JSON over a storage root, for a browser and for programs. Everything that is shown comes
 //! from a [`Site`](uwf_engine::Site) as the same typed data that the commands print.
 //!
-//! The rooms: `settings` says where and for whom a server is there. `server` owns the listener and its connections. `guard`
-//! decides who may ask what, with `session` and `token`. `routes` is the table of addresses. `pages` are for people, `api` is
-//! for programs. `acts` does what visitors want, each by an `order`, which is a command. `live` tells what happens. `asked` and `answer` are what every handler gets and gives.
+//! The rooms: `settings` has the address of a server and its rules of access. `server` owns the listener and its connections.
+//! `guard` admits or refuses each request, with `session` and `token`. `routes` is the table of addresses. `pages` are for people,
+//! `api` is for programs. `acts` starts a command for each action, which an `order` describes. `live` sends events. `asked` is the
+//! input of every handler, and `answer` its output.
 //!
 //! The crate never holds a lock that a step needs, and keeps no state but the sessions of its visitors.
 

@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
     });
     let server = server.map_err(|error| failed(&error))?;
     allow_files();
-    // Whoever chose the token knows it; a log of the output need not.
+    // A token from a file is not printed: the output may go into a log.
     let shown = args.token_file.is_none().then_some(&token);
     let page = format!("{}/login", server.url());
     let url = shown.map_or_else(
@@ -68,7 +68,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         read_only: args.read_only,
     };
     print(&view, context.format)?;
-    note("whoever has the token can see everything under the root; Ctrl-C ends the server");
+    note("everybody with the token can see everything under the root; Ctrl-C ends the server");
     let (env, root, store) = (site.env.clone(), site.root.clone(), site.store.clone());
     server
         .run(Site { env, root, store })

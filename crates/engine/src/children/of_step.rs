@@ -33,7 +33,7 @@ pub(crate) fn find(
     prompt: &str,
 ) -> Result<StepChild, EngineError> {
     let state = State::new(&site.root);
-    // At the remote a child stays that was removed here.
+    // A child that was removed here is still at the remote.
     let is_shared = site.root.shared(parent.thread).read()?.is_some();
     loop {
         let thread = id_of(&parent);
@@ -85,8 +85,8 @@ pub(crate) fn ids_for_next(
     }))
 }
 
-/// Returns an active child that works for the next step of a run and that other machines would not find: they look for the first one, and
-/// then for the next one if that did another task.
+/// Returns an active child of the next step that other machines would not find. They try the ids in order, and stop at the first that
+/// is not there.
 pub(crate) fn hidden(site: &Site, run: &Thread) -> Result<Option<ThreadId>, EngineError> {
     let state = State::new(&site.root);
     let head = head_for_child(&site.store, run.head)?;

@@ -22,7 +22,7 @@ use crate::{EngineError, Outcome, Site, thread};
 pub struct Taken {
     lease: Lease,
     record: ThreadRecord,
-    /// In whose name this machine has the lease.
+    /// The mark under which this machine has the lease.
     shared: SharedRecord,
 }
 
@@ -33,7 +33,7 @@ impl Taken {
         self.lease.thread
     }
 
-    /// Brings the thread here, and records in whose name this machine has its lease.
+    /// Brings the thread here, and records the mark under which this machine has its lease.
     ///
     /// # Errors
     /// When the remote does not answer; when the thread has gone on here in another way, is busy here, or was paused here. The caller

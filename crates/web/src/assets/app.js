@@ -64,7 +64,7 @@
     return room ? [...room.querySelectorAll("details")] : [details];
   };
 
-  // Brings what agents say now, and adds what is new to what is there: whoever reads it aloud reads each turn once.
+  // Brings what agents say now, and adds what is new to what is there, so that a screen reader says each turn once.
   let saying = false;
   const refreshTurns = () => new Promise((done) => {
     const list = document.querySelector("#live ol");

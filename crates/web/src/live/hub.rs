@@ -126,7 +126,7 @@ fn events(
     });
     threads.extend(runs);
     let said = changes.iter().filter_map(|change| match change {
-        // Whoever hears that a thread has changed looks at all of it.
+        // A listener that is told of a changed thread reads all of it.
         ThreadChange::Output(thread) if !threads.contains(thread) => Some(Event::Turn(*thread)),
         ThreadChange::Output(_) | ThreadChange::Threads | ThreadChange::Run(_) => None,
     });

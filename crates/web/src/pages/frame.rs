@@ -89,7 +89,7 @@ impl Page {
     }
 }
 
-/// Returns a page for those who are not in, or for whom something is missing.
+/// Returns a page for visitors without a session, and for addresses without a page.
 pub(crate) fn bare(title: &str, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)

@@ -237,8 +237,8 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Does the same while a program runs. If the remote gives no answer, the program goes on, because it is paid for: what comes after
-    /// it finds the same.
+    /// Does the same while a program runs. If the remote gives no answer, the program goes on, because it is paid for. The next move
+    /// meets the same error and stops the process.
     pub(super) fn move_meanwhile(&mut self) -> Result<Moved, EngineError> {
         if self.moved.elapsed() > IDLE {
             self.rest();
@@ -283,8 +283,8 @@ impl<'a> Chain<'a> {
         Ok(moved)
     }
 
-    /// Moves the head at the remote to the newest step. If the remote does not answer, the steps stay on record, and the next process
-    /// shares them. It finds the same if this machine has no lease any more: then it shares the steps, if nobody has gone on.
+    /// Moves the head at the remote to the newest step. If the remote does not answer, or the lease is lost, the steps stay on record.
+    /// The next process shares them, unless another machine has gone on.
     fn share(&self, shared: &SharedThread, is_end: bool) -> Result<Moved, EngineError> {
         let site = &self.runner.site;
         match active_head(site, self.thread) {
@@ -373,7 +373,8 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Returns what other machines are told of a head where a run is at its end, as long as it has not ended here: the next process ends it.
+/// Returns the status that a move tells other machines. A run at its end is told as ready until it has ended here, so that some process
+/// ends it.
 pub(super) fn before_end(status: HeadStatus) -> HeadStatus {
     match status {
         HeadStatus::Ended => HeadStatus::Ready,

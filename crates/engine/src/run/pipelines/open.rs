@@ -31,7 +31,7 @@ pub(super) struct Lost {
     pub(super) failed: Vec<AttemptRecord>,
 }
 
-/// Returns the newest step that the processes of this machine had settled. The head may be another one by now, of another machine.
+/// Returns the newest step that the processes of this machine had settled. Another machine may have moved the head since.
 pub(super) fn was_at(run: &OwnedRun, head: CasRef) -> Result<CasRef, EngineError> {
     let before = run.shared.as_ref().map_or(head, |shared| shared.found_at);
     let pending = run.outbox.read_pending()?;
