@@ -113,6 +113,8 @@ mod postgres;
 mod postgres_admin;
 mod prices;
 mod processes;
+#[path = "../support/proxy.rs"]
+mod proxy;
 mod pty;
 mod races;
 mod readme;
@@ -144,6 +146,7 @@ mod setup_asks;
 mod setup_presets;
 mod shared_trees;
 mod sharing;
+mod sharing_answers;
 mod sharing_care;
 mod sharing_children;
 mod sharing_children_killed;

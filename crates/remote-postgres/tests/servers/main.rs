@@ -5,6 +5,8 @@
 #[path = "../../../../tests/support/postgres_admin.rs"]
 mod admin;
 mod collector;
+#[path = "../../../../tests/support/proxy.rs"]
+mod cuts;
 mod names;
 mod patient;
 #[path = "../../../../tests/support/postgres.rs"]

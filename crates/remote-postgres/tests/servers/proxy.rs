@@ -1,7 +1,6 @@
 //! A connection that is cut at the worst moments: what was asked for is done once, whatever becomes of the answer.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,105 +9,40 @@ use uwf_remote::{Acquired, Advanced, Lease, Named, Put, Released, Remote, Remote
 use uwf_remote_postgres::{Limits, Postgres};
 
 use crate::admin::Admin;
+use crate::cuts::{Cut, proxy};
 use crate::world::{
     START, acquire, advance, hash, large_node, new_thread, node, record, start_nodes,
 };
 use crate::{InSchema, postgres};
 
-/// When a connection is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    /// The server gets nothing of the request.
-    BeforeRequest,
-    /// The server gets so many bytes of the request.
-    Within(usize),
-    /// The server does all, and its answer is lost.
-    BeforeReply,
-    /// The same, and the connection stays open.
-    Silent,
+/// The server gets nothing of the request.
+const BEFORE_REQUEST: Cut = within(0);
+/// The server does all, and its answer is lost.
+const BEFORE_REPLY: Cut = Cut {
+    passed: None,
+    is_silent: false,
+};
+/// The same, and the connection stays open.
+const SILENT: Cut = Cut {
+    passed: None,
+    is_silent: true,
+};
+
+/// The server gets so many bytes of the request.
+const fn within(bytes: usize) -> Cut {
+    Cut {
+        passed: Some(bytes),
+        is_silent: false,
+    }
 }
 
-/// The next cut of a proxy.
+/// The cut of the next request alone.
 type Plan = Arc<Mutex<Option<Cut>>>;
 
-/// Passes connections on to a server, and returns its own port. The plan is for the next request only.
-fn proxy(server: u16, plan: &Plan) -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-    let port = listener.local_addr().expect("it has a port").port();
+/// Returns the port of a proxy that cuts what is planned.
+fn proxy_with(server: u16, plan: &Plan) -> u16 {
     let plan = Arc::clone(plan);
-    std::thread::spawn(move || {
-        for client in listener.incoming() {
-            let client = client.expect("a client comes");
-            let server =
-                TcpStream::connect((Ipv4Addr::LOCALHOST, server)).expect("the server is there");
-            let lost = Arc::new(Mutex::new(None));
-            let halves = [(&client, &server), (&server, &client)]
-                .map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap()));
-            let [(from_client, to_server), (from_server, to_client)] = halves;
-            std::thread::spawn({
-                let (plan, lost) = (Arc::clone(&plan), Arc::clone(&lost));
-                move || pass_requests(from_client, to_server, &plan, &lost)
-            });
-            std::thread::spawn(move || pass_replies(from_server, to_client, &lost));
-        }
-    });
-    port
-}
-
-/// Passes on what the client says. Its first message starts the session; the others are requests.
-fn pass_requests(
-    mut client: TcpStream,
-    mut server: TcpStream,
-    plan: &Plan,
-    lost: &Mutex<Option<Cut>>,
-) {
-    let mut piece = vec![0; 64 * 1024];
-    let mut is_first = true;
-    let mut left = None;
-    while let Ok(length @ 1..) = client.read(&mut piece) {
-        let cut = match std::mem::take(&mut is_first) {
-            true => None,
-            false => plan.lock().unwrap().take(),
-        };
-        match cut {
-            Some(Cut::BeforeRequest) => left = Some(0),
-            Some(Cut::Within(bytes)) => left = Some(bytes),
-            Some(cut @ (Cut::BeforeReply | Cut::Silent)) => *lost.lock().unwrap() = Some(cut),
-            None => {}
-        }
-        let passed = left.map_or(length, |left: usize| left.min(length));
-        if server.write_all(&piece[..passed]).is_err() {
-            break;
-        }
-        if let Some(left) = &mut left {
-            *left -= passed;
-            if *left == 0 {
-                break;
-            }
-        }
-    }
-    end(&client, &server);
-}
-
-/// Passes on what the server says, until an answer is to be lost.
-fn pass_replies(mut server: TcpStream, mut client: TcpStream, lost: &Mutex<Option<Cut>>) {
-    let mut piece = vec![0; 64 * 1024];
-    while let Ok(length @ 1..) = server.read(&mut piece) {
-        let lost = *lost.lock().unwrap();
-        match lost {
-            Some(Cut::Silent) => continue,
-            Some(_) => break,
-            None if client.write_all(&piece[..length]).is_err() => break,
-            None => {}
-        }
-    }
-    end(&client, &server);
-}
-
-fn end(client: &TcpStream, server: &TcpStream) {
-    for stream in [client, server] {
-        let _ = stream.shutdown(Shutdown::Both);
-    }
+    proxy(server, Arc::new(move || plan.lock().unwrap().take()))
 }
 
 /// A client whose next request can be cut.
@@ -128,12 +62,12 @@ impl Cuttable {
         assert_eq!(*self.plan.lock().unwrap(), None, "the cut was made");
         match first {
             Err(RemoteError::Away(text)) => {
-                assert_eq!(self.cut, Some(Cut::Silent), "{text}");
+                assert_eq!(self.cut, Some(SILENT), "{text}");
                 assert!(text.contains("no answer within"), "{text}");
                 call(&mut self.remote).expect("the second call is answered")
             }
             other => {
-                assert_ne!(self.cut, Some(Cut::Silent));
+                assert_ne!(self.cut, Some(SILENT));
                 other.expect("the call is repeated")
             }
         }
@@ -170,12 +104,12 @@ fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
         url: format!(
             "postgres://{}@127.0.0.1:{}/postgres",
             postgres::USER,
-            proxy(port, &plan)
+            proxy_with(port, &plan)
         ),
         schema: place.schema.clone(),
     };
     let call = match cut {
-        Some(Cut::Silent) => Duration::from_secs(2),
+        Some(SILENT) => Duration::from_secs(2),
         _ => Limits::default().call,
     };
     let remote = through.open_within(Limits {
@@ -183,7 +117,7 @@ fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
         ..Limits::default()
     });
     let mut client = Cuttable { remote, plan, cut };
-    let was_done = matches!(cut, Some(Cut::BeforeReply | Cut::Silent));
+    let was_done = matches!(cut, Some(BEFORE_REPLY | SILENT));
 
     let new = new_thread(1, record(Some(50)));
     let put = client.call(|remote| remote.put(&start_nodes(), Some(&new)));
@@ -235,13 +169,7 @@ fn a_connection_that_is_cut_anywhere_changes_nothing_of_the_result() {
         .expect("the address has a port");
     let whole = state_after(None, port, &url);
     assert_eq!(whole, "11 1 2 null 1 {50} 5 1 1 (solve,11,1,{})");
-    for cut in [
-        Cut::BeforeRequest,
-        Cut::Within(1),
-        Cut::Within(100),
-        Cut::BeforeReply,
-        Cut::Silent,
-    ] {
+    for cut in [BEFORE_REQUEST, within(1), within(100), BEFORE_REPLY, SILENT] {
         println!("{cut:?}");
         assert_eq!(state_after(Some(cut), port, &url), whole, "{cut:?}");
     }
@@ -257,7 +185,7 @@ fn a_large_request_that_is_cut_in_its_middle_is_done_once() {
     let place = InSchema::new(&url);
     let plan = Plan::default();
     let through = InSchema {
-        url: url.replace(&port.to_string(), &proxy(port, &plan).to_string()),
+        url: url.replace(&port.to_string(), &proxy_with(port, &plan).to_string()),
         schema: place.schema.clone(),
     };
     let mut client = Cuttable {
@@ -270,7 +198,7 @@ fn a_large_request_that_is_cut_in_its_middle_is_done_once() {
         .put(&start_nodes(), Some(&new_thread(1, record(None))))
         .unwrap();
     let lease = client.lease();
-    client.cut = Some(Cut::Within(600_000));
+    client.cut = Some(within(600_000));
     let step = large_step();
     let moved = client.call(|remote| advance(remote, &lease, &step, (START, 11), &record(None)));
     assert_eq!(moved, Advanced::Moved);

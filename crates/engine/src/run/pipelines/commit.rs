@@ -53,8 +53,6 @@ pub(super) struct Chain<'a> {
     moved: Instant,
     /// Whether a step can be done after the newest one.
     status: HeadStatus,
-    /// Whether the remote gave no answer while a program ran.
-    is_away: bool,
 }
 
 /// A step that is to be added.
@@ -113,7 +111,6 @@ impl<'a> Chain<'a> {
             root,
             moved: Instant::now(),
             status: HeadStatus::Ready,
-            is_away: false,
         }
     }
 
@@ -237,21 +234,24 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Does the same while a program runs. If the remote gives no answer, the program goes on, because it is paid for. The next move
-    /// meets the same error and stops the process.
+    /// Does the same while a program runs. The head of a shared run was [moved before](Self::move_before_program): a remote that gives no
+    /// answer must not keep the process from looking after its program.
     pub(super) fn move_meanwhile(&mut self) -> Result<Moved, EngineError> {
+        if self.run.shared.is_none() {
+            return self.move_if_due();
+        }
         if self.moved.elapsed() > IDLE {
             self.rest();
         }
-        if self.is_away {
-            return Ok(Moved::Yes);
-        }
-        match self.move_if_due() {
-            Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Remote(_)) => {
-                self.is_away = true;
-                Ok(Moved::Yes)
-            }
-            moved => moved,
+        Ok(Moved::Yes)
+    }
+
+    /// Moves the head of a shared run, because a program is about to start: it may work for hours, and other machines know the steps
+    /// before it.
+    pub(super) fn move_before_program(&mut self) -> Result<Moved, EngineError> {
+        match self.run.shared {
+            Some(_) => self.move_head(),
+            None => Ok(Moved::Yes),
         }
     }
 
@@ -368,7 +368,6 @@ impl<'a> Chain<'a> {
         self.durable = std::mem::take(&mut self.added);
         self.unsynced_logs.clear();
         self.moved = Instant::now();
-        self.is_away = false;
         Ok(self.run.outbox.clear_pending()?)
     }
 }

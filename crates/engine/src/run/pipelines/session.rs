@@ -315,7 +315,7 @@ impl Session<'_, '_> {
     /// Does one step, and adds it to the chain. Returns why the process stops, if it does.
     fn visit(&mut self, assignment: &Assignment) -> Result<Option<RunEnd>, EngineError> {
         self.course.started(&assignment.key);
-        if plays(assignment) && self.chain.move_head()? == Moved::Ended {
+        if self.move_before(assignment)? == Moved::Ended {
             return Ok(Some(RunEnd::Cancelled));
         }
         let key = assignment.key.to_string();
@@ -374,6 +374,18 @@ impl Session<'_, '_> {
             ..self.report()
         };
         Ok(end)
+    }
+
+    /// Moves the head, if the step needs that: a child thread is told the head of the run.
+    fn move_before(&mut self, assignment: &Assignment) -> Result<Moved, EngineError> {
+        match &assignment.todo {
+            Todo::Task(task) => match **task {
+                Task::Workflow(_) => self.chain.move_head(),
+                Task::Run(_) => self.chain.move_before_program(),
+                Task::Wait(_) | Task::Move(_) => Ok(Moved::Yes),
+            },
+            Todo::Settled(_) => Ok(Moved::Yes),
+        }
     }
 
     /// Returns the attempts at a step that had failed before a process was killed.
@@ -449,9 +461,4 @@ impl Session<'_, '_> {
             source,
         })
     }
-}
-
-/// Tells whether a child thread does the step. It is told the head of the run.
-fn plays(assignment: &Assignment) -> bool {
-    matches!(&assignment.todo, Todo::Task(task) if matches!(**task, Task::Workflow(_)))
 }
