@@ -42,7 +42,7 @@ fn with_child(server: &Server) -> [World; 2] {
 
 /// Checks that both machines and the remote have the same family of so many threads, that everything is whole, and that all have ended.
 #[track_caller]
-fn agree(machines: &[World; 2], thread: &str, threads: usize) {
+pub(crate) fn agree(machines: &[World; 2], thread: &str, threads: usize) {
     sharing_children::agree(machines, thread, threads);
     let ended = statuses(&machines[0], thread)
         .iter()
@@ -71,7 +71,7 @@ fn child_begun(machines: &[World; 2], thread: &str) -> String {
 }
 
 /// Two machines that know a shared run and the child of its step, with which the first one has begun. Returns the run and the child, too.
-fn with_child_begun(server: &Server) -> ([World; 2], String, String) {
+pub(crate) fn with_child_begun(server: &Server) -> ([World; 2], String, String) {
     let machines = with_child(server);
     let thread = shared(&machines);
     let child = child_begun(&machines, &thread);

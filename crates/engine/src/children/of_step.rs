@@ -7,11 +7,11 @@ use uwf_cas_fs::Store;
 use uwf_moderator::Route;
 use uwf_pipeline::nodes::{RESUME_KEY, ResumeNode, VisitNode};
 use uwf_protocol::child::Parent;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_start, steps};
 
-use super::{MOST_TRIES, children_by_parent, id_of};
+use super::{MOST_TRIES, children_by_parent, id_of, parent_of};
 use crate::pipelines::chain::payload;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -24,6 +24,23 @@ pub(crate) struct StepChild {
     pub(crate) place: Option<Located>,
     /// Whether it does what the step says now. One that ended with another task is passed over.
     pub(crate) has_task: bool,
+}
+
+/// Returns the record of the first child of a step of a run that has this head. `depth` is how many threads are above the run.
+pub(crate) fn for_step(
+    store: &Store,
+    (run, depth): (ThreadId, u64),
+    head: CasRef,
+    role: RoleName,
+) -> Result<Parent, EngineError> {
+    Ok(Parent {
+        thread: run,
+        head: head_for_child(store, head)?,
+        role,
+        key: String::new(),
+        depth: depth + 1,
+        attempt: 0,
+    })
 }
 
 /// Finds the child of a step whose task is this prompt. `parent` is the record of the first one.
@@ -65,14 +82,11 @@ pub(crate) fn ids_for_next(
     run: &Thread,
 ) -> Result<impl Iterator<Item = ThreadId> + use<>, EngineError> {
     let parent = match run.route(None)? {
-        Ok(Route::To(next)) => Some(Parent {
-            thread: run.id,
-            head: head_for_child(&site.store, run.head)?,
-            role: next.role,
-            key: String::new(),
-            depth: run.start.parent.as_ref().map_or(0, |above| above.depth) + 1,
-            attempt: 0,
-        }),
+        Ok(Route::To(next)) => {
+            let depth = parent_of(run.id, &run.start).map_or(0, |above| above.depth);
+            let run_at = (run.id, depth);
+            Some(for_step(&site.store, run_at, run.head, next.role)?)
+        }
         Ok(_) | Err(_) => None,
     };
     Ok(parent.into_iter().flat_map(|parent| {

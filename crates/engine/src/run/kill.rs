@@ -20,9 +20,10 @@ use crate::run::agent_command;
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
+use crate::run::shared::ended::take_end;
 use crate::sharing::family::FamilyFetch;
 use crate::thread::{self, Thread};
-use crate::{EngineError, Runner, lost_run, tags};
+use crate::{EngineError, Outcome, Runner, lost_run, tags};
 
 /// The time beyond the grace that an engine has to end its agent.
 const BEYOND_GRACE: Duration = Duration::from_secs(12);
@@ -107,13 +108,20 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     })
 }
 
-/// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too.
+/// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too. A thread
+/// that has ended elsewhere has ended in that way.
 fn bring_family(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
-    if runner.site.root.shared(id).read()?.is_some() {
-        let mut remote = (runner.remotes)(&runner.site)?;
-        FamilyFetch::default().fetch(&runner.site, remote.as_mut(), id)?;
+    if runner.site.root.shared(id).read()?.is_none() {
+        return Ok(());
     }
-    Ok(())
+    let mut remote = (runner.remotes)(&runner.site)?;
+    let mut family = FamilyFetch::default();
+    family.fetch(&runner.site, remote.as_mut(), id)?;
+    let mut fetched = family.fetched.iter();
+    match fetched.any(|one| one.thread == id && one.outcome == Outcome::AnswerWaits) {
+        true => take_end(runner, remote.as_mut(), id),
+        false => Ok(()),
+    }
 }
 
 /// Ends a shared thread at the remote, too.

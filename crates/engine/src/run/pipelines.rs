@@ -14,7 +14,7 @@ mod glimpse;
 mod journal;
 pub(crate) mod make;
 mod only;
-mod open;
+pub(crate) mod open;
 mod picture;
 mod played;
 mod played_run;

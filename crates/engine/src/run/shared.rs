@@ -5,14 +5,12 @@
 //! remote gets the step, and only then the head here moves. A call that dies in between leaves a step that is on record here, or one
 //! that the remote has. The next call here takes the same lease, and finds either.
 
+pub(crate) mod ended;
 mod family;
+mod renewer;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use uwf_protocol::config::RemoteConfig;
@@ -20,32 +18,25 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{
-    Acquired, Advanced, After, Lease, Leased, Owner, Push, Remote, Renewed, Want, Which,
-};
+use uwf_remote::{Acquired, Advanced, After, Lease, Leased, Owner, Push, Remote, Want, Which};
 use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
-use crate::pipelines::chain::is_run;
-use crate::run::pipelines::adopt::refuse_pending;
-use crate::run::refused::refuse;
+use crate::run::shared::ended::ended_there;
+use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
-use crate::sharing::fetch::{bring_end, replaced_by};
+use crate::sharing::fetch::replaced_by;
 use crate::sharing::{check_remote, has_on_its_way, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
 
 /// How many nodes may come with a lease. A root that is further behind asks for the others.
 const WITH_LEASE: usize = 5_000;
-/// How often a lease is renewed in the time that it lasts.
-const RENEWALS: u32 = 4;
 
 /// A shared thread whose lease this call has.
 pub(crate) struct SharedThread {
     lease: Lease,
-    /// The head that the thread had here before this call brought what is new.
-    pub(crate) found_at: CasRef,
     /// What the remote knew of the attempts of the thread.
     known: ThreadRecord,
     remote: RefCell<Box<dyn Remote + Send>>,
@@ -123,7 +114,6 @@ impl SharedThread {
         remote.rest();
         Ok(Some(Self {
             lease,
-            found_at: here,
             known,
             remote: RefCell::new(remote),
             renewer,
@@ -140,7 +130,7 @@ impl SharedThread {
     /// Tells whether another machine has taken the thread over, or a person has ended the lease. What the agent does from then on
     /// would not be in the thread.
     pub(crate) fn is_lost(&self) -> bool {
-        self.renewer.is_lost.load(Ordering::Relaxed)
+        self.renewer.is_lost()
     }
 
     /// Gives a durable step to the remote. With it the lease is given back, if it is not to be kept.
@@ -294,38 +284,6 @@ fn take_lease(
     }
 }
 
-/// Ends a thread here that has ended at the remote, with the steps that we do not have yet.
-fn ended_there(
-    runner: &Runner,
-    run: &RunDir,
-    remote: &mut dyn Remote,
-    id: ThreadId,
-) -> EngineError {
-    let site = &runner.site;
-    let ended = bring_end(site, run, remote, id)
-        .and_then(|()| keep_waiting_step(runner, run, id))
-        .and_then(|()| thread::active_head(site, id));
-    match ended {
-        // The error says how it has ended.
-        Err(error) => error,
-        Ok(_) => thread::busy(id, None),
-    }
-}
-
-/// Keeps a finished step that waits here, if one does: the thread has ended without it.
-fn keep_waiting_step(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
-    let Some(pending) = run.outbox.read_pending()? else {
-        return Ok(());
-    };
-    let site = &runner.site;
-    let head = thread::find(site, id)?.head();
-    if is_run(&site.store, head)? {
-        return refuse_pending(runner, run, (id, head), &pending);
-    }
-    let thread = thread::Thread::load(&site.store, id, head)?;
-    refuse(runner, run, &thread, &pending)
-}
-
 /// Gives a thread the head and the record of the remote.
 fn catch_up(
     site: &Site,
@@ -378,49 +336,4 @@ fn catch_up(
 fn linked(site: &Site, hashes: &[CasRef]) -> Result<Vec<LinkedNode>, EngineError> {
     let nodes = hashes.iter().map(|hash| site.store.linked(*hash));
     Ok(nodes.collect::<Result<_, _>>()?)
-}
-
-/// A thread of this process that renews a lease while the agent works, by a connection of its own.
-struct Renewer {
-    stop: RefCell<Option<(Sender<()>, JoinHandle<()>)>>,
-    /// Whether the remote has said that the lease is lost.
-    is_lost: Arc<AtomicBool>,
-}
-
-impl Renewer {
-    fn start(mut remote: Box<dyn Remote + Send>, lease: Lease) -> Self {
-        let (stop, stopped) = mpsc::channel();
-        let pause = lease.lasts / RENEWALS;
-        let is_lost = Arc::new(AtomicBool::new(false));
-        let tell_lost = Arc::clone(&is_lost);
-        let renew = move || {
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // If the remote is away, the work goes on: it is paid for. The remote decides about the step when it gets it.
-                if remote.renew(&lease) == Ok(Renewed::Lost) {
-                    tell_lost.store(true, Ordering::Relaxed);
-                    return;
-                }
-                remote.rest();
-            }
-        };
-        let renewing = std::thread::spawn(renew);
-        Self {
-            stop: RefCell::new(Some((stop, renewing))),
-            is_lost,
-        }
-    }
-
-    /// Ends it. A call to the remote that is under way is waited for.
-    fn stop(&self) {
-        if let Some((stop, renewing)) = self.stop.take() {
-            drop(stop);
-            let _ = renewing.join();
-        }
-    }
-}
-
-impl Drop for Renewer {
-    fn drop(&mut self) {
-        self.stop();
-    }
 }

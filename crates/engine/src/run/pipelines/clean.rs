@@ -8,10 +8,11 @@ use uwf_storage::{Archived, HistoryRecord, Located, Reason, RunRoot, State};
 use uwf_thread::Head;
 
 use super::adopt::adopt;
-use super::open::end_lost;
+use super::open::{end_lost, lost_attempt};
 use crate::pipelines::chain::{self, is_run};
 use crate::pipelines::folder::root_of;
 use crate::run::kill::kill;
+use crate::run::shared::ended::keep_waiting_step;
 use crate::thread::find;
 use crate::{EngineError, Runner, tags};
 
@@ -60,6 +61,7 @@ pub fn clean_run(
             Some(lock) => lock,
             None => return Ok(Cleaned::InUse),
         };
+        keep_waiting_step(runner, &run, thread)?;
     }
     // The process that had the lock may have moved the head.
     let cleaned = match find(site, thread)? {
@@ -67,8 +69,9 @@ pub fn clean_run(
         Located::Archived(_) => Cleaned::Removed,
         Located::Active(head) => {
             let start = Head::read(&site.store, head)?.start();
+            let lost = lost_attempt(runner, &run, head)?;
             let head = adopt(runner, (&run, None), (thread, start, head))?;
-            end_lost(runner, &run, (thread, head), head)?;
+            end_lost(runner, &run, (thread, head), lost)?;
             run.lease.clear_record()?;
             end(runner, thread, head)?;
             Cleaned::RemovedAndEnded

@@ -12,8 +12,8 @@ use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadState;
 
 impl Session<'_, '_> {
-    /// Moves the head, and writes the last picture of this process.
-    pub(super) fn finish(&mut self, end: RunEnd) -> Result<RunReport, EngineError> {
+    /// Moves the head to the newest step. Returns how the process ends: a person may have ended the thread meanwhile.
+    pub(super) fn settle(&mut self, end: RunEnd) -> Result<RunEnd, EngineError> {
         let moved = match &end {
             RunEnd::Completed(_) => self.chain.complete(self.workflow)?,
             RunEnd::Cancelled => Moved::Ended,
@@ -26,6 +26,15 @@ impl Session<'_, '_> {
             Moved::Yes => end,
             Moved::Ended => RunEnd::Cancelled,
         };
+        // An interrupted attempt stays on record: the next process names it.
+        if !matches!(end, RunEnd::Interrupted(_)) {
+            self.worker.run.lease.clear_record()?;
+        }
+        Ok(end)
+    }
+
+    /// Writes the last picture of this process, whose work has settled.
+    pub(super) fn finish(&mut self, end: RunEnd) -> Result<RunReport, EngineError> {
         let (status, error) = match &end {
             RunEnd::Completed(_) | RunEnd::NothingToDo => (RunStatus::Completed, None),
             RunEnd::Failed(stop) => (RunStatus::Failed, stop.result.error.clone()),
@@ -35,11 +44,7 @@ impl Session<'_, '_> {
                 (RunStatus::Interrupted, None)
             }
         };
-        // An interrupted attempt stays on record: the next process names it.
-        if !matches!(end, RunEnd::Interrupted(_)) {
-            self.worker.run.lease.clear_record()?;
-        }
-        if moved == Moved::Yes {
+        if !matches!(end, RunEnd::Cancelled) {
             self.records.write_last(&self.course.next());
         }
         self.picture.write_durably(&self.course, status, error)?;

@@ -4,13 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use uwf_pipeline::nodes::{AttemptRecord, LostAttempt};
+use uwf_cas_fs::Store;
+use uwf_pipeline::nodes::{AttemptRecord, LostAttempt, VisitNode};
 use uwf_pipeline::state::SCHEMA_VERSION;
 use uwf_pipeline::{Event, Masks};
 use uwf_process::end_for_another;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::StepNode;
+use uwf_protocol::run::LeaseRecord;
 use uwf_runner::{GRACE, Workspace};
 use uwf_storage::{Env, RunDir, RunRoot, ThreadPlace};
+use uwf_thread::steps;
 
 use super::make::own_root;
 use super::picture::{Picture, SettledVisit};
@@ -21,7 +25,7 @@ use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
 use crate::pipelines::secrets::process_masks;
-use crate::run::owned::OwnedRun;
+use crate::run::refused::is_gone;
 use crate::{EngineError, Runner};
 
 /// An attempt that was lost.
@@ -31,38 +35,91 @@ pub(super) struct Lost {
     pub(super) failed: Vec<AttemptRecord>,
 }
 
-/// Returns the newest step that the processes of this machine had settled. Another machine may have moved the head since.
-pub(super) fn was_at(run: &OwnedRun, head: CasRef) -> Result<CasRef, EngineError> {
-    let before = run.shared.as_ref().map_or(head, |shared| shared.found_at);
-    let pending = run.outbox.read_pending()?;
-    Ok(pending.map_or(before, |pending| pending.step))
+/// Returns the record of an attempt whose engine died before its step settled. The steps that an earlier process added after the head
+/// are not adopted yet.
+pub(super) fn lost_attempt(
+    runner: &Runner,
+    run: &RunDir,
+    head: CasRef,
+) -> Result<Option<LeaseRecord>, EngineError> {
+    let Some(record) = run.lease.read_record() else {
+        return Ok(None);
+    };
+    let store = &runner.site.store;
+    let pending = run.outbox.read_pending()?.map(|pending| pending.step);
+    for newest in pending.into_iter().chain([head]) {
+        match has_settled(store, newest, &record) {
+            Ok(true) => return Ok(None),
+            Ok(false) => {}
+            // The record of a step may be durable although the step is not.
+            Err(EngineError::Store(error)) if Some(newest) == pending && is_gone(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(record))
 }
 
-/// Ends the processes of an attempt whose engine died, and returns the attempt. It stays on record until a step of the chain
-/// names it. A step that settled after it has no lost attempt, and what its program left running goes on. `was_at` is the newest step that
-/// had settled here.
+/// Tells whether a chain has the step of an attempt. Another machine may have done the same step: the time when the attempt was started
+/// tells them apart.
+fn has_settled(store: &Store, newest: CasRef, record: &LeaseRecord) -> Result<bool, EngineError> {
+    if Some(newest) == record.head {
+        return Ok(false);
+    }
+    for step in steps(store, newest) {
+        let StepNode {
+            start,
+            prev,
+            role,
+            detail,
+            ..
+        } = step?.node;
+        if Some(prev.unwrap_or(start)) != record.head {
+            continue;
+        }
+        if role != record.role {
+            return Ok(false);
+        }
+        let visit: VisitNode = chain::payload(store, detail)?;
+        let mut attempts = visit.attempts.iter();
+        return Ok(attempts.any(|attempt| attempt.started_at_ms == record.started_at_ms));
+    }
+    Ok(false)
+}
+
+/// Ends the processes of an attempt whose engine died.
+pub(crate) fn end_program(
+    runner: &Runner,
+    run: &RunDir,
+    (thread, head): (ThreadId, CasRef),
+    record: &LeaseRecord,
+) -> Result<(), EngineError> {
+    let Some(mut members) = Members::of(record, &run.scratch) else {
+        return Ok(());
+    };
+    let left = end_for_another(&mut members, GRACE, &runner.signals);
+    if left.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::Survivors {
+        thread,
+        processes: describe(&left, || process_masks(&runner.site, (thread, head))),
+        failed: None,
+    })
+}
+
+/// Ends the processes of a [lost attempt](lost_attempt), and returns the attempt. It stays on record until a step of the chain names it.
+/// What the program of a settled step left running goes on.
 pub(super) fn end_lost(
     runner: &Runner,
     run: &RunDir,
     (thread, head): (ThreadId, CasRef),
-    was_at: CasRef,
+    lost: Option<LeaseRecord>,
 ) -> Result<Option<Lost>, EngineError> {
-    let site = &runner.site;
-    let lost = run.lease.read_record();
-    let Some(record) = lost.filter(|record| record.head == Some(was_at)) else {
+    let Some(record) = lost else {
         return Ok(None);
     };
-    if let Some(mut members) = Members::of(&record, &run.scratch) {
-        let left = end_for_another(&mut members, GRACE, &runner.signals);
-        if !left.is_empty() {
-            return Err(EngineError::Survivors {
-                thread,
-                processes: describe(&left, || process_masks(site, (thread, head))),
-                failed: None,
-            });
-        }
-    }
-    if was_at != head {
+    end_program(runner, run, (thread, head), &record)?;
+    if record.head != Some(head) {
         // Another machine has gone on. In the chain, nothing was lost.
         return Ok(None);
     }
@@ -99,7 +156,7 @@ pub(super) fn open_workspace(
 
 /// Adds a step of the chain to the picture.
 pub(super) fn show(
-    store: &uwf_cas_fs::Store,
+    store: &Store,
     picture: &mut Picture<'_>,
     seen: &chain::Seen<'_>,
 ) -> Result<(), EngineError> {

@@ -22,7 +22,7 @@ use super::RunEvent;
 use super::played_run::put_start;
 use super::worker::Worker;
 use crate::children::answer::answer_of;
-use crate::children::of_step::{StepChild, active, find, head_for_child};
+use crate::children::of_step::{StepChild, active, find, for_step, head_for_child};
 use crate::children::used::used_by_thread;
 use crate::describe::utc;
 use crate::limits::config_for_views;
@@ -98,14 +98,8 @@ impl Playing<'_> {
         let site = &self.worker.runner.site;
         let prompt = self.task.prompt();
         self.worker.check_leased()?;
-        let parent = Parent {
-            thread: self.worker.thread,
-            head: head_for_child(&site.store, self.head)?,
-            role: self.key.clone(),
-            key: String::new(),
-            depth: self.worker.depth + 1,
-            attempt: 0,
-        };
+        let run = (self.worker.thread, self.worker.depth);
+        let parent = for_step(&site.store, run, self.head, self.key.clone())?;
         let mut reads = Vec::new();
         let (mut is_told, mut asked) = (false, HashSet::new());
         loop {
@@ -230,6 +224,7 @@ impl Playing<'_> {
             && worker.time_left().is_none_or(|left| !left.is_zero())
         {
             worker.check_active()?;
+            worker.check_leased()?;
             let soon = Instant::now().checked_add(LOOK);
             match wait_for_next_try(worker.runner, next, soon, &mut || {}) {
                 Ok(false) => {}

@@ -43,9 +43,11 @@ impl Visiting<'_, '_, '_> {
                 Ok(slot) => slot,
                 Err(stop) => return Ok(VisitEnd::Interrupted(stop)),
             };
+            // The wait for a slot, or for the next attempt, may have been long.
+            self.worker.check_leased()?;
             let record = self.starts(&progress)?;
             let files = tried.get_or_insert_with(|| self.files_before(&record));
-            let started_at_ms = self.now_ms();
+            let started_at_ms = record.started_at_ms;
             let attempt = self.attempt(task, &record)?;
             let result = match attempt.end {
                 AttemptEnd::Interrupted(stop) => return Ok(VisitEnd::Interrupted(stop)),

@@ -19,7 +19,7 @@ use super::commit::{Added, Chain, Moved, NewStep};
 use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
-    Lost, end_lost, need_folder, need_workspace, open_workspace, our_variables, show, was_at,
+    Lost, end_lost, lost_attempt, need_folder, need_workspace, open_workspace, our_variables, show,
     write_origin,
 };
 use super::picture::{Picture, SettledVisit};
@@ -93,9 +93,9 @@ pub(super) fn work(
     let site = &runner.site;
     let head = active_head(site, thread)?;
     let start = uwf_thread::Head::read(&site.store, head)?.start();
-    let was_at = was_at(run, head)?;
+    let lost = lost_attempt(runner, run, head)?;
     let head = adopt(runner, (run, run.shared.as_ref()), (thread, start, head))?;
-    let lost = end_lost(runner, run, (thread, head), was_at)?;
+    let lost = end_lost(runner, run, (thread, head), lost)?;
     let opened = chain::open(&site.store, (thread, head))?;
     let begun = opened.begun();
     let run_id = chain::id_of(&begun.run, thread);
@@ -222,30 +222,28 @@ impl Session<'_, '_> {
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
         write_origin(self.worker, &self.run.source, self.around.masks)?;
-        let ended = match self.go_on(entry.far) {
-            Ok(end) => match self.finish(end) {
-                // The newest steps wait to be shared.
-                Err(error @ EngineError::Sharing(_)) => Err(error),
-                finished => return finished,
-            },
+        match self.go_on(entry.far).and_then(|end| self.settle(end)) {
+            Ok(end) => self.finish(end),
             Err(error) => {
-                // What is done is done: the head follows it as far as it can. A remote that gave no answer is not asked again, and
-                // steps that lost a race are kept already.
-                let is_settled = matches!(
-                    error,
-                    EngineError::Sharing(_) | EngineError::HeadMoved { .. }
-                );
-                if !is_settled {
-                    let _ = self.chain.move_head();
-                }
+                self.stop_for(&error);
                 Err(error)
             }
-        };
-        ended.inspect_err(|error| {
-            let _ = (self.worker.journal).add(&RunEvent::Warning(&error.to_string()));
-            let picture = &mut self.picture;
-            let _ = picture.write_durably(&self.course, RunStatus::Interrupted, None);
-        })
+        }
+    }
+
+    /// Leaves the run as it is after an error. What is done is done: the head follows it as far as it can. A remote that gave no answer
+    /// is not asked again, and steps that lost a race are kept already.
+    fn stop_for(&mut self, error: &EngineError) {
+        let is_settled = matches!(
+            error,
+            EngineError::Sharing(_) | EngineError::HeadMoved { .. }
+        );
+        if !is_settled {
+            let _ = self.chain.move_head();
+        }
+        let _ = (self.worker.journal).add(&RunEvent::Warning(&error.to_string()));
+        let picture = &mut self.picture;
+        let _ = picture.write_durably(&self.course, RunStatus::Interrupted, None);
     }
 
     /// Does steps until there is a reason to stop.

@@ -1,0 +1,61 @@
+//! A lease is renewed while this process works.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+
+use uwf_remote::{Lease, Remote, Renewed};
+
+/// How often a lease is renewed in the time that it lasts.
+const RENEWALS: u32 = 4;
+
+/// A thread of this process that renews a lease while the agent works, by a connection of its own.
+pub(super) struct Renewer {
+    stop: RefCell<Option<(Sender<()>, JoinHandle<()>)>>,
+    is_lost: Arc<AtomicBool>,
+}
+
+impl Renewer {
+    pub(super) fn start(mut remote: Box<dyn Remote + Send>, lease: Lease) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let pause = lease.lasts / RENEWALS;
+        let is_lost = Arc::new(AtomicBool::new(false));
+        let tell_lost = Arc::clone(&is_lost);
+        let renew = move || {
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                // If the remote is away, the work goes on: it is paid for. The remote decides about the step when it gets it.
+                if remote.renew(&lease) == Ok(Renewed::Lost) {
+                    tell_lost.store(true, Ordering::Relaxed);
+                    return;
+                }
+                remote.rest();
+            }
+        };
+        let renewing = std::thread::spawn(renew);
+        Self {
+            stop: RefCell::new(Some((stop, renewing))),
+            is_lost,
+        }
+    }
+
+    /// Tells whether the remote has said that the lease is lost.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+
+    /// Ends it. A call to the remote that is under way is waited for.
+    pub(super) fn stop(&self) {
+        if let Some((stop, renewing)) = self.stop.take() {
+            drop(stop);
+            let _ = renewing.join();
+        }
+    }
+}
+
+impl Drop for Renewer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

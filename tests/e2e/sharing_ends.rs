@@ -1,0 +1,107 @@
+//! What another machine did meanwhile is taken over as it is: its end of a thread, and its steps.
+
+use serde_json::json;
+
+use crate::gates::{self, runs};
+use crate::postgres::own_server;
+use crate::processes::{self, signal};
+use crate::sharing::{at_remote, with_server};
+use crate::sharing_runs::{
+    agree_on, at_work, done, machines, open_gate, pipeline, program, resume, shared,
+};
+use crate::sharing_runs_played::{agree, with_child_begun};
+use crate::world::World;
+
+#[test]
+fn a_child_that_another_machine_completed_is_not_cancelled_by_the_run() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let (machines, thread, child) = with_child_begun(&server);
+    let [one, other] = &machines;
+    // The first machine finishes the second step of the child, and cannot share it.
+    let mut working = gates::at_work(one, &["thread", "step", &child]);
+    server.pause();
+    gates::open_gate(one);
+    assert_eq!(working.wait().unwrap().code(), Some(5));
+    server.resume();
+    other.uwf(&["remote", "release", &child, "--yes"]).exits(0);
+    other.step(&thread).exits(0);
+    assert_eq!(at_remote(other, &child)["status"], json!("ended"));
+    assert_eq!(at_remote(other, &thread)["status"], json!("ready"));
+    resume(one, &thread).exits(0).says("is kept");
+    assert_eq!(one.show(&child)["status"], json!("completed"));
+    let kept = one.show(&child)["refusedSteps"][0]["step"].clone();
+    one.uwf(&["step", "read", kept.as_str().unwrap()]).exits(0);
+    assert_eq!([one, other].map(runs), [2, 1]);
+    agree(&machines, &thread, 2);
+}
+
+#[test]
+fn a_thread_that_another_machine_completed_is_not_cancelled_by_a_kill() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines(&server, &pipeline(&["A", "B"]));
+    let thread = shared(&machines);
+    let [one, other] = &machines;
+    let mut working = at_work(&machines, one, &["thread", "step", &thread]);
+    server.pause();
+    open_gate(&machines);
+    assert_eq!(working.wait().unwrap().code(), Some(5));
+    server.resume();
+    other.uwf(&["remote", "release", &thread, "--yes"]).exits(0);
+    other.step(&thread).exits(0);
+    one.uwf(&["thread", "kill", &thread])
+        .exits(7)
+        .says("is completed");
+    assert_eq!(
+        one.show(&thread)["refusedSteps"].as_array().unwrap().len(),
+        1
+    );
+    agree_on(&machines, &thread, &["A", "B"]);
+}
+
+/// Kills a process while the program of the second step works, and leaves the step to the other machine. Returns the program, which does
+/// nothing and does not end by itself.
+fn left_to_the_other(machines: &[World; 2], thread: &str) -> String {
+    let [one, other] = machines;
+    let working = at_work(machines, one, &["thread", "step", thread]);
+    let program = program(machines);
+    processes::kill(working);
+    // Before, the system would end it with its process.
+    signal("STOP", &program);
+    other.uwf(&["remote", "release", thread, "--yes"]).exits(0);
+    open_gate(machines);
+    other.step(thread).exits(0);
+    assert!(processes::is_running(&program));
+    program
+}
+
+#[test]
+fn a_program_whose_process_was_killed_is_ended_after_its_step_has_come_from_another_machine() {
+    with_server(|server| {
+        let machines = machines(server, &pipeline(&["A", "B", "C"]));
+        let one = &machines[0];
+        let thread = shared(&machines);
+        let program = left_to_the_other(&machines, &thread);
+        one.uwf(&["fetch", &thread]).exits(0);
+        one.step(&thread).exits(0);
+        assert!(!processes::is_running(&program), "it works for nothing");
+        assert_eq!(done(&machines), "ABBC");
+        agree_on(&machines, &thread, &["A", "B", "C"]);
+    });
+}
+
+#[test]
+fn a_program_whose_process_was_killed_is_ended_after_another_machine_ended_the_run() {
+    with_server(|server| {
+        let machines = machines(server, &pipeline(&["A", "B"]));
+        let one = &machines[0];
+        let thread = shared(&machines);
+        let program = left_to_the_other(&machines, &thread);
+        one.step(&thread).exits(7);
+        assert!(!processes::is_running(&program), "it works for nothing");
+        agree_on(&machines, &thread, &["A", "B"]);
+    });
+}
