@@ -156,6 +156,7 @@ mod sharing_objects;
 mod sharing_runs;
 mod sharing_runs_killed;
 mod sharing_runs_played;
+mod sharing_waiting;
 mod sharing_work;
 mod shells;
 mod sign_of_life;

@@ -134,7 +134,7 @@ fn a_step_that_waits_is_kept_though_another_machine_has_ended_the_thread() {
         one.wait_until_free(&thread);
         let listed = one.uwf(&["thread", "list", "--remote", "--all"]).exits(0);
         assert_eq!(listed.json()[0]["waiting"], json!(true));
-        let shares = format!("`uwf thread step {thread}` shares it");
+        let shares = format!("`uwf push {thread}` shares it");
         let fetched = one.uwf(&["fetch", &thread, "--format", "text"]).exits(5);
         assert!(fetched.stdout.contains(&shares), "{}", fetched.stdout);
         one.step(&thread).exits(7).says("is not in the thread");

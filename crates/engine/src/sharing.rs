@@ -13,7 +13,7 @@ pub(crate) mod nodes;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Owner, Remote};
-use uwf_storage::{RunDir, SharedRecord, StorageError, machine_id, machine_name};
+use uwf_storage::{RunDir, SharedRecord, State, StorageError, machine_id, machine_name};
 use uwf_thread::{Head, steps};
 
 use crate::{EngineError, Site};
@@ -62,6 +62,16 @@ pub(crate) fn merged_record(
 /// Tells whether nothing of a thread needs its lease here: no finished step waits, and no attempt is on record.
 pub(crate) fn is_unused(run: &RunDir) -> Result<bool, StorageError> {
     Ok(run.outbox.read_pending()?.is_none() && run.lease.read_record().is_none())
+}
+
+/// Returns the finished step of an active thread that waits here, if there is one.
+pub(crate) fn waiting_step(site: &Site, id: ThreadId) -> Result<Option<CasRef>, EngineError> {
+    let pending = site.root.run(id).outbox.read_pending()?;
+    let is_active = || State::new(&site.root).head(id);
+    Ok(match pending {
+        Some(pending) if is_active()?.is_some() => Some(pending.step),
+        Some(_) | None => None,
+    })
 }
 
 /// Joins what is known here with what the remote knows, as [`merged_record`]. The caller has the lock of the thread.

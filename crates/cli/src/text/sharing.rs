@@ -236,9 +236,10 @@ impl Show for PushedView {
                 PushOutcome::Shared => "shared from now on",
                 PushOutcome::Forwarded => "the remote has its new steps",
                 PushOutcome::Unchanged => "no new steps",
-                PushOutcome::Behind => {
-                    "no new steps: others have gone on with it; `uwf fetch` brings that"
-                }
+                PushOutcome::Behind => &format!(
+                    "no new steps: others have gone on with it; `uwf fetch {}` brings that",
+                    one.thread
+                ),
             };
             row(&one.thread, one.head, one.nodes, said)
         };
@@ -265,12 +266,17 @@ fn row(one: &impl ToString, hash: CasRef, nodes: usize, said: &str) -> Vec<Strin
 
 /// Returns what happened to a thread that was fetched.
 fn fetched(one: &Fetched) -> String {
-    match one.outcome {
-        Outcome::AnswerWaits => format!(
-            "waiting: a finished step is here and not at the remote; `uwf thread step {}` shares it, or keeps it beside the thread",
+    let said = || outcome_text(one.outcome, one.thread, "fetch it again");
+    let waits = || {
+        format!(
+            "a finished step is here and not at the remote; `uwf push {}` shares it, or keeps it beside the thread",
             one.thread
-        ),
-        outcome => outcome_text(outcome, one.thread, "fetch it again"),
+        )
+    };
+    match (one.outcome, one.waiting_step) {
+        (Outcome::AnswerWaits, Some(_)) => format!("waiting: {}", waits()),
+        (Outcome::Busy, _) | (_, None) => said(),
+        (_, Some(_)) => format!("{}; {}", said(), waits()),
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) mod cycle;
 pub(crate) mod drop_sessions;
 pub(crate) mod dry_run;
 pub(crate) mod failure;
+mod finished;
 pub(crate) mod fork_files;
 mod hooks;
 pub(crate) mod kill;

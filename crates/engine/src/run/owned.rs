@@ -92,17 +92,38 @@ pub(crate) fn with_thread_to_step<T>(
 ) -> Result<T, EngineError> {
     owning(runner, id, |run| {
         refuse_if_paused(&runner.site, run, id)?;
-        run.shared = SharedThread::enter(runner, run, id)?;
-        let ready = match &run.shared {
-            Some(shared) => shared.bring_family(runner, run, id),
-            None => Ok(()),
-        };
-        let result = ready.and_then(|()| operate(run));
-        if let Some(shared) = run.shared.take() {
-            shared.leave(runner, run);
-        }
-        result
+        with_lease(runner, id, run, |run| {
+            if let Some(shared) = &run.shared {
+                shared.bring_family(runner, run, id)?;
+            }
+            operate(run)
+        })
     })
+}
+
+/// Runs an operation that starts no agent while this process owns the thread, and has its lease if it is shared. Fails as
+/// [`with_thread`], and if another machine works on it.
+pub(crate) fn with_thread_and_lease<T>(
+    runner: &Runner,
+    id: ThreadId,
+    operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    owning(runner, id, |run| with_lease(runner, id, run, operate))
+}
+
+/// Runs an operation under the lease of the thread, if it is shared.
+fn with_lease<T>(
+    runner: &Runner,
+    id: ThreadId,
+    run: &mut OwnedRun,
+    operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    run.shared = SharedThread::enter(runner, run, id)?;
+    let result = operate(run);
+    if let Some(shared) = run.shared.take() {
+        shared.leave(runner, run);
+    }
+    result
 }
 
 /// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it.

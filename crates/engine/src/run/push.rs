@@ -17,6 +17,7 @@ use crate::children::moved::at_work;
 use crate::children::redone::{Redone, redone};
 use crate::children::{children_by_parent, has_children, of_step, parent_of, recorded};
 use crate::needs::push::nodes_of_push;
+use crate::run::finished::commit_waiting_step;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
@@ -56,7 +57,7 @@ pub struct Pushed {
     pub nodes: usize,
 }
 
-/// Shares a thread with its children and theirs, or sends their new steps to the remote. A worker that takes one of them next needs the
+/// Shares a thread with its children and theirs, or sends their new steps to the remote, also finished ones that wait here. A worker that takes one of them next needs the
 /// label, if there is one. The last of the threads that are returned is the given one. Children of which the remote has had all steps
 /// are left out.
 ///
@@ -114,9 +115,28 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
+    /// Pushes a thread with the finished step that waits here, if there is one.
+    fn push(
+        &mut self,
+        remote: &mut dyn Remote,
+        id: ThreadId,
+        line: Line,
+    ) -> Result<Pushed, EngineError> {
+        let before = commit_waiting_step(self.runner, id)?;
+        let pushed = self.push_committed(remote, id, line)?;
+        match (before, pushed.outcome) {
+            (Some(before), PushOutcome::Unchanged) => Ok(Pushed {
+                outcome: PushOutcome::Forwarded,
+                nodes: nodes_of_push(&self.runner.site.store, pushed.head, Some(before))?.len(),
+                ..pushed
+            }),
+            (Some(_) | None, _) => Ok(pushed),
+        }
+    }
+
     /// Pushes a thread after its children: a machine that has the thread would make those anew that it does not find. While the
     /// thread above is not at the remote, no worker must take a child: it would not know how to work.
-    fn push(
+    fn push_committed(
         &mut self,
         remote: &mut dyn Remote,
         id: ThreadId,

@@ -10,7 +10,7 @@ use uwf_storage::{ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
-use super::{check_remote, has_on_its_way, merge_record, new_record, nodes};
+use super::{check_remote, has_on_its_way, merge_record, new_record, nodes, waiting_step};
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
@@ -30,6 +30,9 @@ pub struct Fetched {
     pub outcome: Outcome,
     /// How many nodes came.
     pub nodes: usize,
+    /// The finished step that waits here and is not at the remote, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_step: Option<CasRef>,
 }
 
 /// Returns the threads that are shared here, by their ids.
@@ -46,11 +49,9 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
 /// # Errors
 /// When the records cannot be read.
 pub fn waiting_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    let state = State::new(&site.root);
     let mut waiting = Vec::new();
     for thread in shared_threads(site)? {
-        let has_step = site.root.run(thread).outbox.read_pending()?.is_some();
-        if has_step && state.head(thread)?.is_some() {
+        if waiting_step(site, thread)?.is_some() {
             waiting.push(thread);
         }
     }
@@ -112,6 +113,7 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
         head,
         outcome,
         nodes: came,
+        waiting_step: waiting_step(site, id)?,
     })
 }
 

@@ -19,7 +19,7 @@ use crate::sharing::has_on_its_way;
 use crate::{EngineError, Runner, tags};
 
 /// Commits the steps that an earlier process added after the head, and returns the head then.
-pub(super) fn adopt(
+pub(crate) fn adopt(
     runner: &Runner,
     (run, shared): (&RunDir, Option<&SharedThread>),
     (thread, start, head): (ThreadId, CasRef, CasRef),

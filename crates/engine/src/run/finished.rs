@@ -1,0 +1,59 @@
+//! A finished step that waits here: it becomes part of its thread, and no agent is started.
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_thread::Head;
+
+use crate::pipelines::chain::is_run;
+use crate::run::adopt::{Adoption, adopt};
+use crate::run::hooks;
+use crate::run::owned::{OwnedRun, with_thread_and_lease};
+use crate::run::pipelines::adopt::adopt as adopt_steps;
+use crate::sharing::waiting_step;
+use crate::thread::{self, Thread};
+use crate::{EngineError, Runner};
+
+/// Commits the finished step of a thread that waits here, if there is one. A shared thread has it at the remote, too. If another
+/// machine has gone on instead, the step is kept beside the thread, and the person is told. Returns the head that the thread had before,
+/// if it has another one now.
+///
+/// # Errors
+/// When the thread is busy here or elsewhere. Then the step waits as before.
+pub(crate) fn commit_waiting_step(
+    runner: &Runner,
+    id: ThreadId,
+) -> Result<Option<CasRef>, EngineError> {
+    let Some(step) = waiting_step(&runner.site, id)? else {
+        return Ok(None);
+    };
+    let before = thread::find(&runner.site, id)?.head();
+    match with_thread_and_lease(runner, id, |run| commit(runner, run, id)) {
+        // It has ended at the remote, and the step is kept beside it.
+        Ok(()) | Err(EngineError::Ended { .. } | EngineError::Unrouted { .. }) => {}
+        Err(error) => {
+            if waiting_step(&runner.site, id)?.is_none() {
+                return Err(error);
+            }
+            (runner.notice)(&format!(
+                "step `{step}` of thread `{id}` is finished and waits here; nothing of it is lost, and `uwf push {id}` shares it, or keeps it beside the thread"
+            ));
+            return Err(error);
+        }
+    }
+    let after = thread::find(&runner.site, id)?.head();
+    Ok((after == step).then_some(before))
+}
+
+fn commit(runner: &Runner, run: &OwnedRun, id: ThreadId) -> Result<(), EngineError> {
+    let store = &runner.site.store;
+    let head = thread::active_head(&runner.site, id)?;
+    if is_run(store, head)? {
+        let start = Head::read(store, head)?.start();
+        let shared = run.shared.as_ref();
+        return adopt_steps(runner, (run, shared), (id, start, head)).map(drop);
+    }
+    match adopt(runner, run, Thread::load(store, id, head)?) {
+        Ok(Adoption::Committed(report)) => hooks::after(runner, id, Ok(*report)).map(drop),
+        Ok(Adoption::Nothing(_)) => Ok(()),
+        Err(error) => hooks::after(runner, id, Err(error)).map(drop),
+    }
+}

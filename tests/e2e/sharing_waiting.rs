@@ -1,0 +1,104 @@
+//! Finished steps that wait on a machine: what `push` and `fetch` make of them, and what they say.
+
+use serde_json::json;
+
+use crate::gates::{at_work, open_gate, runs};
+use crate::gc::text;
+use crate::postgres::{new_schema, own_server};
+use crate::processes;
+use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
+use crate::sharing_runs;
+use crate::world::{World, wait_until};
+
+/// Lets an agent finish whose engine is killed. Its step waits on the machine then.
+fn let_a_step_wait(world: &World, thread: &str) {
+    processes::kill(at_work(world, &["thread", "step", thread]));
+    open_gate(world);
+    wait_until("the agent has finished", || world.pending(thread).is_some());
+    world.wait_until_free(thread);
+}
+
+#[test]
+fn a_push_shares_the_finished_step_that_waits_here() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let_a_step_wait(one, &thread);
+        let fetched = one.uwf(&["fetch", &thread]).exits(0).json();
+        assert!(fetched[0]["waitingStep"].is_string(), "{fetched}");
+        let fetched = one.uwf(&["fetch", &thread, "--format", "text"]).exits(0);
+        let shares = format!("`uwf push {thread}` shares it");
+        assert!(fetched.stdout.contains(&shares), "{}", fetched.stdout);
+        let pushed = one.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("forwarded"), "{pushed}");
+        assert!(pushed[0]["nodes"].as_u64() > Some(0), "{pushed}");
+        assert_eq!(runs(one), 1, "no agent was started");
+        assert!(at_remote(other, &thread)["leftMs"].is_null());
+        agree(&machines, &thread, 1);
+        let pushed = one.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("unchanged"), "{pushed}");
+    });
+}
+
+#[test]
+fn a_push_shares_a_thread_with_the_finished_step_that_waits_here() {
+    with_server(|server| {
+        let [one, _] = &machines_in(server, &new_schema());
+        let thread = one.start("again");
+        let_a_step_wait(one, &thread);
+        let pushed = one.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("shared"), "{pushed}");
+        assert_eq!(one.show(&thread)["steps"], json!(1));
+        assert_eq!(at_remote(one, &thread)["head"], json!(head(one, &thread)));
+    });
+}
+
+#[test]
+fn a_push_says_that_a_step_waits_here_while_another_machine_works() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines, "again");
+        let_a_step_wait(one, &thread);
+        wait_until("the lease has ended", || {
+            at_remote(other, &thread)["leftMs"].is_null()
+        });
+        let mut working = at_work(other, &["thread", "step", &thread]);
+        one.uwf(&["push", &thread])
+            .exits(5)
+            .says("is busy: machine `")
+            .says("is finished and waits here")
+            .says(&format!("`uwf push {thread}` shares it"));
+        open_gate(other);
+        assert!(working.wait().unwrap().success());
+        one.uwf(&["push", &thread])
+            .exits(0)
+            .says("is not in the thread: it is kept");
+        let kept = text(&one.show(&thread)["refusedSteps"][0]["step"]);
+        one.uwf(&["thread", "fork", &kept]).exits(0);
+        agree(&machines, &thread, 1);
+    });
+}
+
+#[test]
+fn a_push_shares_the_steps_of_a_run_that_wait_here() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = sharing_runs::machines(&server, &sharing_runs::pipeline(&["A", "B", "C"]));
+    let [one, other] = &machines;
+    let thread = sharing_runs::shared(&machines);
+    let mut engine = sharing_runs::at_work(&machines, one, &["thread", "step", &thread]);
+    server.pause();
+    sharing_runs::open_gate(&machines);
+    assert_eq!(engine.wait().unwrap().code(), Some(5));
+    server.resume();
+    let pushed = one.uwf(&["push", &thread]).exits(0).json();
+    assert_eq!(pushed[0]["outcome"], json!("forwarded"), "{pushed}");
+    assert_eq!(sharing_runs::done(&machines), "AB");
+    assert!(at_remote(other, &thread)["leftMs"].is_null());
+    sharing_runs::resume(other, &thread).exits(0);
+    sharing_runs::agree_on(&machines, &thread, &["A", "B", "_resume", "C"]);
+}
