@@ -6,6 +6,7 @@ use crate::gates::{at_work, open_gate, runs};
 use crate::gc::text;
 use crate::postgres::{Server, USER, new_schema};
 use crate::postgres_admin::Admin;
+use crate::processes;
 use crate::pty::Terminal;
 use crate::sharing::{agree, at_remote, head, machines_in, shared, with_remote, with_server};
 use crate::world::{Run, World};
@@ -279,24 +280,42 @@ fn a_kill_ends_a_thread_for_all_machines_and_a_removal_only_forgets_it_here() {
 }
 
 #[test]
-fn a_kill_counts_although_another_machine_finishes_its_step() {
+fn a_kill_counts_although_another_machine_works_whose_step_is_kept() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());
         let [one, other] = &machines;
         let thread = shared(&machines, "again");
         let mut working = at_work(other, &["thread", "step", &thread]);
         let killed = one.uwf(&["thread", "kill", &thread]).exits(0);
-        let says = format!("`uwf push {thread}` tells them");
+        let says = format!("was at work on thread `{thread}`: its lease is ended");
         assert!(killed.stderr.contains(&says), "{}", killed.stderr);
-        open_gate(other);
-        assert!(working.wait().unwrap().success());
-        one.uwf(&["push", &thread]).exits(0);
         assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
-        one.uwf(&["fetch", &thread]).exits(0);
+        open_gate(other);
+        assert_eq!(working.wait().unwrap().code(), Some(5));
+        for world in &machines {
+            assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+        }
         other.step(&thread).exits(7);
-        let heads = machines.each_ref().map(|world| head(world, &thread));
-        assert_eq!(heads[0], heads[1], "the step was not lost");
-        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+        let kept = text(&other.show(&thread)["refusedSteps"][0]["step"]);
+        other.uwf(&["thread", "fork", &kept]).exits(0);
+        agree(&machines, &thread, 0);
+    });
+}
+
+#[test]
+fn a_kill_ends_the_agent_of_another_machine() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        other.configure("remote.lease", "2s");
+        let thread = shared(&machines, "again");
+        let mut working = at_work(other, &["thread", "step", &thread]);
+        let agent = other.agent_at_work(&thread);
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert!(!processes::is_running(agent), "it works for nothing");
+        assert_eq!(other.show(&thread)["status"], json!("cancelled"));
+        agree(&machines, &thread, 0);
     });
 }
 

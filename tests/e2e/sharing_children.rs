@@ -198,7 +198,7 @@ fn a_kill_of_a_parent_ends_its_children_at_the_remote() {
 }
 
 #[test]
-fn a_child_that_was_at_work_when_its_parent_was_killed_ends_before_its_next_step() {
+fn a_child_that_is_at_work_ends_with_its_parent() {
     with_server(|server| {
         let (machines, thread) = family(server, "workflow: ./inner.yaml");
         let [one, other] = &machines;
@@ -210,12 +210,12 @@ fn a_child_that_was_at_work_when_its_parent_was_killed_ends_before_its_next_step
         let mut working = at_work(other, &["thread", "poke", &played, "-p", "again"]);
         one.uwf(&["thread", "kill", &thread])
             .exits(0)
-            .says("the other machines do not know it yet");
+            .says("its lease is ended");
         open_gate(other);
-        assert!(working.wait().unwrap().success());
-        assert_eq!(at_remote(one, &played)["status"], json!("ready"));
+        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert_eq!(other.show(&played)["status"], json!("cancelled"));
         let before = runs(other);
-        other.step(&played).exits(7).says("needs it no more");
+        other.step(&played).exits(7);
         assert_eq!(runs(other), before);
         assert_eq!(at_remote(one, &played)["status"], json!("ended"));
         one.uwf(&["remote", "verify"]).exits(0);

@@ -178,3 +178,26 @@ fn a_machine_whose_process_was_killed_goes_on_itself() {
         agree_on(&machines, &thread, &["A", "_resume", "B", "C"]);
     });
 }
+
+#[test]
+fn a_kill_ends_the_program_that_another_machine_runs() {
+    with_server(|server| {
+        let machines = machines(server, &pipeline(&STEPS));
+        let [one, other] = &machines;
+        other.configure("remote.lease", "2s");
+        let thread = shared(&machines);
+        let mut working = at_work(&machines, other, &["thread", "step", &thread]);
+        let program = program(&machines);
+        one.uwf(&["thread", "kill", &thread])
+            .exits(0)
+            .says("its lease is ended");
+        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert!(!processes::is_running(&program), "it works for nothing");
+        open_gate(&machines);
+        for world in &machines {
+            assert_eq!(world.show(&thread)["status"], "cancelled");
+        }
+        other.step(&thread).exits(7);
+        agree_on(&machines, &thread, &["A"]);
+    });
+}

@@ -134,25 +134,6 @@ impl Object {
         })
     }
 
-    /// Returns who works on a thread.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
-        self.check()?;
-        leases::standing(self, thread)
-    }
-
-    /// Ends a lease in the place of its owner. Afterwards the lease does not count, also if it had ended before. Another lease of
-    /// the thread is left alone.
-    ///
-    /// # Errors
-    /// [`RemoteError`]. The call can be repeated.
-    pub fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
-        self.check()?;
-        leases::end(self, lease)
-    }
-
     /// Checks that the remote is there, and that this program is new enough for it, once until it [rests](Remote::rest).
     fn check(&mut self) -> Result<(), RemoteError> {
         if self.is_checked {
@@ -209,6 +190,16 @@ impl Remote for Object {
     fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError> {
         self.check()?;
         leases::release(self, lease, record)
+    }
+
+    fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
+        self.check()?;
+        leases::standing(self, thread)
+    }
+
+    fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
+        self.check()?;
+        leases::end(self, lease)
     }
 
     fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {

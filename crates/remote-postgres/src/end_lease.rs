@@ -9,44 +9,35 @@ use uwf_remote::{Lease, RemoteError, Standing};
 use crate::rows::{column, owner_text};
 use crate::{Postgres, acquire};
 
-impl Postgres {
-    /// Returns who works on a thread.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
-        let Some(row) = acquire::find(self, thread, None)? else {
-            self.must_be_new_enough()?;
-            return Ok(Standing::Unknown);
-        };
-        let Some((owner, lasts)) = acquire::busy(&row)? else {
-            return Ok(Standing::Free);
-        };
-        Ok(Standing::Leased(Lease {
-            thread,
-            fence: column::<i64>(&row, "fence")?.cast_unsigned(),
-            owner,
-            lasts,
-        }))
-    }
+/// Returns who works on a thread.
+pub(crate) fn standing(remote: &mut Postgres, thread: ThreadId) -> Result<Standing, RemoteError> {
+    let Some(row) = acquire::find(remote, thread, None)? else {
+        remote.must_be_new_enough()?;
+        return Ok(Standing::Unknown);
+    };
+    let Some((owner, lasts)) = acquire::busy(&row)? else {
+        return Ok(Standing::Free);
+    };
+    Ok(Standing::Leased(Lease {
+        thread,
+        fence: column::<i64>(&row, "fence")?.cast_unsigned(),
+        owner,
+        lasts,
+    }))
+}
 
-    /// Ends a lease in the place of its owner. Afterwards the lease does not count, also if it had ended before. Another lease of
-    /// the thread is left alone.
-    ///
-    /// # Errors
-    /// [`RemoteError`]. The call can be repeated.
-    pub fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
-        let ended = self.connection.call(
-            &self.statements.end_lease,
-            &[
-                (&lease.thread.as_str(), Type::TEXT),
-                (&owner_text(&lease.owner), Type::TEXT),
-                (&lease.fence.cast_signed(), Type::INT8),
-            ],
-        )?;
-        match ended.is_empty() {
-            true => self.must_be_new_enough(),
-            false => Ok(()),
-        }
+/// Ends a lease, whose owner is named. Another lease of the thread is left alone.
+pub(crate) fn end(remote: &mut Postgres, lease: &Lease) -> Result<(), RemoteError> {
+    let ended = remote.connection.call(
+        &remote.statements.end_lease,
+        &[
+            (&lease.thread.as_str(), Type::TEXT),
+            (&owner_text(&lease.owner), Type::TEXT),
+            (&lease.fence.cast_signed(), Type::INT8),
+        ],
+    )?;
+    match ended.is_empty() {
+        true => remote.must_be_new_enough(),
+        false => Ok(()),
     }
 }

@@ -30,7 +30,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
-    Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Want, Which,
+    Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
 };
 
 pub use address::{Address, AddressError};
@@ -198,6 +198,14 @@ impl Remote for Postgres {
             true => Released::Yes,
             false => Released::Lost,
         })
+    }
+
+    fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
+        end_lease::standing(self, thread)
+    }
+
+    fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
+        end_lease::end(self, lease)
     }
 
     fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {

@@ -77,6 +77,19 @@ pub trait Remote {
     /// [`RemoteError`].
     fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError>;
 
+    /// Returns who works on a thread.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError>;
+
+    /// Ends a lease in the place of its owner. Afterwards the lease does not count, also if its time was over before. Another lease of
+    /// the thread is left alone.
+    ///
+    /// # Errors
+    /// [`RemoteError`]. The call can be repeated.
+    fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError>;
+
     /// Stores nodes, and a new thread if one is given. The nodes may come in any order. What they need is among them, or there
     /// already.
     ///

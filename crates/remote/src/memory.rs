@@ -18,7 +18,7 @@ use uwf_protocol::run::ThreadRecord;
 
 use self::nodes::Nodes;
 use self::thread::Thread;
-use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Want, Which};
+use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Want, Which};
 use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, After, NewThread, Push, Put};
@@ -96,6 +96,32 @@ impl Remote for Memory {
             true => Released::Yes,
             false => Released::Lost,
         })
+    }
+
+    fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
+        let shared = self.shared();
+        Ok(match shared.threads.get(&thread) {
+            None => Standing::Unknown,
+            Some(known) => match known.busy(shared.now) {
+                None => Standing::Free,
+                Some((owner, lasts)) => Standing::Leased(Lease {
+                    thread,
+                    fence: known.fence,
+                    owner,
+                    lasts,
+                }),
+            },
+        })
+    }
+
+    fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
+        let mut shared = self.shared();
+        if shared.give_back(lease)
+            && let Some(thread) = shared.threads.get_mut(&lease.thread)
+        {
+            thread.fence += 1;
+        }
+        Ok(())
     }
 
     fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {

@@ -9,7 +9,7 @@ pub(crate) mod ended;
 mod family;
 mod renewer;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
-use crate::run::shared::ended::ended_there;
+use crate::run::shared::ended::{ended_there, follow_end};
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
@@ -43,6 +43,8 @@ pub(crate) struct SharedThread {
     renewer: Renewer,
     /// The children for its next step on which other machines work, as far as this call knows.
     at_work: RefCell<HashMap<ThreadId, (Owner, Duration)>>,
+    /// Whether the remote did not take a step, because the lease was lost.
+    is_refused: Cell<bool>,
     /// The record that was sent with a step. With the step, the lease was given back.
     sent: RefCell<Option<ThreadRecord>>,
 }
@@ -118,6 +120,7 @@ impl SharedThread {
             remote: RefCell::new(remote),
             renewer,
             at_work: RefCell::default(),
+            is_refused: Cell::new(false),
             sent: RefCell::new(None),
         }))
     }
@@ -130,7 +133,7 @@ impl SharedThread {
     /// Tells whether another machine has taken the thread over, or a person has ended the lease. What the agent does from then on
     /// would not be in the thread.
     pub(crate) fn is_lost(&self) -> bool {
-        self.renewer.is_lost()
+        self.is_refused.get() || self.renewer.is_lost()
     }
 
     /// Gives a durable step to the remote. With it the lease is given back, if it is not to be kept.
@@ -177,7 +180,10 @@ impl SharedThread {
                 Advanced::LeaseLost if has_ended(remote.as_mut(), self.lease.thread, step)? => {
                     return Ok(AtRemote::Moved);
                 }
-                Advanced::LeaseLost => return Ok(AtRemote::Elsewhere(None)),
+                Advanced::LeaseLost => {
+                    self.is_refused.set(true);
+                    return Ok(AtRemote::Elsewhere(None));
+                }
                 Advanced::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
                 // It has collected what no head needed there, and the step needs it again.
                 Advanced::Lacking(lacking) => nodes.extend(linked(site, &lacking)?),
@@ -192,23 +198,28 @@ impl SharedThread {
     }
 
     /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
-    /// the lease ends by itself. It is kept for a step that [waits](has_waiting_step).
+    /// the lease ends by itself. It is kept for a step that [waits](has_waiting_step). If the lease was lost because a person has ended
+    /// the thread, the thread ends here, too.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
-        if has_waiting_step(run) {
-            return;
-        }
-        let record = run.ledger.export();
-        if self.sent.into_inner().as_ref() == Some(&record) {
-            return;
-        }
+        let (is_lost, id) = (self.is_lost(), self.lease.thread);
         let mut remote = self.remote.into_inner();
-        if let Err(error) = remote.release(&self.lease, &record) {
+        let record = run.ledger.export();
+        let is_sent = self.sent.into_inner().as_ref() == Some(&record);
+        let mut left = Ok(());
+        if !has_waiting_step(run) && !is_sent {
+            let released = remote.release(&self.lease, &record);
+            left = released
+                .map(drop)
+                .map_err(|error| SharingError::from(error).into());
+        }
+        if is_lost && left.is_ok() {
+            left = follow_end(runner, run, remote.as_mut(), id);
+        }
+        if let Err(error) = left {
             let message = runner.site.loggable(&error);
-            let thread = Some(self.lease.thread);
-            runner
-                .site
-                .log_line(tags::LEASE_NOT_RELEASED, &message, thread, None);
+            let site = &runner.site;
+            site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
         }
     }
 }

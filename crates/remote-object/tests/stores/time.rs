@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use object_store::memory::InMemory;
 use uwf_remote::suite::Place;
-use uwf_remote::{Acquired, Renewed, Standing};
+use uwf_remote::{Acquired, Remote as _, Renewed, Standing};
 use uwf_remote_object::Clock;
 
 use crate::InStore;
@@ -105,7 +105,6 @@ fn a_lease_can_be_ended_by_somebody_else() {
         assert_eq!(remote.end_lease(&lease), Ok(()));
         assert_eq!(remote.standing(thread(1)), Ok(Standing::Free));
     }
-    use uwf_remote::Remote as _;
     assert_eq!(remote.renew(&old.lease), Ok(Renewed::Lost));
     let Acquired::Leased(new) = acquire_for(&mut remote, 1, 1, lasts) else {
         panic!("it is free");

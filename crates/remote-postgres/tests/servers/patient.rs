@@ -7,7 +7,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part, Push, Put,
-    Query, Released, Remote, RemoteError, Renewed, SharedName, Want, Which,
+    Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
 };
 use uwf_remote_postgres::Postgres;
 
@@ -47,6 +47,14 @@ impl Remote for Patient {
 
     fn release(&mut self, lease: &Lease, record: &ThreadRecord) -> Result<Released, RemoteError> {
         self.wait(|remote| remote.release(lease, record))
+    }
+
+    fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
+        self.wait(|remote| remote.standing(thread))
+    }
+
+    fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
+        self.wait(|remote| remote.end_lease(lease))
     }
 
     fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Result<Put, RemoteError> {

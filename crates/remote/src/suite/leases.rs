@@ -7,7 +7,7 @@ use super::world::{
     thread,
 };
 use super::{Case, Place};
-use crate::lease::{Acquired, Lease, Released, Renewed};
+use crate::lease::{Acquired, Lease, Released, Renewed, Standing};
 use crate::push::{Advanced, Push, Put};
 
 pub(super) const CASES: &[Case] = &[
@@ -38,6 +38,10 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "a later lease of the same owner makes the earlier one void",
         check: same_owner,
+    },
+    Case {
+        name: "a lease can be ended by somebody else, and no other lease with it",
+        check: ended_by_another,
     },
     Case {
         name: "an ended thread is not leased, and one that waits for a person is",
@@ -153,6 +157,28 @@ fn same_owner(place: &dyn Place) {
     assert_eq!(client.release(&old, &record(3)), Released::Lost);
     assert_eq!(client.remote.renew(&new), Ok(Renewed::Yes));
     assert_eq!(leased(client.acquire(1)).record, records(&[1, 2, 11, 3]));
+}
+
+fn ended_by_another(place: &dyn Place) {
+    let (mut one, mut other) = (Client::new(place, 1), Client::new(place, 2));
+    assert_eq!(other.remote.standing(thread(1)), Ok(Standing::Unknown));
+    one.share(&[1]);
+    assert_eq!(other.remote.standing(thread(1)), Ok(Standing::Free));
+    let old = one.take(1);
+    let Ok(Standing::Leased(seen)) = other.remote.standing(thread(1)) else {
+        panic!("somebody works on it");
+    };
+    assert_eq!((&seen.owner, seen.fence), (&old.owner, old.fence));
+    for _ in 0..2 {
+        assert_eq!(other.remote.end_lease(&seen), Ok(()));
+        assert_eq!(other.remote.standing(thread(1)), Ok(Standing::Free));
+    }
+    assert_eq!(one.remote.renew(&old), Ok(Renewed::Lost));
+    assert_eq!(one.step(&old, START, 11), Advanced::LeaseLost);
+    let new = one.take(1);
+    assert!(new.fence > old.fence);
+    assert_eq!(other.remote.end_lease(&seen), Ok(()));
+    assert_eq!(one.remote.renew(&new), Ok(Renewed::Yes), "another lease");
 }
 
 fn ended(place: &dyn Place) {

@@ -7,7 +7,7 @@ use uwf_protocol::exit::Exit;
 use uwf_remote::{Lease, Standing};
 use uwf_util::time::format_duration;
 
-use super::{answer, configured, here_or_there};
+use super::{answer, configured, here_or_there, open};
 use crate::args::{ReleaseArgs, RemoteGcArgs};
 use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
@@ -44,7 +44,7 @@ pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure
 /// Ends the lease that a person was shown, and no later one.
 pub(super) fn release(context: &Context, args: &ReleaseArgs) -> Result<Exit, Failure> {
     let thread = here_or_there(context, &args.thread)?;
-    let mut remote = configured(context.site())?;
+    let mut remote = open(context.site())?;
     let lease = match answer(remote.standing(thread))? {
         Standing::Unknown => return Err(EngineError::from(SharingError::Unknown(thread)).into()),
         Standing::Free => None,

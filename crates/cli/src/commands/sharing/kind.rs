@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use uwf_protocol::config::RemoteConfig;
-use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Hello, Lease, Remote, RemoteError, Standing};
+use uwf_remote::{Hello, Remote, RemoteError};
 use uwf_remote_object::Object;
 use uwf_remote_postgres::{Collected, Fault, Migrated, Postgres, Statistics, Verified};
 
@@ -78,20 +77,6 @@ impl Kind {
                 "who may read and write is said by the policies of the bucket or container; readers get and list objects, and \
                  machines that work put them, too",
             )),
-        }
-    }
-
-    pub(super) fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
-        match self {
-            Self::Database(remote) => remote.standing(thread),
-            Self::Objects(remote) => remote.standing(thread),
-        }
-    }
-
-    pub(super) fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
-        match self {
-            Self::Database(remote) => remote.end_lease(lease),
-            Self::Objects(remote) => remote.end_lease(lease),
         }
     }
 }

@@ -3,7 +3,7 @@
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::RunDir;
+use uwf_storage::{RunDir, State};
 
 use crate::pipelines::chain::is_run;
 use crate::run::owned::with_thread;
@@ -31,6 +31,24 @@ pub(crate) fn take_end(
     with_thread(runner, id, |run| end_here(runner, run, remote, id))
 }
 
+/// Ends a thread here that has ended at the remote while this machine worked on it, and says so.
+pub(super) fn follow_end(
+    runner: &Runner,
+    run: &RunDir,
+    remote: &mut dyn Remote,
+    id: ThreadId,
+) -> Result<(), EngineError> {
+    let found = there(remote, id, None)?;
+    let has_ended = found.is_some_and(|found| found.listed.status == HeadStatus::Ended);
+    if has_ended
+        && State::new(&runner.site.root).head(id)?.is_some()
+        && let Err(ended) = end_here(runner, run, remote, id)
+    {
+        (runner.notice)(&format!("another machine was faster: {ended}"));
+    }
+    Ok(())
+}
+
 /// Ends a thread here that has ended at the remote. Returns the error that says how it has ended.
 pub(super) fn ended_there(
     runner: &Runner,
@@ -38,14 +56,14 @@ pub(super) fn ended_there(
     remote: &mut dyn Remote,
     id: ThreadId,
 ) -> EngineError {
-    let ended = end_here(runner, run, remote, id);
-    match ended.and_then(|()| thread::active_head(&runner.site, id)) {
+    match end_here(runner, run, remote, id) {
         Err(error) => error,
-        Ok(_) => thread::busy(id, None),
+        Ok(()) => thread::busy(id, None),
     }
 }
 
-/// Ends a thread here with the steps that we do not have yet. The program of a lost attempt works for nothing, so it is ended, too.
+/// Ends a thread here with the steps that we do not have yet. The program of a lost attempt works for nothing, so it is ended, too. The
+/// error says how the thread has ended.
 fn end_here(
     runner: &Runner,
     run: &RunDir,
@@ -59,7 +77,8 @@ fn end_here(
     {
         end_program(runner, run, (id, head), &record)?;
     }
-    keep_waiting_step(runner, run, id)
+    keep_waiting_step(runner, run, id)?;
+    thread::active_head(&runner.site, id).map(drop)
 }
 
 /// Keeps a finished step that waits here, if one does: the thread has ended without it.
