@@ -247,6 +247,57 @@ fn a_worker_whose_steps_all_fail_ends_and_says_so() {
 }
 
 #[test]
+fn a_worker_that_leaves_a_failed_step_undone_says_so() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        other.scripted_agent("exit 9");
+        other
+            .uwf(&["work", "--idle", "2s"])
+            .exits(3)
+            .says(&format!("thread `{thread}` is still ready at the remote"))
+            .says("0 steps done, 1 failed");
+        // If another machine ends it, nothing is left undone.
+        other.scripted_agent(&format!(
+            "touch {project}/failing; while [ -e {project}/wait ]; do sleep 0.02; done; exit 9",
+            project = other.project().display()
+        ));
+        close_gate(other);
+        let mut worker = other.spawn(&["work", "--idle", "3s"]);
+        wait_until("the agent works", || {
+            other.project().join("failing").exists()
+        });
+        open_gate(other);
+        one.write("answers.yaml", &NOTE.replace("note: n", "status: done"));
+        wait_until("the thread is free", || one.step(&thread).code == 0);
+        assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
+        assert_eq!(worker.wait().unwrap().code(), Some(0));
+    });
+}
+
+#[test]
+fn a_worker_ends_although_a_thread_waits_for_its_next_attempt() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [_, other] = &machines;
+        let thread = shared(&machines, "again");
+        other.configure("agents.default.retry.max", "1");
+        other.configure("agents.default.retry.backoff", "1h");
+        other.configure("agents.default.retry.on", r#"["crash"]"#);
+        other.scripted_agent("exit 9");
+        other.step(&thread).exits(3);
+        let mut worker = other.spawn(&["work", "--idle", "3s"]);
+        wait_until("the worker has ended", || {
+            worker.try_wait().unwrap().is_some()
+        });
+        let said = worker.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(0), "{stderr}");
+    });
+}
+
+#[test]
 fn a_worker_waits_for_a_server_that_is_away() {
     let Some(server) = own_server() else {
         return;

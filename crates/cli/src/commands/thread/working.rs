@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use uwf_engine::{EngineError, SharingError, Taken, take_next, waiting_threads};
 use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Remote, RemoteError};
 use uwf_util::text::counted;
 
@@ -23,7 +24,7 @@ use crate::failure::{Failure, note, warn};
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks for finished steps that wait here.
 const LOOK_HERE: Duration = Duration::from_secs(10);
-/// How long it leaves a thread alone on which somebody works here, or whose next attempt is made later.
+/// How long it leaves a thread alone at most on which somebody works here, or whose next attempt is made later.
 const BUSY_REST: Duration = Duration::from_secs(10);
 /// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
 const REST: Duration = Duration::from_secs(30);
@@ -42,6 +43,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         jobs: Jobs::new(context)?,
         resting: HashMap::new(),
         taken: HashMap::new(),
+        begun: HashMap::new(),
         count: Count::default(),
         look_at: Instant::now(),
         look_here_at: Instant::now(),
@@ -67,12 +69,14 @@ struct Worker<'a> {
     resting: HashMap<ThreadId, Rest>,
     /// The threads at work, by which those are given back whose step never began.
     taken: HashMap<ThreadId, Taken>,
+    /// When the threads at work were begun.
+    begun: HashMap<ThreadId, Instant>,
     count: Count,
     /// When it asks for the next thread.
     look_at: Instant,
     /// When it looks for finished steps that wait here.
     look_here_at: Instant,
-    /// When it had something to do the last time.
+    /// When it had something to do the last time. A step at work that did nothing then counts as no pause, and as no work.
     last_work: Instant,
     /// Whether the remote did not answer the last time.
     is_away: bool,
@@ -82,9 +86,10 @@ struct Worker<'a> {
     failure: Option<Failure>,
 }
 
-/// How often the step of a thread has failed here, and until when the thread rests.
+/// How often the step of a thread has failed here, how it ended the last time, and until when the thread rests.
 struct Rest {
     failures: u32,
+    exit: Exit,
     until: Instant,
 }
 
@@ -124,9 +129,28 @@ impl Worker<'_> {
             () if self.is_told => Exit::Done,
             () if self.has_failed_enough() => self.count.last,
             () if is_over && self.is_away => Exit::Busy,
-            () if is_over => Exit::Done,
+            () if is_over => self.left_undone(),
             () => return None,
         }))
+    }
+
+    /// Returns the exit of a worker that found nothing to do any more: that of a failed step, if its thread is still ready.
+    fn left_undone(&mut self) -> Exit {
+        let mut left = Exit::Done;
+        for (thread, rest) in self.resting.iter().filter(|(_, rest)| rest.failures > 0) {
+            let found = self.remote.find(*thread, CasRef::from_u64(0));
+            match found.map(|found| found.map(|found| found.listed.status)) {
+                Ok(Some(HeadStatus::Ready)) => {
+                    warn(&format!(
+                        "thread `{thread}` is still ready at the remote, and its step has failed here"
+                    ));
+                    left = rest.exit;
+                }
+                Ok(_) => {}
+                Err(_) => return Exit::Busy,
+            }
+        }
+        left
     }
 
     fn has_room(&self) -> bool {
@@ -213,10 +237,12 @@ impl Worker<'_> {
 
     /// Starts the process of a step.
     fn start(&mut self, thread: ThreadId, taken: Option<Taken>) {
-        self.last_work = Instant::now();
         let arguments = own_program::one_of_many(&self.args.agent, thread);
         match self.jobs.start(thread, &arguments) {
-            Ok(()) => self.taken.extend(taken.map(|taken| (thread, taken))),
+            Ok(()) => {
+                self.begun.insert(thread, Instant::now());
+                self.taken.extend(taken.map(|taken| (thread, taken)));
+            }
             Err(failure) => {
                 if let Some(taken) = taken {
                     self.give_back(&taken);
@@ -239,8 +265,16 @@ impl Worker<'_> {
     }
 
     fn ended(&mut self, thread: ThreadId, exit: Exit) {
-        self.last_work = Instant::now();
-        self.look_at = Instant::now();
+        let now = Instant::now();
+        let at_work = self
+            .begun
+            .remove(&thread)
+            .map_or(Duration::ZERO, |begun| now - begun);
+        self.last_work = match is_skipped(exit) {
+            true => (self.last_work + at_work).min(now),
+            false => now,
+        };
+        self.look_at = now;
         let taken = self.taken.remove(&thread);
         if exit == Exit::Done {
             self.resting.remove(&thread);
@@ -265,12 +299,16 @@ impl Worker<'_> {
     fn rest(&mut self, thread: ThreadId, exit: Exit) {
         let rest = self.resting.entry(thread).or_insert(Rest {
             failures: 0,
+            exit,
             until: Instant::now(),
         });
         if is_skipped(exit) {
-            rest.until = Instant::now() + BUSY_REST;
+            // It is tried again before the worker ends because nothing was ready.
+            let before_end = self.args.idle.map_or(BUSY_REST, |idle| idle / 2);
+            rest.until = Instant::now() + BUSY_REST.min(before_end);
             return;
         }
+        rest.exit = exit;
         let doubled = 1 << rest.failures.min(16);
         rest.until = Instant::now() + (REST * doubled).min(LONGEST_REST);
         rest.failures += 1;
