@@ -343,6 +343,7 @@ fn of_two_calls_on_one_machine_the_one_that_comes_late_leaves_the_lease_alone() 
         let begun = std::fs::read_to_string(&count).unwrap().lines().count();
         let steps = one.show(&thread)["steps"].as_u64().unwrap();
         assert_eq!(begun as u64, steps, "an agent was ended");
-        assert!(steps >= 8, "{steps}");
+        // Each of the two may find that the other one is there, but not always.
+        assert!(steps >= 4, "{steps}");
     });
 }
