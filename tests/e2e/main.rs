@@ -153,6 +153,7 @@ mod sharing_children_killed;
 mod sharing_ends;
 mod sharing_names;
 mod sharing_objects;
+mod sharing_repair;
 mod sharing_runs;
 mod sharing_runs_killed;
 mod sharing_runs_played;

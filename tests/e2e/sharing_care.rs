@@ -87,6 +87,8 @@ fn garbage_of_the_remote_is_condemned_and_removed_later() {
         assert_eq!(collected(), counts(0, 0));
         let nodes = kept()["nodes"].as_u64().unwrap();
         place.litter();
+        let dry = place.remote(&["gc", "--dry-run"]).exits(0).json();
+        assert_eq!((&dry["condemned"], &dry["dryRun"]), (&json!(1), &json!(true)));
         assert_eq!(collected(), counts(1, 0));
         assert_eq!(collected(), counts(0, 0));
         assert!(place.litter_is_there());
@@ -94,6 +96,8 @@ fn garbage_of_the_remote_is_condemned_and_removed_later() {
         assert_eq!(kept()["byStatus"], json!({ "ready": 1 }));
         place.run("UPDATE @.nodes SET condemned_at = now() - interval '13 days' WHERE hash = 77");
         assert_eq!(collected(), counts(0, 0));
+        let dry = ["gc", "--older-than", "12d", "--dry-run"];
+        assert_eq!(place.remote(&dry).exits(0).json()["removed"], json!(1));
         let sooner = place.remote(&["gc", "--older-than", "12d"]).exits(0);
         assert_eq!(sooner.json(), counts(0, 1));
         assert!(!place.litter_is_there());

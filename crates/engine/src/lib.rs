@@ -207,6 +207,7 @@ pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads, waiting
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
+pub use sharing::repair::{send_lost, whole_nodes};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

@@ -9,6 +9,7 @@ pub(crate) mod family;
 pub(crate) mod fetch;
 pub(crate) mod names;
 pub(crate) mod nodes;
+pub(crate) mod repair;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;

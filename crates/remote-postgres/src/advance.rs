@@ -16,7 +16,7 @@ use crate::rows::{self, column, first, hash, hashes, label_text, number, numbers
 
 /// Nodes as the columns of a table, and what they need beside themselves.
 #[derive(Debug, Default)]
-struct Columns {
+pub(crate) struct Columns {
     hashes: Vec<i64>,
     types: Vec<i64>,
     payloads: Vec<Vec<u8>>,
@@ -29,7 +29,7 @@ struct Columns {
 
 impl Columns {
     /// Returns the columns of nodes. `head` is needed, too. No node has a hash that the database has no number for.
-    fn new(nodes: &[LinkedNode], head: Option<CasRef>) -> Result<Self, Unfit> {
+    pub(crate) fn new(nodes: &[LinkedNode], head: Option<CasRef>) -> Result<Self, Unfit> {
         let Together { nodes, needed } = Together::of(nodes, head)?;
         let nameless = nodes
             .keys()
@@ -63,7 +63,7 @@ impl Columns {
     }
 
     /// Returns the first parameters of a statement that stores nodes.
-    fn parameters(&self) -> [Parameter<'_>; 8] {
+    pub(crate) fn parameters(&self) -> [Parameter<'_>; 8] {
         [
             (&self.hashes, Type::INT8_ARRAY),
             (&self.types, Type::INT8_ARRAY),

@@ -49,6 +49,29 @@ impl Postgres {
         self.unless_older(collected)
     }
 
+    /// Returns what [`collect`](Self::collect) would do, and changes nothing.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn count_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
+        let counted = self.count_each(age);
+        self.unless_older(counted)
+    }
+
+    fn count_each(&mut self, age: Duration) -> Result<Collected, RemoteError> {
+        let age = millis(age.max(self.connection.limits.least_age));
+        let statement = &self.statements.count_garbage;
+        let rows = self
+            .connection
+            .long_call(statement, &[(&age, Type::INT8)])?;
+        let row = first(&rows)?;
+        Ok(Collected {
+            condemned: count(row, "condemned")?,
+            reprieved: count(row, "reprieved")?,
+            removed: count(row, "removed")?,
+        })
+    }
+
     fn collect_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
         self.must_be_new_enough()?;
         let age = millis(age.max(self.connection.limits.least_age));

@@ -18,6 +18,7 @@ mod migrate;
 mod names;
 mod nodes;
 mod records;
+mod repair;
 mod rows;
 mod statements;
 mod statistics;
@@ -37,6 +38,7 @@ pub use address::{Address, AddressError};
 pub use collect::Collected;
 pub use connection::Limits;
 pub use migrate::Migrated;
+pub use repair::Needing;
 pub use statistics::Statistics;
 pub use verify::{Fault, Verified};
 

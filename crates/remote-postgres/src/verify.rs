@@ -60,6 +60,19 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// Returns the nodes that would put it right, if they were there and whole.
+    #[must_use]
+    pub fn lost(&self) -> &[CasRef] {
+        match self {
+            Self::Damaged(node) => std::slice::from_ref(node),
+            Self::NodeLacks { missing, .. } | Self::ThreadLacks { missing, .. } => missing,
+            Self::NameLacks { missing, .. } => std::slice::from_ref(missing),
+            Self::Senseless { .. } => &[],
+        }
+    }
+}
+
 fn named(hashes: &[CasRef]) -> String {
     let texts: Vec<String> = hashes.iter().map(ToString::to_string).collect();
     texts.join(", ")

@@ -57,7 +57,7 @@ pub(crate) use running::{
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::SessionsArgs;
 pub(crate) use sharing::{
-    FetchArgs, PushArgs, ReleaseArgs, RemoteAddArgs, RemoteCommand, RemoteGcArgs,
+    FetchArgs, PushArgs, ReleaseArgs, RemoteAddArgs, RemoteCommand, RemoteGcArgs, RemoteVerifyArgs,
 };
 pub(crate) use short::ShortCommand;
 pub(crate) use thread::{

@@ -14,7 +14,7 @@ pub(crate) enum RemoteCommand {
     /// Add the tables that a remote lacks which an older version has made
     Migrate,
     /// Check the nodes, threads and names of the remote; exit code 4 if something is wrong
-    Verify,
+    Verify(RemoteVerifyArgs),
     /// Remove nodes from the remote that nothing needs; they are condemned first, and removed after a time
     Gc(RemoteGcArgs),
     /// End the lease of a machine that is gone; a step that it still does is kept on that machine, beside the thread
@@ -24,10 +24,20 @@ pub(crate) enum RemoteCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct RemoteVerifyArgs {
+    /// Send again what is damaged or missing there, as far as this machine has it whole
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RemoteGcArgs {
     /// Remove what was condemned longer ago than this; 1h at least
     #[arg(long, value_name = "TIME", default_value = "14d", value_parser = parse_grace)]
     pub(crate) older_than: u64,
+    /// Only say what it would do
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Fai
         RemoteCommand::Add(args) => add(context, args),
         RemoteCommand::Status => status(context),
         RemoteCommand::Migrate => care::migrate(context),
-        RemoteCommand::Verify => care::verify(context),
+        RemoteCommand::Verify(args) => care::verify(context, &args),
         RemoteCommand::Gc(args) => care::gc(context, &args),
         RemoteCommand::Release(args) => care::release(context, &args),
         RemoteCommand::Roles => care::roles(context),

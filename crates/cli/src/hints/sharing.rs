@@ -80,6 +80,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
                 .to_owned()
         }
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
-        RemoteError::Unable(_) | RemoteError::Broken(_) => return None,
+        RemoteError::Broken(_) => {
+            "`uwf remote verify` says what is damaged or missing there, and with `--repair` sends again what this machine has of it".to_owned()
+        }
+        RemoteError::Unable(_) => return None,
     })
 }

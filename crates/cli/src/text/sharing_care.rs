@@ -6,10 +6,11 @@ use serde::Serialize;
 use uwf_engine::machine_of;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Lease;
-use uwf_remote_postgres::{Collected, Fault, Migrated, Statistics, Verified};
+use uwf_remote_postgres::{Collected, Fault, Migrated, Needing, Statistics, Verified};
 use uwf_util::size;
 use uwf_util::text::counted;
 
+use crate::hints;
 use crate::output::Show;
 use crate::text::table::Page;
 
@@ -76,12 +77,22 @@ impl KeptView {
 
 /// Whether a remote is whole.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct VerifiedRemoteView {
     ok: bool,
     threads: u64,
     nodes: u64,
     names: u64,
     problems: Vec<RemoteProblem>,
+    /// The threads that need what is damaged or missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needed_by_threads: Vec<String>,
+    /// The names of workflows that need it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needed_by_names: Vec<String>,
+    /// How many nodes were sent again, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repaired: Option<usize>,
 }
 
 /// Something that is wrong with a remote.
@@ -139,14 +150,45 @@ impl From<Fault> for RemoteProblem {
 }
 
 impl VerifiedRemoteView {
-    pub(crate) fn new(verified: Verified, faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(
+        verified: Verified,
+        faults: Vec<Fault>,
+        needing: Needing,
+        repaired: Option<usize>,
+    ) -> Self {
         Self {
             ok: faults.is_empty(),
             threads: verified.threads,
             nodes: verified.nodes,
             names: verified.names,
             problems: faults.into_iter().map(RemoteProblem::from).collect(),
+            needed_by_threads: needing.threads,
+            needed_by_names: needing.names,
+            repaired,
         }
+    }
+
+    /// Returns who needs what is damaged or missing, and what to type, as lines.
+    fn advice(&self) -> Vec<String> {
+        let (threads, names) = (&self.needed_by_threads, &self.needed_by_names);
+        let needed = [("threads", threads), ("names", names)].into_iter();
+        let needed = needed.filter(|(_, all)| !all.is_empty());
+        let mut lines: Vec<String> = needed
+            .map(|(what, all)| format!("{what} that need this: {}", all.join(", ")))
+            .collect();
+        let is_lost = self.problems.iter().any(|one| one.verdict != "invalid");
+        lines.extend(match self.repaired {
+            Some(count) if is_lost => Some(format!(
+                "{} sent; the rest is not whole on this machine: run the same on another one that has these threads",
+                counted(count as u64, "node")
+            )),
+            Some(count) => Some(format!("{} sent", counted(count as u64, "node"))),
+            None if is_lost => Some(
+                hints::here("`uwf remote verify --repair` sends it again from a machine that has it; the owner of the schema can also replace what is damaged").into_owned(),
+            ),
+            None => None,
+        });
+        lines
     }
 
     /// Tells whether nothing is wrong.
@@ -159,6 +201,7 @@ impl Show for VerifiedRemoteView {
     fn text(&self, _page: Page) -> String {
         let problems = self.problems.iter();
         let mut lines: Vec<String> = problems.map(|one| one.reason.clone()).collect();
+        lines.extend(self.advice());
         let (threads, nodes) = (counted(self.threads, "thread"), counted(self.nodes, "node"));
         let names = counted(self.names, "name");
         let found = match self.problems.len() {
@@ -193,28 +236,34 @@ impl Show for MigratedRemoteView {
     }
 }
 
-/// What a collection of garbage did at the remote.
+/// What a collection of garbage did at the remote, or would do.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct CollectedRemoteView {
     condemned: u64,
     reprieved: u64,
     removed: u64,
+    /// Whether nothing was changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
 }
 
-impl From<Collected> for CollectedRemoteView {
-    fn from(collected: Collected) -> Self {
+impl CollectedRemoteView {
+    pub(crate) fn new(collected: Collected, dry_run: bool) -> Self {
         Self {
             condemned: collected.condemned,
             reprieved: collected.reprieved,
             removed: collected.removed,
+            dry_run,
         }
     }
 }
 
 impl Show for CollectedRemoteView {
     fn text(&self, _page: Page) -> String {
+        let would = if self.dry_run { "would be " } else { "" };
         format!(
-            "{} removed; {} more condemned; {} reprieved, because they are needed again",
+            "{} {would}removed; {} more {would}condemned; {} {would}reprieved, because they are needed again",
             counted(self.removed, "node"),
             self.condemned,
             self.reprieved

@@ -1,14 +1,18 @@
 //! `uwf remote migrate`, `verify`, `gc`, `release` and `roles`: the care for a remote.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use uwf_engine::{EngineError, SharingError, machine_of};
+use uwf_engine::{EngineError, SharingError, machine_of, send_lost, whole_nodes};
 use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::CasRef;
 use uwf_remote::{Lease, Standing};
+use uwf_remote_postgres::{Fault, Needing};
 use uwf_util::time::format_duration;
 
+use super::kind::Kind;
 use super::{answer, configured, here_or_there, open};
-use crate::args::{ReleaseArgs, RemoteGcArgs};
+use crate::args::{ReleaseArgs, RemoteGcArgs, RemoteVerifyArgs};
 use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -21,11 +25,24 @@ pub(super) fn migrate(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-pub(super) fn verify(context: &Context) -> Result<Exit, Failure> {
+pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;
-    let mut faults = Vec::new();
-    let verified = answer(remote.verify(&mut |fault| faults.push(fault)))?;
-    let view = VerifiedRemoteView::new(verified, faults);
+    let look = |remote: &mut Kind| {
+        let mut faults = Vec::new();
+        let verified = answer(remote.verify(&mut |fault| faults.push(fault)))?;
+        Ok::<_, Failure>((verified, faults))
+    };
+    let (mut verified, mut faults) = look(&mut remote)?;
+    let mut repaired = None;
+    if args.repair {
+        repaired = Some(repair(context, &mut remote, &faults)?);
+        (verified, faults) = look(&mut remote)?;
+    }
+    let needing = match lost(&faults).as_slice() {
+        [] => Needing::default(),
+        lost => answer(remote.needing(lost))?,
+    };
+    let view = VerifiedRemoteView::new(verified, faults, needing, repaired);
     print(&view, context.format)?;
     Ok(if view.is_sound() {
         Exit::Done
@@ -34,10 +51,34 @@ pub(super) fn verify(context: &Context) -> Result<Exit, Failure> {
     })
 }
 
+/// Returns the nodes that are damaged or missing.
+fn lost(faults: &[Fault]) -> Vec<CasRef> {
+    let lost: BTreeSet<CasRef> = faults.iter().flat_map(Fault::lost).copied().collect();
+    lost.into_iter().collect()
+}
+
+/// Sends again what is damaged or missing, as far as it is whole here. Returns how many nodes were sent.
+fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<usize, Failure> {
+    let is_damaged = |fault: &&Fault| matches!(fault, Fault::Damaged(_));
+    let damaged: Vec<Fault> = faults.iter().filter(is_damaged).cloned().collect();
+    let whole = whole_nodes(context.site(), &lost(&damaged));
+    let restored = match whole.as_slice() {
+        [] => 0,
+        whole => answer(remote.restore(whole))?,
+    };
+    let sent = send_lost(context.site(), remote.as_remote(), &lost(faults))?;
+    Ok(restored + sent)
+}
+
 pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;
-    let collected = answer(remote.collect(Duration::from_millis(args.older_than)))?;
-    print(&CollectedRemoteView::from(collected), context.format)?;
+    let older_than = Duration::from_millis(args.older_than);
+    let collected = answer(match args.dry_run {
+        true => remote.count_garbage(older_than),
+        false => remote.collect(older_than),
+    })?;
+    let view = CollectedRemoteView::new(collected, args.dry_run);
+    print(&view, context.format)?;
     Ok(Exit::Done)
 }
 

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use uwf_protocol::config::RemoteConfig;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{Hello, Remote, RemoteError};
 use uwf_remote_object::Object;
-use uwf_remote_postgres::{Collected, Fault, Migrated, Postgres, Statistics, Verified};
+use uwf_remote_postgres::{Collected, Fault, Migrated, Needing, Postgres, Statistics, Verified};
 
 /// A remote of some kind. Nothing is sent before the first call.
 pub(super) enum Kind {
@@ -18,6 +20,13 @@ impl Kind {
         match self {
             Self::Database(remote) => remote.make(),
             Self::Objects(remote) => remote.make(),
+        }
+    }
+
+    pub(super) fn as_remote(&mut self) -> &mut dyn Remote {
+        match self {
+            Self::Database(remote) => remote.as_mut(),
+            Self::Objects(remote) => remote.as_mut(),
         }
     }
 
@@ -61,12 +70,33 @@ impl Kind {
         }
     }
 
+    /// Returns the threads and names that need one of these nodes.
+    pub(super) fn needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.needing(nodes),
+            Self::Objects(_) => Ok(Needing::default()),
+        }
+    }
+
+    /// Puts nodes in the place of damaged ones. Returns how many.
+    pub(super) fn restore(&mut self, nodes: &[LinkedNode]) -> Result<usize, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.restore(nodes),
+            Self::Objects(_) => Ok(0),
+        }
+    }
+
+    pub(super) fn count_garbage(&mut self, older_than: Duration) -> Result<Collected, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.count_garbage(older_than),
+            Self::Objects(_) => Err(keeps_all()),
+        }
+    }
+
     pub(super) fn collect(&mut self, older_than: Duration) -> Result<Collected, RemoteError> {
         match self {
             Self::Database(remote) => remote.collect(older_than),
-            Self::Objects(_) => Err(unable(
-                "an object storage cannot keep others from using a node while it is removed, so what nothing needs stays there",
-            )),
+            Self::Objects(_) => Err(keeps_all()),
         }
     }
 
@@ -79,6 +109,12 @@ impl Kind {
             )),
         }
     }
+}
+
+fn keeps_all() -> RemoteError {
+    unable(
+        "an object storage cannot keep others from using a node while it is removed, so what nothing needs stays there",
+    )
 }
 
 fn unable(what: &str) -> RemoteError {

@@ -1,0 +1,37 @@
+//! Nodes that a remote has lost, or has damaged: this machine may have them whole.
+
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::Remote;
+
+use super::nodes;
+use crate::{EngineError, Site};
+
+/// Returns those of the nodes that are whole here.
+#[must_use]
+pub fn whole_nodes(site: &Site, asked: &[CasRef]) -> Vec<LinkedNode> {
+    let found = asked
+        .iter()
+        .filter_map(|node| site.store.linked(*node).ok());
+    found.collect()
+}
+
+/// Sends nodes to a remote that it lacks, as far as they are here with all that they need. Returns how many were sent, with what else it
+/// lacked for them.
+///
+/// # Errors
+/// When the remote does not answer, or refuses the nodes.
+pub fn send_lost(
+    site: &Site,
+    remote: &mut dyn Remote,
+    lost: &[CasRef],
+) -> Result<usize, EngineError> {
+    let mut sent = 0;
+    for node in lost {
+        // What needs a node that is not here, or is damaged here, stays as it is.
+        if let Ok(needed) = site.store.needed(&[*node]) {
+            sent += nodes::send(site, remote, &needed)?;
+        }
+    }
+    Ok(sent)
+}

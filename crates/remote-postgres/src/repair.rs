@@ -1,0 +1,123 @@
+//! What is damaged or missing: who needs it, and nodes in the place of damaged ones.
+
+use std::collections::{HashMap, HashSet};
+
+use tokio_postgres::types::Type;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::RemoteError;
+
+use crate::Postgres;
+use crate::advance::Columns;
+use crate::rows::{column, numbers};
+
+/// How many nodes a page has.
+const NODES: i64 = 10_000;
+/// How many threads a page has.
+const THREADS: i64 = 100;
+
+/// Who needs nodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needing {
+    /// The threads, by their ids.
+    pub threads: Vec<String>,
+    /// The names of workflows.
+    pub names: Vec<String>,
+}
+
+impl Postgres {
+    /// Returns the threads and names that need one of these nodes, which may be missing.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
+        let needing = self.all_needing(nodes);
+        self.unless_older(needing)
+    }
+
+    fn all_needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
+        let reached = above(&self.links()?, numbers(nodes));
+        let mut needing = Needing::default();
+        let mut after: Option<String> = None;
+        loop {
+            let page = self.connection.long_call(
+                &self.statements.thread_needs,
+                &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
+            )?;
+            for row in &page {
+                let needs: Vec<i64> = column(row, "needs")?;
+                if needs.iter().any(|need| reached.contains(need)) {
+                    needing.threads.push(column(row, "id")?);
+                }
+            }
+            match page.last() {
+                Some(last) => after = Some(column(last, "id")?),
+                None => break,
+            }
+        }
+        let names = self
+            .connection
+            .long_call(&self.statements.check_names, &[])?;
+        for row in &names {
+            if reached.contains(&column(row, "hash")?) {
+                needing.names.push(column(row, "name")?);
+            }
+        }
+        Ok(needing)
+    }
+
+    /// Returns the nodes that need a node directly, for each node that one needs.
+    fn links(&mut self) -> Result<HashMap<i64, Vec<i64>>, RemoteError> {
+        let (mut from, mut links) = (i64::MIN, HashMap::<i64, Vec<i64>>::new());
+        loop {
+            let page = self.connection.long_call(
+                &self.statements.links,
+                &[(&from, Type::INT8), (&NODES, Type::INT8)],
+            )?;
+            let mut last = None;
+            for row in &page {
+                let node: i64 = column(row, "hash")?;
+                for need in column::<Vec<i64>>(row, "needs")? {
+                    links.entry(need).or_default().push(node);
+                }
+                last = Some(node);
+            }
+            match last.and_then(|last| last.checked_add(1)) {
+                Some(next) => from = next,
+                None => return Ok(links),
+            }
+        }
+    }
+
+    /// Puts nodes in the place of those that are stored under their hashes and are damaged. Only the owner of the remote may do that.
+    /// Returns how many were replaced.
+    ///
+    /// # Errors
+    /// [`RemoteError`]. The call can be repeated.
+    pub fn restore(&mut self, nodes: &[LinkedNode]) -> Result<usize, RemoteError> {
+        self.must_be_new_enough()?;
+        let mut restored = 0;
+        for node in nodes {
+            let Ok(columns) = Columns::new(std::slice::from_ref(node), None) else {
+                continue;
+            };
+            let rows = self
+                .connection
+                .call(&self.statements.restore, &columns.parameters())?;
+            restored += rows.len();
+        }
+        Ok(restored)
+    }
+}
+
+/// Returns these nodes, the nodes that need them, those that need these, and so on.
+fn above(links: &HashMap<i64, Vec<i64>>, nodes: Vec<i64>) -> HashSet<i64> {
+    let mut reached = HashSet::new();
+    let mut next = nodes;
+    while let Some(node) = next.pop() {
+        if reached.insert(node) {
+            next.extend(links.get(&node).into_iter().flatten());
+        }
+    }
+    reached
+}

@@ -1,0 +1,50 @@
+//! What a remote has lost, or has damaged, comes back from a machine that has it.
+
+use serde_json::json;
+
+use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
+use crate::sharing::{agree, machines_in, shared, with_remote, with_server};
+use crate::world::World;
+
+#[test]
+fn what_a_remote_lost_comes_back_from_a_machine_that_has_it() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let sound = shared(&machines, "again");
+        one.step(&thread).exits(0);
+        let admin = Admin::new(&server.url());
+        let run = |sql: &str| admin.run(&sql.replace('@', &schema));
+        run(&format!(
+            "UPDATE @.nodes SET payload = payload || ' ' WHERE hash = (SELECT head FROM @.threads WHERE id = '{thread}')"
+        ));
+        run(&format!(
+            "DELETE FROM @.nodes WHERE hash IN (SELECT unnest(refs) FROM @.nodes WHERE hash = (SELECT head FROM @.threads WHERE id = '{thread}')) AND hash NOT IN (SELECT workflow FROM @.threads) AND hash NOT IN (SELECT to_head FROM @.history UNION SELECT from_head FROM @.history)"
+        ));
+        let stranger = World::new();
+        with_remote(&stranger, server, &schema);
+        stranger
+            .uwf(&["fetch", &thread])
+            .exits(4)
+            .says("uwf remote verify");
+        let verify = ["remote", "verify"];
+        let found = one.uwf(&verify).exits(4).json();
+        assert_eq!(found["neededByThreads"], json!([thread]), "{found}");
+        let said = one.uwf(&["remote", "verify", "--format", "text"]).exits(4);
+        assert!(said.stdout.contains(&thread), "{}", said.stdout);
+        let next = "uwf remote verify --repair";
+        assert!(said.stdout.contains(next), "{}", said.stdout);
+        let repair = ["remote", "verify", "--repair"];
+        let tried = stranger.uwf(&repair).exits(4).json();
+        assert_eq!(tried["repaired"], json!(0), "{tried}");
+        let repaired = one.uwf(&repair).exits(0).json();
+        assert!(repaired["repaired"].as_u64() > Some(1), "{repaired}");
+        stranger.uwf(&["fetch", &thread]).exits(0);
+        agree(&machines, &thread, 1);
+        agree(&machines, &sound, 0);
+        assert_eq!(one.uwf(&repair).exits(0).json()["repaired"], json!(0));
+    });
+}
