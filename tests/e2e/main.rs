@@ -151,6 +151,7 @@ mod sharing_care;
 mod sharing_children;
 mod sharing_children_killed;
 mod sharing_ends;
+mod sharing_elsewhere;
 mod sharing_names;
 mod sharing_objects;
 mod sharing_repair;

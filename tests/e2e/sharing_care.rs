@@ -88,7 +88,10 @@ fn garbage_of_the_remote_is_condemned_and_removed_later() {
         let nodes = kept()["nodes"].as_u64().unwrap();
         place.litter();
         let dry = place.remote(&["gc", "--dry-run"]).exits(0).json();
-        assert_eq!((&dry["condemned"], &dry["dryRun"]), (&json!(1), &json!(true)));
+        assert_eq!(
+            (&dry["condemned"], &dry["dryRun"]),
+            (&json!(1), &json!(true))
+        );
         assert_eq!(collected(), counts(1, 0));
         assert_eq!(collected(), counts(0, 0));
         assert!(place.litter_is_there());

@@ -194,12 +194,15 @@ impl From<NameError> for Failure {
         match error {
             NameError::Id(error) => error.into(),
             NameError::Engine(error) => error.into(),
-            NameError::NoThread(_) => failure.hint("`uwf thread list --all` shows every thread"),
+            NameError::NoThread(text) => failure.hint(hints::sharing::or_fetch(
+                "`uwf thread list --all` shows every thread",
+                &text,
+            )),
             NameError::NotGiven {
                 near: Some(near), ..
             } => failure.hint(format!("did you mean `{near}`?")),
             NameError::NotGiven { near: None, .. } => {
-                failure.hint("`uwf thread list --all` shows every thread, with its name")
+                failure.hint("`uwf thread list --all` shows every thread, with its name; the names of threads stay on their machines, and `uwf thread list --remote` shows those at a remote")
             }
             NameError::NothingUsed => failure.hint("`@` stands for the newest thread"),
             NameError::NoNode(_) => failure.hint(

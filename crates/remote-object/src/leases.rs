@@ -2,6 +2,7 @@
 
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
@@ -202,6 +203,18 @@ pub(crate) fn end(remote: &Object, lease: &Lease) -> Result<(), RemoteError> {
         };
         let mut after = before.clone();
         after.end(lease);
+        Ok(stored_if_changed(&before, after, ()))
+    })
+}
+
+/// Gives a thread another label.
+pub(crate) fn set_label(remote: &Object, id: ThreadId, label: &Label) -> Result<(), RemoteError> {
+    change(&remote.bucket, id, |thread, _| {
+        let Some(before) = thread else {
+            return Ok(Change::Leave(()));
+        };
+        let mut after = before.clone();
+        after.set_label(label);
         Ok(stored_if_changed(&before, after, ()))
     })
 }

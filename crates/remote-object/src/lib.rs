@@ -36,6 +36,7 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
@@ -276,6 +277,11 @@ impl Remote for Object {
             }
         }
         Ok(listed)
+    }
+
+    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+        self.check()?;
+        leases::set_label(self, thread, label)
     }
 
     fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
+use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Lease, Listed, NewThread, Owner, Push, Query, RemoteError, Want};
 
@@ -65,10 +66,7 @@ impl Thread {
             workflow: new.workflow,
             head: new.head,
             status: new.status,
-            label: new
-                .label
-                .as_ref()
-                .map(|label| format!("{}={}", label.key, label.value)),
+            label: new.label.as_ref().map(text_of),
             fence: 0,
             lease: None,
             record: new.record.clone(),
@@ -199,7 +197,7 @@ impl Thread {
 
     pub(crate) fn is_in(&self, query: &Query) -> bool {
         let label = query.label.as_ref();
-        let label = label.map(|label| format!("{}={}", label.key, label.value));
+        let label = label.map(text_of);
         (query.statuses.is_empty() || query.statuses.contains(&self.status))
             && (label.is_none() || label == self.label)
     }
@@ -216,6 +214,10 @@ impl Thread {
         })
     }
 
+    pub(crate) fn set_label(&mut self, label: &Label) {
+        self.label = Some(text_of(label));
+    }
+
     fn is_held_by(&self, owner: &Owner) -> bool {
         let holder = self.lease.as_ref();
         holder.is_some_and(|holder| holder.owner() == *owner)
@@ -230,6 +232,10 @@ impl Holder {
             mark: self.mark.clone(),
         }
     }
+}
+
+fn text_of(label: &Label) -> String {
+    format!("{}={}", label.key, label.value)
 }
 
 fn millis(time: Duration) -> u64 {

@@ -11,7 +11,7 @@ CREATE ROLE {schema}_worker NOLOGIN;
 GRANT {schema}_reader TO {schema}_worker;
 GRANT INSERT ON {schema}.nodes, {schema}.threads, {schema}.history, {schema}.names TO {schema}_worker;
 GRANT UPDATE (condemned_at) ON {schema}.nodes TO {schema}_worker;
-GRANT UPDATE (head, status, version, fence, lease_owner, lease_until, ready_at, records, roots) ON {schema}.threads
+GRANT UPDATE (head, status, label, version, fence, lease_owner, lease_until, ready_at, records, roots) ON {schema}.threads
   TO {schema}_worker;
 GRANT UPDATE (hash, version, earlier) ON {schema}.names TO {schema}_worker;
 

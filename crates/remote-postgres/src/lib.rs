@@ -27,6 +27,7 @@ mod verify;
 
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
@@ -262,6 +263,20 @@ impl Remote for Postgres {
             ],
         )?;
         rows.iter().map(listed).collect()
+    }
+
+    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+        let set = self.connection.call(
+            &self.statements.set_label,
+            &[
+                (&thread.as_str(), Type::TEXT),
+                (&label_text(label), Type::TEXT),
+            ],
+        )?;
+        match set.is_empty() {
+            true => self.must_be_new_enough(),
+            false => Ok(()),
+        }
     }
 
     fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {

@@ -18,6 +18,7 @@ mod threads;
 mod together;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
@@ -134,6 +135,12 @@ pub trait Remote {
         after: Option<ThreadId>,
         at_most: usize,
     ) -> Result<Vec<Listed>, RemoteError>;
+
+    /// Gives a thread a label in place of the one that it has. A thread that is not there has none.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError>;
 
     /// Lets a name stand for a node, if nobody has set it since the version that the caller knew. That is 0 if it knew no such
     /// name.

@@ -180,6 +180,13 @@ impl Remote for Memory {
         Ok(listed.take(at_most).collect())
     }
 
+    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+        if let Some(thread) = self.shared().threads.get_mut(&thread) {
+            thread.label = Some(label.clone());
+        }
+        Ok(())
+    }
+
     fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {
         Ok(self.shared().set_name(name, known, to))
     }

@@ -42,7 +42,7 @@ pub(crate) struct RemoteGcArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseArgs {
-    /// The thread; by its whole id if it was never here
+    /// The thread; by its id or the beginning of it if it was never here
     pub(crate) thread: String,
     /// Do not ask on a terminal
     #[arg(long)]
@@ -60,7 +60,7 @@ pub(crate) struct RemoteAddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
-    /// The threads
+    /// The threads, or runs of pipelines by their ids
     #[arg(required_unless_present = "workflows")]
     pub(crate) threads: Vec<String>,
     /// Share the workflow that this name stands for here, and the name; may be repeated
@@ -69,7 +69,7 @@ pub(crate) struct PushArgs {
     /// Let the names stand for the workflows of this machine, whatever they stand for at the remote
     #[arg(long, requires = "workflows")]
     pub(crate) force: bool,
-    /// Give a new one only to workers with this label
+    /// Give them only to workers with this label from now on
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) label: Option<Label>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct PushArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("names of workflows").args(["names", "workflows"])))]
 pub(crate) struct FetchArgs {
-    /// The threads, by their whole ids (unset: those that are shared here, unless workflows are fetched)
+    /// The threads, by their ids or the beginning of them (unset: those that are shared here, unless workflows are fetched)
     pub(crate) threads: Vec<String>,
     /// Fetch every thread of the remote
     #[arg(long, conflicts_with = "threads")]

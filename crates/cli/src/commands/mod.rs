@@ -35,6 +35,7 @@ use uwf_util::time;
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
+use crate::hints;
 use crate::output::Format;
 use crate::pager::Pager;
 use crate::stderr;
@@ -57,6 +58,7 @@ impl Context {
     /// Finds the root and the store, and makes neither.
     pub(crate) fn new(global: &Global, asked: Option<Format>, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
+        hints::sharing::set_place(&root);
         let store = Store::open(root.cas_dir(&env));
         let can_redraw = stderr::can_redraw(&env);
         let observer = Observer {

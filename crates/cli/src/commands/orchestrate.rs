@@ -21,14 +21,21 @@ use uwf_pipeline::{
     status_problems,
 };
 use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
 use uwf_util::text::counted;
 
+use crate::args::PlaceArgs;
 use crate::args::{OrchestrateCommand, PipelineGraphArgs, StatusJsonCommand};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{Drawing, Form, Format, print, print_line, print_yaml, write_document};
 use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line, told};
+
+/// Finds a run of the current folder by its id.
+pub(super) fn find_run(context: &Context, name: &str) -> Result<ThreadId, Failure> {
+    place::find(context, &PlaceArgs::default(), name)
+}
 
 pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
     match command {

@@ -17,10 +17,14 @@ use uwf_util::shell_words;
 
 use self::kind::Kind;
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
-use crate::commands::Context;
+use crate::commands::{Context, orchestrate};
 use crate::failure::Failure;
+use crate::hints::sharing::has_remote;
 use crate::output::print;
 use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared};
+
+/// How many digits of the id of a thread name it at the remote at least: fewer may be a name that was mistyped.
+const LEAST_OF_ID: usize = 4;
 
 /// Returns the remote that the config of a root names. Nothing is sent yet.
 pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
@@ -145,7 +149,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
-    let threads = args.threads.iter().map(|thread| context.thread(thread));
+    let threads = args.threads.iter().map(|thread| to_push(context, thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
     let names = each(args.workflows.iter().collect(), |name| {
@@ -176,8 +180,11 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         (false, []) if are_names => Vec::new(),
         (false, []) => shared_threads(site)?,
         (false, named) => {
-            let named = named.iter().map(|text| here_or_there(context, text));
-            named.collect::<Result<_, Failure>>()?
+            let mut threads = Vec::with_capacity(named.len());
+            for text in named {
+                threads.push(here_or_there(context, remote.as_mut(), text)?);
+            }
+            threads
         }
     };
     let names = fetch_names(site, remote.as_mut(), args)?;
@@ -221,12 +228,8 @@ fn fetch_names(
 
 /// Returns the failure of a call that did not find a workflow here. The remote is not asked for it.
 pub(crate) fn may_be_there(site: &Site, error: EngineError) -> Failure {
-    let has_remote = || {
-        let config = uwf_config::load(&site.root).ok().flatten();
-        config.is_some_and(|config| config.remote.url.is_some())
-    };
     let command = match &error {
-        EngineError::UnknownWorkflow { name, .. } if has_remote() => {
+        EngineError::UnknownWorkflow { name, .. } if has_remote(&site.root) => {
             Some(format!("uwf fetch --workflow {}", shell_words::quote(name)))
         }
         _ => None,
@@ -241,9 +244,48 @@ pub(crate) fn may_be_there(site: &Site, error: EngineError) -> Failure {
     ))
 }
 
-/// Returns the thread that a user names. One that was never here has no short name.
-fn here_or_there(context: &Context, text: &str) -> Result<ThreadId, Failure> {
-    text.parse().or_else(|_| context.thread(text))
+/// Returns the thread that a user names. One that is not here has no short name but the beginning of its id.
+fn here_or_there(
+    context: &Context,
+    remote: &mut dyn Remote,
+    text: &str,
+) -> Result<ThreadId, Failure> {
+    if let Ok(thread) = text.parse() {
+        return Ok(thread);
+    }
+    let unknown = match context.thread(text) {
+        Ok(thread) => return Ok(thread),
+        Err(unknown) => unknown,
+    };
+    let begin = text.to_ascii_uppercase();
+    let may_be_id = begin.len() >= LEAST_OF_ID && begin.chars().all(|c| c.is_ascii_alphanumeric());
+    if !may_be_id {
+        return Err(unknown);
+    }
+    let listed = remote_threads(remote, &Query::default())?.into_iter();
+    let found: Vec<ThreadId> = listed
+        .map(|one| one.thread)
+        .filter(|thread| thread.as_str().starts_with(&begin))
+        .collect();
+    match found.as_slice() {
+        [] => Err(unknown),
+        [thread] => Ok(*thread),
+        several => Err(Failure {
+            causes: several.iter().map(|one| format!("`{one}`")).collect(),
+            ..Failure::request(format!(
+                "`{text}` is the beginning of several threads at the remote"
+            ))
+        }
+        .hint("type more of it")),
+    }
+}
+
+/// Returns the thread that is to be pushed: as every thread is named, or a run of a pipeline by its id.
+fn to_push(context: &Context, text: &str) -> Result<ThreadId, Failure> {
+    context.thread(text).or_else(|unknown| {
+        let run = orchestrate::find_run(context, text);
+        run.map_err(|_| unknown)
+    })
 }
 
 /// Does something with each thread or name. A failure does not keep the others from being tried. The first one decides the exit code.

@@ -129,7 +129,9 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
     let option = given.options();
     let needed = || command(error, given);
     let hint = match error {
-        EngineError::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
+        EngineError::UnknownThread(thread) => {
+            super::sharing::or_fetch("`uwf thread list --all` shows every thread", thread.as_str())
+        }
         EngineError::Ended { thread, .. } => format!(
             "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
         ),

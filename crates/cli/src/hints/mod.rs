@@ -11,7 +11,7 @@ pub(crate) mod queues;
 pub(crate) mod run_folder;
 pub(crate) mod run_name;
 pub(crate) mod runs;
-mod sharing;
+pub(crate) mod sharing;
 pub(crate) mod stopped_runs;
 pub(crate) mod storage;
 pub(crate) mod store;

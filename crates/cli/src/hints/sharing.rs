@@ -1,8 +1,36 @@
 //! What to type next after an error about threads that several machines work on.
 
+use std::sync::OnceLock;
+
 use uwf_engine::SharingError;
 use uwf_remote::RemoteError;
+use uwf_storage::Root;
 use uwf_util::shell_words;
+
+/// The root of this call, whose config says whether there is a remote.
+static PLACE: OnceLock<Root> = OnceLock::new();
+
+/// Records the root of this call.
+pub(crate) fn set_place(root: &Root) {
+    let _ = PLACE.set(root.clone());
+}
+
+/// Tells whether the config of a root names a remote. One that cannot be read names none.
+pub(crate) fn has_remote(root: &Root) -> bool {
+    let config = uwf_config::load(root).ok().flatten();
+    config.is_some_and(|config| config.remote.url.is_some())
+}
+
+/// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
+pub(crate) fn or_fetch(hint: &str, thread: &str) -> String {
+    match PLACE.get().is_some_and(has_remote) {
+        true => format!(
+            "{hint} here; `uwf fetch {}` brings it if the remote has it",
+            shell_words::quote(thread)
+        ),
+        false => hint.to_owned(),
+    }
+}
 
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &SharingError) -> Option<String> {

@@ -241,7 +241,12 @@ impl Show for PushedView {
                     one.thread
                 ),
             };
-            row(&one.thread, one.head, one.nodes, said)
+            let relabelled = match one.relabelled {
+                true => "; it has the new label",
+                false => "",
+            };
+            let said = format!("{said}{relabelled}");
+            row(&one.thread, one.head, one.nodes, &said)
         };
         let name = |one: &PushedName| {
             let said = match one.outcome {

@@ -56,10 +56,13 @@ pub struct Pushed {
     pub outcome: PushOutcome,
     /// How many nodes were sent.
     pub nodes: usize,
+    /// Whether it was shared before, and got another label.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub relabelled: bool,
 }
 
 /// Shares a thread with its children and theirs, or sends their new steps to the remote, also finished ones that wait here. A worker that takes one of them next needs the
-/// label, if there is one. The last of the threads that are returned is the given one. Children of which the remote has had all steps
+/// label, if there is one; those that were shared before get it, too. The last of the threads that are returned is the given one. Children of which the remote has had all steps
 /// are left out.
 ///
 /// # Errors
@@ -153,7 +156,7 @@ impl Family<'_> {
             }
             for child in children {
                 let one = self.push(remote, child.thread, self.below)?;
-                if one.outcome != PushOutcome::Unchanged {
+                if one.outcome != PushOutcome::Unchanged || one.relabelled {
                     self.pushed.push(one);
                 }
             }
@@ -251,15 +254,23 @@ fn push_one(
         store,
         known,
     };
-    let (outcome, nodes) = match found {
+    let (outcome, nodes) = match &found {
         None => job.share(remote, label)?,
-        Some(found) => job.forward(remote, &found)?,
+        Some(found) => job.forward(remote, found)?,
     };
+    let other = label.filter(|label| {
+        let had = found.as_ref().map(|found| found.listed.label.as_ref());
+        had.is_some_and(|had| had != Some(label))
+    });
+    if let Some(label) = other {
+        remote.set_label(id, label).map_err(SharingError::from)?;
+    }
     let pushed = Pushed {
         thread: id,
         head,
         outcome,
         nodes,
+        relabelled: other.is_some(),
     };
     Ok((pushed, is_held))
 }

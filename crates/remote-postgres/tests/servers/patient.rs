@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
@@ -85,6 +86,10 @@ impl Remote for Patient {
         at_most: usize,
     ) -> Result<Vec<Listed>, RemoteError> {
         self.wait(|remote| remote.list(query, after, at_most))
+    }
+
+    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+        self.wait(|remote| remote.set_label(thread, label))
     }
 
     fn set_name(&mut self, name: &str, known: u64, to: CasRef) -> Result<Named, RemoteError> {

@@ -18,6 +18,10 @@ pub(super) const CASES: &[Case] = &[
         check: found,
     },
     Case {
+        name: "a thread gets another label",
+        check: relabelled,
+    },
+    Case {
         name: "threads are listed by status and label, with who works on them",
         check: filters,
     },
@@ -68,6 +72,24 @@ fn found(place: &dyn Place) {
         assert_eq!(found.record, records(&[1, 11]));
     }
     assert_eq!(find(2, START), None);
+}
+
+fn relabelled(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1, 2]);
+    for text in ["pool=gpu", "pool=gpu", "pool=cpu"] {
+        let label = text.parse().expect("it is a label");
+        assert_eq!(client.remote.set_label(thread(1), &label), Ok(()));
+        let query = Query {
+            label: Some(label.clone()),
+            ..Query::default()
+        };
+        let found = list(&mut client, &query, None, 9);
+        assert_eq!(ids(&found), [thread(1)], "{text}");
+        assert_eq!(client.remote.set_label(thread(3), &label), Ok(()));
+    }
+    let all = list(&mut client, &Query::default(), None, 9);
+    assert_eq!(ids(&all), [1, 2].map(thread), "nothing else has changed");
 }
 
 fn filters(place: &dyn Place) {

@@ -64,7 +64,7 @@ pub(crate) enum LogLevel {
 }
 
 /// Where runs are.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// The folder that all paths of the pipeline are relative to (unset: the current one)
     #[arg(long, value_name = "DIR")]

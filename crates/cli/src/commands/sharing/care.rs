@@ -84,8 +84,8 @@ pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure
 
 /// Ends the lease that a person was shown, and no later one.
 pub(super) fn release(context: &Context, args: &ReleaseArgs) -> Result<Exit, Failure> {
-    let thread = here_or_there(context, &args.thread)?;
     let mut remote = open(context.site())?;
+    let thread = here_or_there(context, remote.as_mut(), &args.thread)?;
     let lease = match answer(remote.standing(thread))? {
         Standing::Unknown => return Err(EngineError::from(SharingError::Unknown(thread)).into()),
         Standing::Free => None,

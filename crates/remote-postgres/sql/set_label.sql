@@ -1,0 +1,3 @@
+-- Gives the thread $1 the label $2.
+UPDATE {schema}.threads SET label = $2 WHERE id = $1 AND NOT {old}
+RETURNING id

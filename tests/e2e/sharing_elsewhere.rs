@@ -1,0 +1,88 @@
+//! Threads that are at the remote and not here, and what is typed for them.
+
+use serde_json::json;
+
+use crate::postgres::new_schema;
+use crate::sharing::{at_remote, machines_in, with_remote, with_server};
+use crate::sharing_runs;
+use crate::world::World;
+
+#[test]
+fn a_thread_that_is_only_at_the_remote_can_be_fetched() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = one.start("again");
+        one.uwf(&["push", &thread]).exits(0);
+        let begin = &thread[..20].to_ascii_lowercase();
+        for named in [&thread, begin] {
+            for words in [
+                &["thread", "step", named][..],
+                &["thread", "show", named],
+                &["thread", "kill", named],
+                &["thread", "resume", named],
+                &["push", named],
+            ] {
+                let hint = format!("`uwf fetch {named}` brings it if the remote has it");
+                other.uwf(words).exits(1).says(&hint);
+            }
+        }
+        let nameless = other.uwf(&["thread", "show", "nightly"]).exits(1);
+        nameless.says("uwf thread list --remote");
+        other
+            .uwf(&["fetch", "01ABCDEFGH"])
+            .exits(1)
+            .says("uwf fetch");
+        other.uwf(&["fetch", begin]).exits(0);
+        other.step(&thread).exits(0);
+        // Without a remote, none is proposed.
+        let alone = World::new();
+        let said = alone.uwf(&["thread", "show", &thread]).exits(1).stderr;
+        assert!(!said.contains("fetch"), "{said}");
+    });
+}
+
+#[test]
+fn a_run_is_pushed_by_its_id() {
+    with_server(|server| {
+        let machines = sharing_runs::machines(server, &sharing_runs::pipeline(&["A", "B"]));
+        let [one, other] = &machines;
+        let thread = sharing_runs::begun(&machines, "nightly-7");
+        let pushed = one.uwf(&["push", "nightly-7"]).exits(0).json();
+        assert_eq!(pushed[0]["thread"], json!(thread));
+        one.uwf(&["push", "nightly-8"]).exits(1);
+        other.uwf(&["fetch", &thread]).exits(0);
+    });
+}
+
+#[test]
+fn a_push_gives_a_shared_thread_another_label() {
+    with_server(|server| {
+        let [one, other] = &machines_in(server, &new_schema());
+        let thread = one.start("again");
+        one.uwf(&["push", &thread, "--label", "gpu=yes"]).exits(0);
+        let relabel = ["push", &thread, "--label", "gpu=no"];
+        let pushed = one.uwf(&relabel).exits(0).json();
+        assert_eq!(pushed[0]["relabelled"], json!(true), "{pushed}");
+        assert_eq!(at_remote(one, &thread)["label"], json!("gpu=no"));
+        let again = one.uwf(&relabel).exits(0).json();
+        assert_eq!(again[0]["relabelled"], json!(null), "{again}");
+        let next = ["thread", "step", "--next", "--label"];
+        other.uwf(&[&next[..], &["gpu=yes"]].concat()).exits(5);
+        other.uwf(&[&next[..], &["gpu=no"]].concat()).exits(0);
+    });
+}
+
+#[test]
+fn a_machine_without_the_thread_names_the_lease_that_ends_by_the_beginning_of_its_id() {
+    with_server(|server| {
+        let schema = new_schema();
+        let [one, _] = &machines_in(server, &schema);
+        let thread = one.start("again");
+        one.uwf(&["push", &thread]).exits(0);
+        let stranger = World::new();
+        with_remote(&stranger, server, &schema);
+        let released = stranger.uwf(&["remote", "release", &thread[..20]]).exits(0);
+        assert_eq!(released.json()["thread"], json!(thread));
+    });
+}
