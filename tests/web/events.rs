@@ -8,11 +8,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+use crate::forms::{Person, hidden};
 use crate::scene::Scene;
 use crate::web_client::{Server, bearer};
 
 /// How long an event may take.
 const SOON: Duration = Duration::from_secs(1);
+
+/// How often a stream says that it goes on.
+const BEATS: Duration = Duration::from_secs(15);
 
 /// A stream that is read.
 pub(crate) struct Stream {
@@ -32,11 +36,15 @@ impl Stream {
 
     /// Asks for a stream, and reads nothing.
     pub(crate) fn ask(server: &Server, query: &str) -> Self {
+        Self::ask_as(&bearer(), server, query)
+    }
+
+    /// Asks for a stream with a header that says who asks.
+    fn ask_as(header: &str, server: &Server, query: &str) -> Self {
         let mut stream = server.connect();
         let request = format!(
-            "GET /api/v1/events{query} HTTP/1.1\r\nHost: {}\r\n{}\r\n\r\n",
+            "GET /api/v1/events{query} HTTP/1.1\r\nHost: {}\r\n{header}\r\n\r\n",
             server.at,
-            bearer()
         );
         stream.write_all(request.as_bytes()).unwrap();
         Self {
@@ -126,6 +134,58 @@ fn who_asks_for_one_thread_hears_of_no_other_and_of_each_line() {
         scene.server.ask("GET", "/api/v1/events", &[], "").status,
         401
     );
+}
+
+#[test]
+fn a_stream_tells_nothing_after_the_end_of_its_session() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let mut stream = Stream::ask_as(person.cookie(), &scene.server, "");
+    stream.until("reset", "");
+    let key = hidden(&person.look("/").body, "key").unwrap();
+    let left = scene
+        .server
+        .post("/logout", &[person.cookie()], &format!("key={key}"));
+    assert_eq!(left.status, 303, "{}", left.body);
+    scene.thread();
+    assert_eq!(stream.next(), None);
+}
+
+#[test]
+fn a_stream_goes_on_by_its_beats_also_while_other_threads_work() {
+    let scene = Scene::new(&[]);
+    let (thread, other) = (scene.thread(), scene.thread());
+    let mut stream = Stream::open(&scene.server, &format!("?thread={thread}"));
+    stream.until("reset", "");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let beat = std::thread::scope(|scope| {
+        // Its name does not change, but the file of names does.
+        scope.spawn(|| {
+            for nth in 0.. {
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                let label = format!("nth={nth}");
+                scene
+                    .world
+                    .uwf(&["thread", "label", &other, &label])
+                    .exits(0);
+                std::thread::sleep(Duration::from_secs(2));
+            }
+        });
+        let begun = Instant::now();
+        let mut line = String::new();
+        while begun.elapsed() < BEATS + SOON {
+            line.clear();
+            stream.lines.read_line(&mut line).unwrap();
+            if line.starts_with(':') {
+                break;
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        line
+    });
+    assert_eq!(beat, ":\n");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use http_body_util::channel::{Channel, Sender};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use uwf_protocol::ids::ThreadId;
 
 use crate::answer::refused_data;
@@ -28,8 +28,8 @@ use hub::Hub;
 
 /// How many streams there are at most.
 pub(crate) const STREAMS: usize = 1024;
-/// How long a stream is silent at most.
-const SILENCE: Duration = Duration::from_secs(15);
+/// How often a stream says that it goes on.
+const BEATS: Duration = Duration::from_secs(15);
 /// How long a listener may take to read an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many events wait for a listener to read them.
@@ -85,18 +85,24 @@ impl Listener {
     async fn tell(mut self) {
         let is_closing = *self.app.closing.borrow();
         let mut goes_on = self.say(hello(self.app.access == Access::ReadOnly)).await && !is_closing;
+        let mut beat = Instant::now() + BEATS;
         while goes_on {
-            goes_on = match timeout(SILENCE, self.events.recv()).await {
-                Ok(Ok(Event::Bye)) => {
-                    self.say(Event::Bye.text()).await;
-                    false
-                }
-                Ok(Ok(event)) if event.is_for(self.wanted) => self.say(event.text()).await,
-                Ok(Ok(_)) => true,
-                Ok(Err(RecvError::Lagged(_))) => self.say(Event::Reset.text()).await,
-                Ok(Err(RecvError::Closed)) => false,
-                Err(_) => self.may_listen() && self.say(BEAT.to_owned()).await,
-            };
+            let happened = timeout_at(beat, self.events.recv()).await;
+            goes_on = self.may_listen()
+                && match happened {
+                    Ok(Ok(Event::Bye)) => {
+                        self.say(Event::Bye.text()).await;
+                        false
+                    }
+                    Ok(Ok(event)) if event.is_for(self.wanted) => self.say(event.text()).await,
+                    Ok(Ok(_)) => true,
+                    Ok(Err(RecvError::Lagged(_))) => self.say(Event::Reset.text()).await,
+                    Ok(Err(RecvError::Closed)) => false,
+                    Err(_) => {
+                        beat = Instant::now() + BEATS;
+                        self.say(BEAT.to_owned()).await
+                    }
+                };
         }
     }
 
