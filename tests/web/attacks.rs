@@ -17,6 +17,21 @@ use crate::world::wait_until;
 /// How many streams there may be.
 const STREAMS: usize = 1024;
 
+/// How many commands there are at once.
+const COMMANDS: usize = 8;
+
+/// Returns how many processes the threads of a process have started.
+fn children_of(process: u32) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of = |thread: std::io::Result<std::fs::DirEntry>| {
+        let file = thread.unwrap().path().join("children");
+        // A thread may have ended.
+        let children = std::fs::read_to_string(file).unwrap_or_default();
+        children.split_whitespace().count()
+    };
+    threads.map(of).sum()
+}
+
 fn pid(server: &Server) -> Pid {
     Pid::from_raw(server.child.id().try_into().unwrap())
 }
@@ -110,6 +125,32 @@ fn a_client_that_reads_nothing_is_given_up() {
         sent += stream.write(&many.as_bytes()[sent..]).unwrap_or(0);
         open() <= before
     });
+}
+
+#[test]
+fn commands_that_wait_keep_no_page_and_only_so_many_commands_out() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let state = File::open(scene.world.root().join("locks/state.lock")).unwrap();
+    state.lock().unwrap();
+    let at = format!("threads/{thread}/pause");
+    let (done, refused) = std::thread::scope(|scope| {
+        let pause = || scope.spawn(|| scene.act(&at, &json!({})));
+        let waiting: Vec<_> = (0..COMMANDS).map(|_| pause()).collect();
+        wait_until("all of them wait", || {
+            children_of(scene.server.child.id()) == COMMANDS
+        });
+        assert_eq!(scene.server.get(&format!("/threads/{thread}")).status, 200);
+        let refused = pause().join().unwrap();
+        state.unlock().unwrap();
+        let done = waiting.into_iter().map(|one| one.join().unwrap().status);
+        (done.collect::<Vec<_>>(), refused)
+    });
+    assert_eq!(done, [200; COMMANDS]);
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    let error = &refused.json()["error"];
+    assert_eq!(error["code"], "busy");
+    assert!(error["hint"].as_str().unwrap().contains("in a moment"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site};
 
+use crate::desks::Desks;
 use crate::guard::{Access, Gate};
 use crate::live::hub::Hub;
 use crate::order::Order;
@@ -33,6 +34,8 @@ pub(crate) struct App {
     pub(crate) hub: Hub,
     /// Places for streams of events.
     pub(crate) streams: Arc<Semaphore>,
+    /// Places for requests that block.
+    pub(crate) desks: Desks,
     /// Whether the server is to end.
     pub(crate) closing: Closing,
     /// Tells people what an error means.

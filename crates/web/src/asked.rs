@@ -13,7 +13,7 @@ use url::form_urlencoded;
 use uwf_engine::Site;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use crate::answer::{Data, File, broken, refused_data, refused_page};
+use crate::answer::{Data, File, refused_data, refused_page};
 use crate::app::Shared;
 use crate::guard::Visitor;
 use crate::pages::frame::Page;
@@ -105,34 +105,35 @@ pub(crate) type FileOf = fn(&Asked) -> Result<File, Trouble>;
 
 /// Returns the route of a page.
 pub(crate) fn page(make: PageOf) -> MethodRouter<Shared> {
-    get(move |state, path, query, headers, visitor| {
-        let asked: AskedParts = (state, path, query, headers, visitor);
-        answered(asked, move |asked| match make(asked) {
-            Ok(page) => page.in_frame(asked).into_response(),
-            Err(trouble) => refused_page(&trouble.explained(asked.app.explain)),
-        })
-    })
+    read(
+        move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
+        refused_page,
+    )
 }
 
 /// Returns the route of data.
 pub(crate) fn data(make: DataOf) -> MethodRouter<Shared> {
-    get(move |state, path, query, headers, visitor| {
-        let asked: AskedParts = (state, path, query, headers, visitor);
-        answered(asked, move |asked| match make(asked) {
-            Ok(data) => data.answer(&asked.headers),
-            Err(trouble) => refused_data(&trouble.explained(asked.app.explain)),
-        })
-    })
+    read(
+        move |asked| Ok(make(asked)?.answer(&asked.headers)),
+        refused_data,
+    )
 }
 
 /// Returns the route of files.
 pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
-    get(move |state, path, query, headers, visitor| {
-        let asked: AskedParts = (state, path, query, headers, visitor);
-        answered(asked, move |asked| match make(asked) {
-            Ok(file) => file.answer(),
-            Err(trouble) => refused_page(&trouble.explained(asked.app.explain)),
-        })
+    read(move |asked| Ok(make(asked)?.answer()), refused_page)
+}
+
+/// Returns the route of something that is read.
+fn read(
+    make: impl Fn(&Asked) -> Result<Response, Trouble> + Copy + Send + Sync + 'static,
+    refuse: fn(&Refusal) -> Response,
+) -> MethodRouter<Shared> {
+    get(move |parts: AskedParts| async move {
+        let asked = asked(parts);
+        let desk = asked.app.desks.reader().await;
+        desk.work(move || answered(&asked, make(&asked), refuse))
+            .await
     })
 }
 
@@ -150,27 +151,33 @@ pub(crate) fn act(make: FormOf) -> MethodRouter<Shared> {
 }
 
 fn posted_to(make: FormOf, refuse: fn(&Refusal) -> Response) -> MethodRouter<Shared> {
-    post(
-        move |state, path, query, headers: HeaderMap, visitor: Extension<Visitor>, body: Body| async move {
-            let fields = posted::fields_of(&headers, body).await;
-            let checked = fields.and_then(|fields| {
-                posted::check_key(&visitor, &fields)?;
-                Ok(fields)
-            });
-            let fields = match checked {
-                Ok(fields) => fields,
-                Err(refusal) => return refuse(&refusal),
-            };
-            let asked: AskedParts = (state, path, query, headers, visitor);
-            answered(asked, move |asked| {
-                let done = make(asked, &fields);
-                done.unwrap_or_else(|trouble| refuse(&trouble.explained(asked.app.explain)))
-            })
-            .await
-        },
-    )
+    post(move |parts: AskedParts, body: Body| async move {
+        let asked = asked(parts);
+        let come = async {
+            let fields = posted::fields_of(&asked.headers, body).await?;
+            posted::check_key(&asked.visitor, &fields)?;
+            Ok((fields, asked.app.desks.command().await?))
+        };
+        match come.await {
+            Ok((fields, desk)) => {
+                let work = move || answered(&asked, make(&asked, &fields), refuse);
+                desk.work(work).await
+            }
+            Err(refusal) => refuse(&refusal),
+        }
+    })
 }
 
+/// Returns what a handler gave, or why it gave nothing.
+fn answered(
+    asked: &Asked,
+    made: Result<Response, Trouble>,
+    refuse: fn(&Refusal) -> Response,
+) -> Response {
+    made.unwrap_or_else(|trouble| refuse(&trouble.explained(asked.app.explain)))
+}
+
+/// A request, as the router takes it apart.
 type AskedParts = (
     State<Shared>,
     RawPathParams,
@@ -179,14 +186,9 @@ type AskedParts = (
     Extension<Visitor>,
 );
 
-/// Calls a handler on a thread that may block.
-async fn answered(
-    parts: AskedParts,
-    handler: impl FnOnce(&Asked) -> Response + Send + 'static,
-) -> Response {
-    let (State(app), path, RawQuery(query), headers, Extension(visitor)) = parts;
+fn asked((State(app), path, RawQuery(query), headers, Extension(visitor)): AskedParts) -> Asked {
     let path = path.iter();
-    let asked = Asked {
+    Asked {
         path: path
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .collect(),
@@ -194,9 +196,7 @@ async fn answered(
         app,
         visitor,
         headers,
-    };
-    let work = tokio::task::spawn_blocking(move || handler(&asked));
-    work.await.unwrap_or_else(|_| broken())
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
+use crate::desks::{COMMANDS, Desks, READERS};
 use crate::guard::Gate;
 use crate::live::STREAMS;
 use crate::live::hub::Hub;
@@ -33,10 +34,8 @@ const HEAD: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_secs(2);
 /// How long to wait when no connection can be taken, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many requests read the site at once.
-const READERS: usize = 8;
-/// How long a thread that read the site stays for the next request.
-const READER_STAYS: Duration = Duration::from_secs(5);
+/// How long a thread of a request stays for the next one.
+const WORKER_STAYS: Duration = Duration::from_secs(5);
 
 /// Why a server ended.
 #[derive(Debug)]
@@ -123,8 +122,8 @@ impl Server {
     pub fn run(self, site: Site) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(READERS)
-            .thread_keep_alive(READER_STAYS)
+            .max_blocking_threads(READERS + COMMANDS)
+            .thread_keep_alive(WORKER_STAYS)
             .build()
             .map_err(ServeError::Machine)?;
         let url = self.url();
@@ -143,6 +142,7 @@ impl Server {
             sessions: Sessions::default(),
             hub: Hub::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
+            desks: Desks::default(),
             closing: closing.clone(),
             explain: settings.explain,
             check: settings.check,
