@@ -68,6 +68,7 @@ mod gc_races;
 mod golden;
 mod graphs;
 mod graphs_inside;
+mod heads;
 mod help;
 mod hermes;
 mod hints;

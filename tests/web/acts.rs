@@ -185,6 +185,37 @@ fn a_stale_page_and_a_form_of_another_session_do_nothing() {
 }
 
 #[test]
+fn of_pages_that_act_at_the_same_time_one_does() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    for action in ["step", "poke"] {
+        let thread = scene.thread();
+        if action == "poke" {
+            scene.world.step(&thread).exits(0);
+        }
+        let path = format!("/threads/{thread}/do/{action}");
+        let page = person.look(&path);
+        let (_, head) = scene.possible(&thread);
+        let shown = format!("uwf thread {action} {thread} --head={head}");
+        assert!(page.body.contains(&shown), "{}", page.body);
+        let mut answers: Vec<u16> = std::thread::scope(|scope| {
+            let send = || scope.spawn(|| person.send(&page, &path, &[("prompt", "x")]).status);
+            let sent: Vec<_> = (0..4).map(|_| send()).collect();
+            sent.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        answers.sort_unstable();
+        assert_eq!(answers, [303, 409, 409, 409], "{action}");
+        scene.wait_for(&thread, "idle", 1);
+        let history = scene.world.state("history.jsonl");
+        let replaced = history
+            .lines()
+            .filter(|line| line.contains(&*thread))
+            .count();
+        assert_eq!(replaced, usize::from(action == "poke"), "{history}");
+    }
+}
+
+#[test]
 fn a_server_for_looking_only_has_no_buttons_and_does_nothing() {
     let scene = Scene::new(&["--read-only"]);
     let person = Person::of(&scene.server);

@@ -164,6 +164,18 @@ pub enum EngineError {
     /// The system gives no information about processes.
     #[error("`/proc` is not mounted: without it, agents and what they start cannot be supervised")]
     NoProc,
+    /// The thread has another head than the caller saw.
+    #[error(
+        "thread `{thread}` has changed: its head is `{head}` and not `{seen}` any more; nothing was done"
+    )]
+    OtherHead {
+        /// The thread.
+        thread: ThreadId,
+        /// The head that the caller saw.
+        seen: CasRef,
+        /// The head that it has.
+        head: CasRef,
+    },
     /// The thread's head moved, or the thread ended, while a step ran.
     #[error(
         "thread `{thread}` changed while `{role}` worked: step `{step}` is stored but the thread is {found}"

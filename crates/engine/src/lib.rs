@@ -216,6 +216,7 @@ pub use store_import::{
     NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
 };
 pub use stored_workflow::{workflow_description, workflow_name};
+pub use thread::ThreadAt;
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use uwf_snapshot::{SnapshotError, Unkept};
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};

@@ -18,6 +18,35 @@ use crate::pipelines::error::PipelineError;
 use crate::pipelines::route::route_of;
 use crate::{EngineError, Site};
 
+/// A thread that a call is about, and the head at which the caller saw it, if that matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadAt {
+    /// The thread.
+    pub id: ThreadId,
+    /// The call does nothing if the thread has another head.
+    pub head: Option<CasRef>,
+}
+
+impl From<ThreadId> for ThreadAt {
+    fn from(id: ThreadId) -> Self {
+        Self { id, head: None }
+    }
+}
+
+impl ThreadAt {
+    /// Refuses a head at which the caller did not see the thread.
+    pub(crate) fn refuse_other(self, head: CasRef) -> Result<(), EngineError> {
+        match self.head {
+            Some(seen) if seen != head => Err(EngineError::OtherHead {
+                thread: self.id,
+                seen,
+                head,
+            }),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 /// A thread at a head.
 pub(crate) struct Thread {
     pub(crate) id: ThreadId,

@@ -4,6 +4,7 @@ use clap::Args;
 use uwf_util::time;
 
 use super::listing::AboutArgs;
+use super::running::HeadArgs;
 
 /// Any number of threads.
 #[derive(Debug, Args)]
@@ -11,6 +12,14 @@ pub(crate) struct ThreadsArgs {
     /// The threads
     #[arg(required = true, value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KillArgs {
+    #[command(flatten)]
+    pub(crate) which: ThreadsArgs,
+    #[command(flatten)]
+    pub(crate) at: HeadArgs,
 }
 
 #[derive(Debug, Args)]

@@ -34,7 +34,7 @@ use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::error::Result as Parsed;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
-pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
+pub(crate) use care::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use cost::CostArgs;
@@ -51,8 +51,8 @@ pub(crate) use orchestrate::{
 };
 pub(crate) use reading::{DiffArgs, RestoreArgs, TailArgs};
 pub(crate) use running::{
-    AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,
-    WaitArgs,
+    AgentArgs, Goal, HeadArgs, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs,
+    StepArgs, WaitArgs,
 };
 pub(crate) use serve::ServeArgs;
 pub(crate) use sessions::SessionsArgs;

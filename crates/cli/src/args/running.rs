@@ -77,6 +77,14 @@ impl Patience {
     }
 }
 
+/// The head at which the caller saw a thread.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct HeadArgs {
+    /// Do it only if this is still the head of the thread, which is one then; else exit with 5
+    #[arg(long, value_name = "HASH")]
+    pub(crate) head: Option<String>,
+}
+
 /// What a command does before the time of the next attempt.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct EarlyArgs {
@@ -140,6 +148,8 @@ pub(crate) struct RunThreadArgs {
     #[command(flatten)]
     pub(crate) early: EarlyArgs,
     #[command(flatten)]
+    pub(crate) at: HeadArgs,
+    #[command(flatten)]
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
     pub(crate) how: RunHowArgs,
@@ -155,6 +165,8 @@ pub(crate) struct StepArgs {
     pub(crate) new_session: bool,
     #[command(flatten)]
     pub(crate) early: EarlyArgs,
+    #[command(flatten)]
+    pub(crate) at: HeadArgs,
     /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) count: u64,

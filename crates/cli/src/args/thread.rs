@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use uwf_protocol::limits::Setting;
 
-use super::care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
+use super::care::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use super::cost::CostArgs;
 use super::listing::ListArgs;
 use super::naming::{LabelArgs, RenameArgs};
 use super::reading::{DiffArgs, RestoreArgs, TailArgs};
-use super::running::{AgentArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs};
+use super::running::{AgentArgs, HeadArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs};
 use super::sessions::SessionsArgs;
 use super::{ExportArgs, ForkArgs, ImportArgs, MigrateArgs, positive};
 
@@ -72,7 +72,7 @@ pub(crate) enum ThreadCommand {
     Label(LabelArgs),
     /// End threads: archive them and end their agents
     #[command(visible_aliases = ["cancel", "stop"])]
-    Kill(ThreadsArgs),
+    Kill(KillArgs),
     /// Keep threads from going on; a step that is being done goes on to its end
     Pause(PauseArgs),
     /// Let paused threads go on
@@ -195,6 +195,8 @@ pub(crate) struct HowArgs {
     /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]
     pub(crate) new_session: bool,
+    #[command(flatten)]
+    pub(crate) at: HeadArgs,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
     /// Show no line about the running step on the terminal

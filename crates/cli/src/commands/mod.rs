@@ -26,14 +26,14 @@ pub(crate) use prompt::text as text_for_agents;
 pub(crate) use setup::presets;
 
 use uwf_cas_fs::Store;
-use uwf_engine::{NameError, Observer, Runner, Site};
+use uwf_engine::{NameError, Observer, Runner, Site, ThreadAt};
 use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, Root};
 use uwf_util::time;
 
-use crate::args::{Command, Global};
+use crate::args::{Command, Global, HeadArgs};
 use crate::failure::{Failure, note};
 use crate::hints;
 use crate::output::Format;
@@ -110,6 +110,12 @@ impl Context {
     /// Returns the node that an argument names: a hash, or one of the [short names](uwf_engine::find_node).
     pub(crate) fn hash(&self, text: &str) -> Result<CasRef, Failure> {
         Ok(uwf_engine::find_node(self.site(), text)?)
+    }
+
+    /// Returns a thread with the head at which the caller saw it, if that was given.
+    pub(crate) fn thread_at(&self, id: ThreadId, at: &HeadArgs) -> Result<ThreadAt, Failure> {
+        let head = at.head.as_deref().map(|text| self.hash(text)).transpose()?;
+        Ok(ThreadAt { id, head })
     }
 
     /// Returns the thread that an argument names: an id, or one of the [short names](uwf_engine::find_thread). The error

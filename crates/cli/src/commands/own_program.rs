@@ -109,6 +109,7 @@ pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
         (args.new_session, "--new-session"),
         (args.early.now, "--now"),
     ]));
+    arguments.extend(args.at.head.as_ref().map(|head| format!("--head={head}")));
     arguments.extend(args.patience.wait.map(|patience| match patience {
         Patience::Endless => "--wait".to_owned(),
         Patience::Limited(time) => format!("--wait={}ms", time.as_millis()),

@@ -22,17 +22,18 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Limit { .. }
         | EngineError::Review(_)
         | EngineError::NoStep(_)
-        | EngineError::Files(_)
         | EngineError::Checks(_)
         | EngineError::NoAttempt { .. }
         | EngineError::Raise(_)
         | EngineError::NotSuspended(_)
+        | EngineError::OtherHead { .. }
         | EngineError::HeadMoved { .. }
         | EngineError::Blocked { .. }
         | EngineError::Unrouted { .. }
         | EngineError::Child(_)
         | EngineError::StepNotInThread { .. }
         | EngineError::EmptyPrompt => of_thread(error, given),
+        EngineError::Files(error) => files::hint(error),
         EngineError::NoWayOn { .. }
         | EngineError::Misfit { .. }
         | EngineError::AnswerWaits { .. } => of_migration(error),
@@ -151,7 +152,6 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Review(ReviewError::NotSummarized { failure, .. }) => {
             failure.hint.clone()?
         }
-        EngineError::Files(error) => return files::hint(error),
         EngineError::Checks(error) => of_checks(error),
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
@@ -162,6 +162,9 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         }
         EngineError::NotSuspended(thread) => {
             format!("`uwf thread show {thread}` tells its status; `uwf thread step {thread}` goes on")
+        }
+        EngineError::OtherHead { thread, .. } => {
+            format!("`uwf thread show {thread}` tells where it stands now")
         }
         EngineError::HeadMoved { step, .. } => {
             format!("the work is not lost: `uwf thread fork {step}` goes on from it")

@@ -60,6 +60,7 @@ impl EngineError {
             | Self::Waiting(_)
             | Self::Survivors { .. }
             | Self::TakenOver(_)
+            | Self::OtherHead { .. }
             | Self::HeadMoved { .. }
             | Self::NotEvaluated(_)
             | Self::NoSlot { .. } => Exit::Busy,

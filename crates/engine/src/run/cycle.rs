@@ -8,7 +8,7 @@ use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
 use uwf_util::mask::Masks;
@@ -38,7 +38,7 @@ use crate::run::restore::restore_first;
 use crate::run::slots::{self, NoSlot};
 use crate::run::supervisor::{self, Asked};
 use crate::run::workspace::{self, Workspace};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Thread, ThreadAt};
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Runner, tags};
 
@@ -126,23 +126,26 @@ pub struct Intervention {
 /// case the thread stays as it was.
 pub fn step(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
-    hooks::after(runner, id, step_untold(runner, id, options))
+    let at = at.into();
+    hooks::after(runner, at.id, step_untold(runner, at, options))
 }
 
 /// Does one cycle of a thread. The hooks are not told.
 pub(crate) fn step_untold(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
+    let at = at.into();
+    let id = at.id;
     // The signal may have come after the step before this one, for example while a hook ran.
     if let Some(stop) = runner.signals.stop() {
         return Err(EngineError::NotStarted(stop.signal));
     }
-    with_thread_to_step(runner, id, |run| {
+    with_thread_to_step(runner, at, |run| {
         let head = thread::active_head(&runner.site, id)?;
         if is_run(&runner.site.store, head)? {
             return pipelines::step(runner, run, id, &options.pace);

@@ -22,7 +22,7 @@ use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
 use crate::run::shared::ended::take_end;
 use crate::sharing::family::FamilyFetch;
-use crate::thread::{self, Thread};
+use crate::thread::{self, Thread, ThreadAt};
 use crate::{EngineError, Outcome, Runner, lost_run, tags};
 
 /// The time beyond the grace that an engine has to end its agent.
@@ -51,8 +51,10 @@ pub struct Killed {
 /// the head does not move.
 ///
 /// # Errors
-/// When the thread is unknown or has ended.
-pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
+/// When the thread is unknown or has ended, or has another head than the caller saw.
+pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineError> {
+    let at = at.into();
+    let id = at.id;
     // If the remote cannot be asked, the thread is ended here, and the caller is told of that below.
     let _ = bring_family(runner, id);
     let state = State::new(&runner.site.root);
@@ -65,6 +67,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
             }) if left_something(runner, id)? => break None,
             head => head?,
         };
+        at.refuse_other(head)?;
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {
             Archived::Done => break Some(head),

@@ -10,7 +10,8 @@ use uwf_storage::{Acquired, RunDir, ThreadLock};
 use crate::pause::refuse_if_paused;
 use crate::run::leftovers::end_leftovers;
 use crate::run::shared::SharedThread;
-use crate::{EngineError, Runner, tags, thread};
+use crate::thread::{self, ThreadAt};
+use crate::{EngineError, Runner, tags};
 
 /// The run directory of a thread whose lock this process has.
 pub(crate) struct OwnedRun {
@@ -84,17 +85,22 @@ impl OwnedRun {
 }
 
 /// Runs an operation that starts an agent while this process owns the thread, and has its lease if it is shared. Fails as
-/// [`with_thread`], if a person paused the thread, and if another machine works on it.
+/// [`with_thread`], if a person paused the thread, if another machine works on it, and if it has another head than the caller saw.
 pub(crate) fn with_thread_to_step<T>(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
+    let at: ThreadAt = at.into();
+    let id = at.id;
     owning(runner, id, |run| {
         refuse_if_paused(&runner.site, run, id)?;
         with_lease(runner, id, run, |run| {
             if let Some(shared) = &run.shared {
                 shared.bring_family(runner, run, id)?;
+            }
+            if at.head.is_some() {
+                at.refuse_other(thread::find(&runner.site, id)?.head())?;
             }
             operate(run)
         })

@@ -4,7 +4,6 @@
 
 use uwf_moderator::{Assignment, Performer, Route, assign};
 use uwf_protocol::chain::StepContext;
-use uwf_protocol::ids::ThreadId;
 
 use crate::children::refuse_to_leave;
 use crate::person_message::MessageContext;
@@ -19,7 +18,7 @@ use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
 use crate::sharing::refuse_only_here;
-use crate::thread::{self, Thread};
+use crate::thread::{self, Thread, ThreadAt};
 use crate::workspace::earlier::folder_again;
 use crate::{EngineError, Intervention, Runner};
 
@@ -30,19 +29,22 @@ use crate::{EngineError, Intervention, Runner};
 /// When there is no step, or as for a step.
 pub fn poke(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    hooks::after(runner, id, poke_untold(runner, id, options))
+    let at = at.into();
+    hooks::after(runner, at.id, poke_untold(runner, at, options))
 }
 
 /// Pokes a thread. The hooks are not told.
 pub(crate) fn poke_untold(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    with_thread_to_step(runner, id, |run| {
+    let at = at.into();
+    let id = at.id;
+    with_thread_to_step(runner, at, |run| {
         let head = thread::active_head(&runner.site, id)?;
         if is_run(&runner.site.store, head)? {
             return Err(PipelineError::NotReplaced(id).into());

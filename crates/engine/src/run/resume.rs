@@ -21,7 +21,7 @@ use crate::run::pipelines::resume_run;
 use crate::run::refused::refuse;
 use crate::run::supervisor;
 use crate::sharing::refuse_only_here;
-use crate::thread::{self, Thread};
+use crate::thread::{self, Thread, ThreadAt};
 use crate::workspace::earlier::folder_again;
 use crate::{EngineError, Intervention, Runner, tags};
 
@@ -32,19 +32,22 @@ use crate::{EngineError, Intervention, Runner, tags};
 /// When the thread waits for nothing and cannot be entered again, or as for a step.
 pub fn resume(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    hooks::after(runner, id, resume_untold(runner, id, options))
+    let at = at.into();
+    hooks::after(runner, at.id, resume_untold(runner, at, options))
 }
 
 /// Resumes a thread. The hooks are not told.
 pub(crate) fn resume_untold(
     runner: &Runner,
-    id: ThreadId,
+    at: impl Into<ThreadAt>,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    with_thread_to_step(runner, id, |run| match thread::find(&runner.site, id)? {
+    let at = at.into();
+    let id = at.id;
+    with_thread_to_step(runner, at, |run| match thread::find(&runner.site, id)? {
         Located::Active(head) if is_run(&runner.site.store, head)? => {
             resume_run(runner, run, id, options.prompt.as_deref())
         }

@@ -82,7 +82,8 @@ fn starts(action: Action) -> bool {
 /// Returns the page.
 pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<Page, Refusal> {
     let about = about(action, view);
-    let typed: Vec<String> = orders(action, view, &asked.query)?
+    let fields = asked.query.and(field::HEAD, view.head.as_str());
+    let typed: Vec<String> = orders(action, view, &fields)?
         .iter()
         .map(Order::shown)
         .map(|shown| match action {

@@ -34,7 +34,8 @@ pub(crate) mod field {
 /// How many steps a form may ask for.
 const MOST_STEPS: u64 = 1000;
 
-/// Returns the commands that an action is.
+/// Returns the commands that an action is. What does steps or ends the thread compares its head with the one of the form, under
+/// the lock that it needs anyway.
 ///
 /// # Errors
 /// When a field is not what it must be.
@@ -45,7 +46,9 @@ pub(crate) fn orders(
 ) -> Result<Vec<Order>, Refusal> {
     let thread = view.thread;
     let quick = || Order::quick(&["thread", action.as_str(), thread.as_str()]);
-    let steps = || Order::of_steps(thread, action.as_str());
+    let head = parsed::<CasRef>(fields, field::HEAD)?;
+    let head = head.map(|head| format!("--head={head}"));
+    let steps = || Order::of_steps(thread, action.as_str()).with_any(head.clone());
     let is_waiting = view.state.status == ThreadStatus::Waiting;
     let said = fields.get(field::PROMPT);
     Ok(match action {
@@ -67,7 +70,8 @@ pub(crate) fn orders(
             let message = fields.get(field::MESSAGE);
             vec![quick().with_any(message.map(|text| format!("--message={text}")))]
         }
-        Action::Unpause | Action::Kill => vec![quick()],
+        Action::Unpause => vec![quick()],
+        Action::Kill => vec![quick().with_any(head)],
         Action::Fork => vec![fork(view, fields)?],
         Action::Label => named(view, fields)?,
     })

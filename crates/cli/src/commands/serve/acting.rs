@@ -52,7 +52,10 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Value, 
     let mut begun = begun.map_err(explain_failure)?;
     match begun.child.try_wait() {
         Ok(Some(status)) if !status.success() => {
-            let is_on_record = begun.has_begun || status.code() == Some(Exit::Agent.code().into());
+            let exit = status.code().and_then(Exit::of_code);
+            // Another process may have changed the thread before this one could have: then it is refused as busy.
+            let is_on_record =
+                exit == Some(Exit::Agent) || (begun.has_begun && exit != Some(Exit::Busy));
             match is_on_record {
                 true => Ok(Value::Null),
                 false => Err(said(&end_of(&begun.output, begun.from), status)),

@@ -9,7 +9,8 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use super::listing::{about, statuses};
-use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
+use super::stepping::refuse_head_of_many;
+use crate::args::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::output::{Show, print};
@@ -17,10 +18,12 @@ use crate::text::{
     CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView, unkept_line,
 };
 
-pub(super) fn kill(context: &Context, args: &ThreadsArgs) -> Result<Exit, Failure> {
-    each(context, args, |id| {
+pub(super) fn kill(context: &Context, args: &KillArgs) -> Result<Exit, Failure> {
+    refuse_head_of_many(&args.at, args.which.threads.len())?;
+    each(context, &args.which, |id| {
+        let at = context.thread_at(id, &args.at)?;
         let waiting = uwf_engine::waiting_answer(context.site(), id);
-        let killed = uwf_engine::kill(&context.runner, id)?;
+        let killed = uwf_engine::kill(&context.runner, at)?;
         note_given_up(id, waiting);
         Ok(KilledView::from(killed))
     })
@@ -73,7 +76,7 @@ fn note_given_up(thread: ThreadId, waiting: Option<WaitingAnswer>) {
 fn each<V: Show>(
     context: &Context,
     args: &ThreadsArgs,
-    operation: impl Fn(ThreadId) -> Result<V, EngineError>,
+    operation: impl Fn(ThreadId) -> Result<V, Failure>,
 ) -> Result<Exit, Failure> {
     // `@2` means the same thread before and after another one was removed.
     let found: Vec<Result<ThreadId, Failure>> = args
@@ -83,7 +86,7 @@ fn each<V: Show>(
         .collect();
     let mut first = Exit::Done;
     for id in found {
-        let done = id.and_then(|id| Ok(operation(id)?));
+        let done = id.and_then(&operation);
         match done {
             Ok(view) => print(&view, context.format)?,
             Err(failure) => {

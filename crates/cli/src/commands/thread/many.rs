@@ -178,7 +178,7 @@ fn step_one(
         ..step_options(&args.agent, args.new_session)
     };
     for number in 0..args.count {
-        let result = step_in_time(context, thread, &options, args.patience.wait);
+        let result = step_in_time(context, thread.into(), &options, args.patience.wait);
         let is_on_record = result.as_ref().is_err_and(has_attempt);
         let is_removed = matches!(result, Err(EngineError::Removed(_)));
         match or_print_failure(context, result, &options, None) {

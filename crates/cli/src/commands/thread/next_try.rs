@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use uwf_engine::{EngineError, PlannedTry, StepOptions, StepReport, wait_for_next_try};
+use uwf_engine::{EngineError, PlannedTry, StepOptions, StepReport, ThreadAt, wait_for_next_try};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::ThreadId;
 
 use super::stepping::{Wait, step_patiently};
 use crate::args::Patience;
@@ -17,7 +16,7 @@ use crate::stderr;
 /// together.
 pub(super) fn step_in_time(
     context: &Context,
-    thread: ThreadId,
+    thread: ThreadAt,
     options: &StepOptions,
     patience: Option<Patience>,
 ) -> Result<StepReport, EngineError> {

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use uwf_engine::{
-    AgentChoice, Early, EngineError, NoSlot, Pace, Session, StepOptions, StepReport, ThreadState,
-    ThreadStatus,
+    AgentChoice, Early, EngineError, NoSlot, Pace, Session, StepOptions, StepReport, ThreadAt,
+    ThreadState, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -46,7 +46,7 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         is_quiet: args.how.quiet,
         steps,
     };
-    run.to_its_stop(options).map_err(|failure| match failure.exit {
+    run.to_its_stop(thread.into(), options).map_err(|failure| match failure.exit {
         // The same call again would start another thread.
         Exit::Request if failure.note.is_none() => Failure {
             note: Some(format!(
@@ -69,14 +69,16 @@ pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit,
         early: args.early.into(),
         ..options(context, &args.how, args.new_session, &steps)
     };
+    let thread = context.thread(&args.thread)?;
+    let at = context.thread_at(thread, &args.at)?;
     Run {
         context,
-        thread: context.thread(&args.thread)?,
+        thread,
         patience: args.patience.wait,
         is_quiet: args.how.quiet,
         steps,
     }
-    .to_its_stop(options)
+    .to_its_stop(at, options)
 }
 
 /// Returns how the steps of a run are done: branches go on as long as they can, and each cycle of one is counted and printed
@@ -122,19 +124,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Does steps until the thread stops, and says why it did. The exit code is that of the stop.
-    fn to_its_stop(&self, mut options: StepOptions) -> Result<Exit, Failure> {
+    fn to_its_stop(&self, mut at: ThreadAt, mut options: StepOptions) -> Result<Exit, Failure> {
         loop {
             let steps = self.steps.get();
-            let report = step_patiently(
-                self.context,
-                self.thread,
-                &options,
-                self.patience.map(Wait::from),
-            );
+            let report = step_patiently(self.context, at, &options, self.patience.map(Wait::from));
             let report = match self.wait_if_planned(report, &options) {
                 Ok(()) => {
                     options.session = Session::Known;
                     options.early = Early::Refuse;
+                    at.head = None;
                     continue;
                 }
                 Err(report) => *report,
@@ -142,6 +140,7 @@ impl Run<'_> {
             let why = match &report {
                 Err(EngineError::Blocked { .. }) => Some("blocked"),
                 Err(EngineError::Paused { .. }) => Some("paused"),
+                Err(EngineError::OtherHead { .. }) => Some("changed"),
                 Err(error) if error.exit() == Exit::Busy && error.planned_try().is_some() => {
                     Some("waiting")
                 }
@@ -156,6 +155,7 @@ impl Run<'_> {
             };
             options.session = Session::Known;
             options.early = Early::Refuse;
+            at.head = None;
             let has_told = self.steps.get() > steps;
             self.steps.update(|steps| steps + report.steps_done());
             warn_blocked(&report);
@@ -254,8 +254,11 @@ impl Run<'_> {
     ) -> Result<Failure, Failure> {
         let thread = self.thread;
         let go_on = format!("uwf thread run {thread}{}", options.choice.options());
-        let is_again = matches!(failure.exit, Exit::Agent | Exit::Busy | Exit::Signal(_));
-        if matches!(failure.exit, Exit::Busy | Exit::Signal(_)) {
+        // A person looks at a thread that has changed, before anything goes on.
+        let is_seen = stopped != "changed";
+        let is_again =
+            is_seen && matches!(failure.exit, Exit::Agent | Exit::Busy | Exit::Signal(_));
+        if is_again && failure.exit != Exit::Agent {
             // "The same command" of the usual hints would start another thread.
             failure.hint = Some(format!("`{go_on}` goes on"));
         }

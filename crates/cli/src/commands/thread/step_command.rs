@@ -1,11 +1,10 @@
 //! `uwf thread step`: of one thread or several, at once, in the background, or not at all.
 
-use uwf_engine::{Early, Session, StepOptions};
+use uwf_engine::{Early, Session, StepOptions, ThreadAt};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::ThreadId;
 
 use super::next_try::step_in_time;
-use super::stepping::{or_print_failure, print_report, step_options};
+use super::stepping::{or_print_failure, print_report, refuse_head_of_many, step_options};
 use super::{background, dry_run, many, next};
 use crate::args::StepArgs;
 use crate::commands::Context;
@@ -24,12 +23,14 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
         ..step_options(&args.agent, args.new_session)
     };
     if args.next {
+        refuse_head_of_many(&args.at, 0)?;
         next::step(context, args, |thread| {
-            step_thread(context, thread, args, options.clone())
+            step_thread(context, thread.into(), args, options.clone())
         })?;
         return Ok(Exit::Done);
     }
     let threads = many::named(context, args)?;
+    refuse_head_of_many(&args.at, threads.len())?;
     if args.background {
         for thread in threads {
             background::start(context, args, thread)?;
@@ -39,7 +40,12 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
             dry_run::show(context, thread, &options)?;
         }
     } else if let ([thread], None) = (threads.as_slice(), args.part_of) {
-        step_thread(context, *thread, args, options)?;
+        step_thread(
+            context,
+            context.thread_at(*thread, &args.at)?,
+            args,
+            options,
+        )?;
     } else {
         return many::step_many(context, args, threads);
     }
@@ -50,7 +56,7 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
 /// step that fails decides the exit code. If a step completes the thread, the loop ends.
 fn step_thread(
     context: &Context,
-    thread: ThreadId,
+    mut thread: ThreadAt,
     args: &StepArgs,
     mut options: StepOptions,
 ) -> Result<(), Failure> {
@@ -59,6 +65,7 @@ fn step_thread(
         let report = or_print_failure(context, report, &options, None)?;
         options.session = Session::Known;
         options.early = Early::Refuse;
+        thread.head = None;
         let is_done = report.state.done;
         print_report(context, report, &options)?;
         if is_done {

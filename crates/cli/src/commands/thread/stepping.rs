@@ -3,15 +3,14 @@
 use std::time::Instant;
 
 use uwf_engine::{
-    EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions, StepReport,
+    EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions, StepReport, ThreadAt,
     wait_until_free,
 };
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
 
 use super::background::leave_session_if;
-use crate::args::{AgentArgs, HowArgs, Patience};
+use crate::args::{AgentArgs, HeadArgs, HowArgs, Patience};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::hints::{self, Given};
@@ -35,10 +34,18 @@ impl From<Patience> for Wait {
     }
 }
 
+/// Refuses to compare the heads of several threads with one.
+pub(super) fn refuse_head_of_many(at: &HeadArgs, threads: usize) -> Result<(), Failure> {
+    match at.head.is_some() && threads != 1 {
+        true => Err(Failure::usage("`--head` is the head of one thread")),
+        false => Ok(()),
+    }
+}
+
 /// Does a step. If the thread is busy, waits for it as long as the caller wants.
 pub(super) fn step_patiently(
     context: &Context,
-    thread: ThreadId,
+    thread: ThreadAt,
     options: &StepOptions,
     wait: Option<Wait>,
 ) -> Result<StepReport, EngineError> {
@@ -175,7 +182,7 @@ pub(super) struct Said {
 /// Runs `resume` or `poke`.
 pub(super) fn intervene(
     context: &Context,
-    operation: fn(&Runner, ThreadId, &Intervention) -> Result<StepReport, EngineError>,
+    operation: fn(&Runner, ThreadAt, &Intervention) -> Result<StepReport, EngineError>,
     thread: &str,
     Said {
         prompt,
@@ -200,7 +207,8 @@ pub(super) fn intervene(
         restore,
         step: step_options(&how.agent, how.new_session),
     };
-    let report = operation(&context.runner, context.thread(thread)?, &intervention);
+    let thread = context.thread_at(context.thread(thread)?, &how.at)?;
+    let report = operation(&context.runner, thread, &intervention);
     note_raises(&report, &intervention.raises);
     let report = or_print_failure(
         context,
