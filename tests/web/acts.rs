@@ -216,6 +216,46 @@ fn of_pages_that_act_at_the_same_time_one_does() {
 }
 
 #[test]
+fn what_a_command_said_is_on_the_page_that_follows_and_in_the_answer() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    // The file of the project hides the workflow of the registry.
+    let other = REVIEW.replace("Begin writing", "Begin to write");
+    scene.world.write(".workflows/review.yaml", &other);
+    let start = [("workflow", "review"), ("prompt", "x"), ("cwd", "/")];
+    let address = leads(&person.fill("/new", &start));
+    let warning = "is also registered, as another workflow";
+    assert!(person.look(&address).body.contains(warning), "{address}");
+    // Neither another page nor another person sees it.
+    let (page, _) = address.split_once('?').unwrap();
+    assert!(!person.look(page).body.contains(warning));
+    let other = Person::of(&scene.server);
+    assert!(!other.look(&address).body.contains(warning));
+    let started = scene.act("threads", &json!({ "workflow": "review", "prompt": "x" }));
+    let notices = started.json()["notices"].to_string();
+    assert!(notices.contains(warning), "{}", started.body);
+}
+
+#[test]
+fn a_thread_that_was_started_and_cannot_be_run_is_not_lost() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    scene.world.configure("defaultAgent", "nobody");
+    let start = [
+        ("workflow", "review"),
+        ("prompt", "x"),
+        ("cwd", "/"),
+        ("then", "run"),
+    ];
+    let refused = person.fill("/new", &start);
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    let (_, rest) = refused.body.split_once("href=\"/threads/").unwrap();
+    let thread = rest.split_once('"').unwrap().0;
+    assert!(refused.body.contains("was started"), "{}", refused.body);
+    assert_eq!(scene.world.show(thread)["status"], "idle");
+}
+
+#[test]
 fn a_server_for_looking_only_has_no_buttons_and_does_nothing() {
     let scene = Scene::new(&["--read-only"]);
     let person = Person::of(&scene.server);

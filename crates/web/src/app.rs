@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site};
 
 use crate::desks::Desks;
 use crate::guard::{Access, Gate};
 use crate::live::hub::Hub;
-use crate::order::Order;
+use crate::order::{Carried, Order};
 use crate::session::Sessions;
 use crate::settings::Finding;
 use crate::stop::Closing;
@@ -43,7 +42,7 @@ pub(crate) struct App {
     /// Checks everything that a step needs.
     pub(crate) check: fn(&Site) -> Vec<Finding>,
     /// Does what a visitor wants, as a command.
-    pub(crate) carry: fn(&Site, &Order) -> Result<Value, Explained>,
+    pub(crate) carry: fn(&Site, &Order) -> Result<Carried, Explained>,
     /// Adds to a command what it needs to mean this site.
     pub(crate) here: fn(&str) -> String,
 }

@@ -32,7 +32,7 @@ mod token;
 mod trouble;
 
 pub use guard::Access;
-pub use order::Order;
+pub use order::{Carried, Order};
 pub use server::{ServeError, Server};
 pub use settings::{Finding, Front, Level, Place, PlaceError, Settings};
 pub use token::{Token, TokenError};

@@ -1,5 +1,6 @@
 //! What a visitor wants done, as the command that does it.
 
+use serde_json::Value;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
 
@@ -19,6 +20,15 @@ pub struct Order {
     pub works_on: Option<ThreadId>,
     /// Whether it may wait before it does its first step.
     pub may_wait: bool,
+}
+
+/// What came of a command.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Carried {
+    /// What it printed; nothing if it goes on in the background.
+    pub printed: Value,
+    /// What else it said: its notes and warnings.
+    pub notices: Vec<String>,
 }
 
 impl Order {

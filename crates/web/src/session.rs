@@ -1,6 +1,6 @@
 //! The sessions of visitors: random, in memory only, and forgotten when nobody used them for a while.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,17 @@ const IDLE: Duration = Duration::from_hours(8);
 /// How many sessions there are at most. The one that was idle for the longest time makes room.
 const MOST: usize = 1000;
 
+/// Of how many commands a session keeps what they said.
+const MOST_KEPT: usize = 16;
+
 /// What a browser got when it logged in.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     /// The value that every form of this session has: a foreign page does not know it.
     pub(crate) form_key: Token,
     used: Instant,
+    /// What commands of this session said, each with its number.
+    kept: VecDeque<(u64, Vec<String>)>,
 }
 
 /// The sessions of a server.
@@ -39,6 +44,7 @@ impl Sessions {
         let session = Session {
             form_key,
             used: now,
+            kept: VecDeque::new(),
         };
         sessions.insert(id.reveal().to_owned(), session);
     }
@@ -61,6 +67,29 @@ impl Sessions {
         self.lock()
             .get(id)
             .is_some_and(|session| !is_over(session, now))
+    }
+
+    /// Keeps what a command said. Returns its number; nothing if the session has ended.
+    pub(crate) fn keep(&self, id: &str, said: Vec<String>) -> Option<u64> {
+        let mut sessions = self.lock();
+        let kept = &mut sessions.get_mut(id)?.kept;
+        let number = kept.back().map_or(1, |(number, _)| number + 1);
+        kept.push_back((number, said));
+        if kept.len() > MOST_KEPT {
+            kept.pop_front();
+        }
+        Some(number)
+    }
+
+    /// Returns what a command said, if that is still kept.
+    pub(crate) fn kept(&self, id: &str, number: u64) -> Vec<String> {
+        let sessions = self.lock();
+        let mut kept = sessions
+            .get(id)
+            .into_iter()
+            .flat_map(|session| &session.kept);
+        let found = kept.find(|(other, _)| *other == number);
+        found.map(|(_, said)| said.clone()).unwrap_or_default()
     }
 
     /// Ends a session.
@@ -101,6 +130,21 @@ mod tests {
         sessions.close(&id);
         assert!(sessions.find(&id, start).is_none());
         assert!(sessions.find("", start).is_none());
+    }
+
+    #[test]
+    fn what_commands_said_is_of_one_session_and_the_newest_is_kept() {
+        let sessions = Sessions::default();
+        let start = Instant::now();
+        let [id, other] = [1, 2].map(|number| opened(&sessions, number, start));
+        let said = |number: u64| vec![number.to_string()];
+        for number in 1..=MOST_KEPT as u64 + 1 {
+            assert_eq!(sessions.keep(&id, said(number)), Some(number));
+        }
+        assert_eq!(sessions.kept(&id, 2), said(2));
+        assert_eq!(sessions.kept(&id, 1), [""; 0]);
+        assert_eq!(sessions.kept(&other, 2), [""; 0]);
+        assert_eq!(sessions.keep("", said(1)), None);
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
-use serde_json::Value;
 use url::Url;
 use uwf_engine::{EngineError, Site};
 
 use crate::guard::Access;
-use crate::order::Order;
+use crate::order::{Carried, Order};
 use crate::token::Token;
 use crate::trouble::Explained;
 
@@ -27,8 +26,8 @@ pub struct Settings {
     pub explain: fn(EngineError) -> Explained,
     /// Checks everything that a step needs, and changes nothing.
     pub check: fn(&Site) -> Vec<Finding>,
-    /// Does what a visitor wants, as a command. Returns what the command printed.
-    pub carry: fn(&Site, &Order) -> Result<Value, Explained>,
+    /// Does what a visitor wants, as a command.
+    pub carry: fn(&Site, &Order) -> Result<Carried, Explained>,
     /// Adds to a command what it needs to mean this site.
     pub here: fn(&str) -> String,
 }

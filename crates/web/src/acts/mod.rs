@@ -4,16 +4,18 @@
 pub(crate) mod confirm;
 mod orders;
 mod start;
+pub(crate) mod told;
 mod words;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 
-use crate::answer::{Data, json_answer, refused_on_the_way as refused_page, see_other};
+use crate::answer::{Data, json_answer, refused_on_the_way as refused_page};
 use crate::asked::{Asked, Query};
 use crate::guard::Access;
+use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
@@ -45,27 +47,29 @@ pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble>
             return Ok(refused_page(&refusal, thread.ok().as_deref()));
         }
     };
-    let thread = done["thread"].as_str();
-    Ok(see_other(&match thread {
+    let thread = done.printed["thread"].as_str();
+    let address = match thread {
         Some(thread) => format!("/threads/{thread}"),
         None => thread_address(view.thread),
-    }))
+    };
+    Ok(told::see_other(asked, &address, done.notices))
 }
 
 /// Does the same for a program.
 pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
     let action = action(asked)?;
     let (view, done) = act(asked, fields)?;
-    let goes_on = json!({ "thread": view.thread, "status": "running" });
-    Ok(match action {
+    let (status, printed) = match action {
         Action::Step | Action::Run | Action::Resume | Action::Poke => {
-            json_answer(StatusCode::ACCEPTED, &goes_on)
+            let goes_on = json!({ "thread": view.thread, "status": "running" });
+            (StatusCode::ACCEPTED, goes_on)
         }
-        Action::Fork => json_answer(StatusCode::CREATED, &done),
+        Action::Fork => (StatusCode::CREATED, done.printed),
         Action::Pause | Action::Unpause | Action::Kill | Action::Label => {
-            json_answer(StatusCode::OK, &done)
+            (StatusCode::OK, done.printed)
         }
-    })
+    };
+    Ok(json_answer(status, &told::with(printed, done.notices)))
 }
 
 /// Returns what can be done to a thread now.
@@ -79,19 +83,21 @@ pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&body))
 }
 
-/// Does an action. Returns the thread as it was before, and what the last command printed.
-fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Value), Trouble> {
+/// Does an action. Returns the thread as it was before, what the last command printed, and what all of them said.
+fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Carried), Trouble> {
     let action = action(asked)?;
     let view = show(asked.site(), asked.thread()?)?;
     refuse_stale(&view, fields)?;
-    let mut done = Value::Null;
+    let mut done = Carried::default();
     for order in orders(action, &view, fields)? {
-        done = carry(asked, &order)?;
+        let one = carry(asked, &order)?;
+        done.printed = one.printed;
+        done.notices.extend(one.notices);
     }
     Ok((view, done))
 }
 
-fn carry(asked: &Asked, order: &crate::order::Order) -> Result<Value, Refusal> {
+fn carry(asked: &Asked, order: &Order) -> Result<Carried, Refusal> {
     let done = (asked.app.carry)(asked.site(), order);
     done.map_err(Refusal::of_command)
 }

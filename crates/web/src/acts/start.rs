@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use axum::http::StatusCode;
 use axum::response::Response;
 use maud::{Markup, html};
-use serde_json::Value;
 use uwf_engine::{list_workflows, working_directory};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Labels;
@@ -13,12 +12,12 @@ use uwf_util::shell_words;
 
 use crate::acts::confirm::{command, key, naming};
 use crate::acts::orders::{field, start};
-use crate::acts::{carry, refuse_if_read_only};
-use crate::answer::{json_answer, see_other};
+use crate::acts::{carry, refuse_if_read_only, told};
+use crate::answer::{json_answer, refused_on_the_way};
 use crate::asked::{Asked, Query};
-use crate::order::Order;
+use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
-use crate::parts::Said;
+use crate::parts::{Said, thread_address};
 use crate::trouble::{Refusal, Trouble};
 
 /// The field that says what happens after the start.
@@ -92,25 +91,37 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
 
 /// Starts a thread from a page, runs it if that is wanted, and leads to it.
 pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
-    let (thread, _) = started(asked, fields)?;
+    let (thread, mut done) = started(asked, fields)?;
+    let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
-        carry(asked, &Order::of_steps(thread, "run"))?;
+        match carry(asked, &Order::of_steps(thread, "run")) {
+            Ok(run) => done.notices.extend(run.notices),
+            Err(refusal) => {
+                let why = &refusal.message;
+                let message = format!("thread `{thread}` was started, but it cannot be run: {why}");
+                let refusal = Refusal { message, ..refusal };
+                return Ok(refused_on_the_way(&refusal, Some(&address)));
+            }
+        }
     }
-    Ok(see_other(&format!("/threads/{thread}")))
+    Ok(told::see_other(asked, &address, done.notices))
 }
 
 /// Starts a thread for a program.
 pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
-    let (_, printed) = started(asked, fields)?;
-    Ok(json_answer(StatusCode::CREATED, &printed))
+    let (_, done) = started(asked, fields)?;
+    let body = told::with(done.printed, done.notices);
+    Ok(json_answer(StatusCode::CREATED, &body))
 }
 
-fn started(asked: &Asked, fields: &Query) -> Result<(ThreadId, Value), Refusal> {
-    let printed = carry(asked, &start(fields)?)?;
-    let thread = printed["thread"].as_str().and_then(|id| id.parse().ok());
+fn started(asked: &Asked, fields: &Query) -> Result<(ThreadId, Carried), Refusal> {
+    let done = carry(asked, &start(fields)?)?;
+    let thread = done.printed["thread"]
+        .as_str()
+        .and_then(|id| id.parse().ok());
     let thread = thread.ok_or_else(|| {
         let message = "the command did not say which thread it started";
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)
     })?;
-    Ok((thread, printed))
+    Ok((thread, done))
 }

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
+use crate::acts::told;
 use crate::answer;
 use crate::asked::Asked;
 use crate::assets::ADDRESSES;
@@ -82,7 +83,7 @@ impl Page {
                             }
                         }
                     }
-                    main #main tabindex="-1" { (self.main) }
+                    main #main tabindex="-1" { (told::section(asked)) (self.main) }
                 }
             }
         })

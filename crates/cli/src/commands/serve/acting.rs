@@ -3,13 +3,13 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 use serde_json::Value;
 use uwf_engine::Site;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_web::{Explained, Order};
+use uwf_web::{Carried, Explained, Order};
 
 use super::explain_failure;
 use crate::commands::own_program;
@@ -20,8 +20,8 @@ use crate::failure::Failure;
 /// How much of what a process in the background said is read.
 const SAID: u64 = 64 * 1024;
 
-/// Carries an order out. Returns what the command printed, or nothing if it goes on in the background.
-pub(super) fn carry(site: &Site, order: &Order) -> Result<Value, Explained> {
+/// Carries an order out.
+pub(super) fn carry(site: &Site, order: &Order) -> Result<Carried, Explained> {
     match order.works_on {
         Some(thread) => in_background(site, order, thread),
         None => at_once(site, order),
@@ -29,7 +29,7 @@ pub(super) fn carry(site: &Site, order: &Order) -> Result<Value, Explained> {
 }
 
 /// Waits for the end of the command.
-fn at_once(site: &Site, order: &Order) -> Result<Value, Explained> {
+fn at_once(site: &Site, order: &Order) -> Result<Carried, Explained> {
     let mut command = own_program::on_site(site, &order.words);
     let stdin = input(order).map_err(|error| not_started(&error))?;
     let output = command
@@ -37,13 +37,16 @@ fn at_once(site: &Site, order: &Order) -> Result<Value, Explained> {
         .output()
         .map_err(|error| not_started(&error))?;
     match output.status.success() {
-        true => Ok(serde_json::from_slice(&output.stdout).unwrap_or_default()),
+        true => Ok(Carried {
+            printed: serde_json::from_slice(&output.stdout).unwrap_or_default(),
+            notices: notices(&output.stderr),
+        }),
         false => Err(said(&output.stderr, output.status)),
     }
 }
 
 /// Returns as soon as the command works on its thread. What becomes of the step then is on record.
-fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Value, Explained> {
+fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried, Explained> {
     let mut words = order.words.clone();
     words.push(DETACHED.to_owned());
     let mut command = own_program::on_site(site, &words);
@@ -56,20 +59,23 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Value, 
             // Another process may have changed the thread before this one could have: then it is refused as busy.
             let is_on_record =
                 exit == Some(Exit::Agent) || (begun.has_begun && exit != Some(Exit::Busy));
-            match is_on_record {
-                true => Ok(Value::Null),
-                false => Err(said(&end_of(&begun.output, begun.from), status)),
+            if !is_on_record {
+                return Err(said(&end_of(&begun.output, begun.from), status));
             }
         }
-        Ok(Some(_)) => Ok(Value::Null),
-        Ok(None) | Err(_) => {
-            // A process that nobody waits for would stay in the table of the system.
-            let waiting = std::thread::Builder::new().name("reaper".to_owned());
-            let mut child = begun.child;
-            let _ = waiting.spawn(move || child.wait());
-            Ok(Value::Null)
-        }
+        Ok(Some(_)) => {}
+        Ok(None) | Err(_) => reap(begun.child),
     }
+    Ok(Carried {
+        printed: Value::Null,
+        notices: notices(&end_of(&begun.output, begun.from)),
+    })
+}
+
+/// Waits for the end of a process on a thread of its own: one that nobody waits for would stay in the table of the system.
+fn reap(mut child: Child) {
+    let waiting = std::thread::Builder::new().name("reaper".to_owned());
+    let _ = waiting.spawn(move || child.wait());
 }
 
 /// Returns what the command reads: a text may be longer than an argument may be, and others can read arguments.
@@ -97,6 +103,19 @@ fn end_of(path: &std::path::Path, from: u64) -> Vec<u8> {
     // Without its words, the exit code still says what happened.
     let _ = read;
     bytes
+}
+
+/// Returns the notes and warnings among the messages of a command.
+fn notices(messages: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(messages);
+    let notice = |line: &str| match serde_json::from_str(line).ok()? {
+        Value::Object(fields) if fields.len() == 1 => {
+            let said = fields.get("warning").or_else(|| fields.get("note"));
+            said?.as_str().map(str::to_owned)
+        }
+        _ => None,
+    };
+    text.lines().filter_map(notice).collect()
 }
 
 /// Returns why a command failed, from its last message.
@@ -131,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_failure_says_why() {
+    fn the_last_failure_says_why_and_notices_are_kept() {
         let messages = br#"{"note":"first"}
 {"error":"busy","exitCode":5,"causes":["a","b"],"hint":"later"}
 {"note":"after"}"#;
@@ -139,6 +158,11 @@ mod tests {
         assert_eq!(explained.exit, Exit::Busy);
         assert_eq!(explained.message, "busy: a: b");
         assert_eq!(explained.hint.as_deref(), Some("later"));
+        assert_eq!(notices(messages), ["first", "after"]);
+        assert_eq!(
+            notices(b"{\"warning\":\"w\"}\n{\"thread\":\"x\"}\n\xff"),
+            ["w"]
+        );
         let silent = said(b"", ExitStatus::from_raw(9));
         assert_eq!(silent.exit, Exit::Agent);
         assert!(silent.message.contains("signal"), "{}", silent.message);

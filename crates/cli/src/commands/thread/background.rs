@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getsid, setsid};
-use uwf_engine::{EngineError, Glance, Site, StepOptions, glance, plan};
+use uwf_engine::{Glance, Site, StepOptions, glance, plan};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
@@ -85,14 +85,14 @@ pub(crate) fn begin(
     let mut seen = may_wait;
     while Instant::now() < deadline {
         let has_ended = matches!(child.try_wait(), Ok(Some(_)));
-        seen = seen || is_seen(site, thread, &child, before)?;
+        seen = seen || is_at_work(site, thread, &child);
         if has_ended || (seen && has_left(&child)) {
             break;
         }
         std::thread::sleep(PAUSE);
     }
     Ok(Begun {
-        has_begun: seen,
+        has_begun: seen || has_changed(site, thread, before),
         child,
         output,
         from,
@@ -114,20 +114,21 @@ fn ended_at_once(status: ExitStatus, output: &str) -> Failure {
     ))
 }
 
-/// Tells whether the process works on the thread, or has.
-fn is_seen(
-    site: &Site,
-    thread: ThreadId,
-    child: &Child,
-    before: Glance,
-) -> Result<bool, EngineError> {
+/// Tells whether the process works on the thread.
+fn is_at_work(site: &Site, thread: ThreadId, child: &Child) -> bool {
     let record = site.root.run(thread).lease.read_record();
-    let now = glance(site, thread)?;
-    let is_done = Glance {
-        is_at_work: before.is_at_work,
-        ..now
-    } != before;
-    Ok(is_done || record.is_some_and(|record| record.engine.pid == child.id()))
+    record.is_some_and(|record| record.engine.pid == child.id())
+}
+
+/// Tells whether something of the thread has changed, which another process may have done. What cannot be read now has not.
+fn has_changed(site: &Site, thread: ThreadId, before: Glance) -> bool {
+    glance(site, thread).is_ok_and(|now| {
+        let now = Glance {
+            is_at_work: before.is_at_work,
+            ..now
+        };
+        now != before
+    })
 }
 
 /// Tells whether the process leads a session of its own: from then on the end of the terminal does not end it.
