@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -55,11 +55,23 @@ impl Server {
     /// Starts a server with the token of the tests, at a free port.
     #[track_caller]
     pub(crate) fn start(world: &World, more: &[&str]) -> Self {
+        let mut command = world.command(&["serve"]);
+        command.args(more);
+        Self::of(world, command)
+    }
+
+    /// Starts a server by a command, to which the usual options are added.
+    #[track_caller]
+    pub(crate) fn of(world: &World, mut command: Command) -> Self {
         let file = world.write("token", TOKEN);
-        let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--format", "json"];
-        args.extend(["--token-file", file.to_str().unwrap()]);
-        args.extend(more);
-        let mut command = world.command(&args);
+        command.args([
+            "--listen",
+            "127.0.0.1:0",
+            "--format",
+            "json",
+            "--token-file",
+        ]);
+        command.arg(file);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::forms::{Person, hidden};
 use crate::scene::Scene;
 use crate::web_client::{Server, bearer};
+use crate::world::{REVIEW, World, binary};
 
 /// How long an event may take.
 const SOON: Duration = Duration::from_secs(1);
@@ -186,6 +187,54 @@ fn a_stream_goes_on_by_its_beats_also_while_other_threads_work() {
         line
     });
     assert_eq!(beat, ":\n");
+}
+
+#[test]
+fn a_state_that_cannot_be_read_is_no_end_of_threads() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let mut stream = Stream::open(&scene.server, "");
+    stream.until("reset", "");
+    let file = scene.world.root().join("threads.yaml");
+    let state = std::fs::read(&file).unwrap();
+    std::fs::write(&file, "{{{").unwrap();
+    let (name, data) = stream.next().unwrap();
+    assert_eq!(name, "reset", "{data}");
+    let page = scene.server.get("/");
+    assert_eq!(page.status, 500, "{}", page.body);
+    assert!(page.body.contains("threads.yaml"), "{}", page.body);
+    std::fs::write(&file, state).unwrap();
+    scene.world.step(&thread).exits(0);
+    let head = scene.world.show(&thread)["head"].clone();
+    while stream.until("thread", &thread)["head"] != head {}
+}
+
+#[test]
+fn without_watches_of_the_kernel_files_are_looked_at_and_the_page_says_so() {
+    let allow_none = "echo 0 > /proc/sys/user/max_inotify_instances && exec \"$@\"";
+    let limited = ["--user", "--map-root-user", "sh", "-c", allow_none, "sh"];
+    let world = World::new();
+    let tried = world
+        .command_of("unshare")
+        .args(limited)
+        .arg("true")
+        .status();
+    if !tried.is_ok_and(|status| status.success()) {
+        // This machine gives its users no limits of their own.
+        return;
+    }
+    world.mock("roles: { writer: [ { output: { plan: p } } ] }");
+    let workflow = world.put(REVIEW);
+    let thread = world.start(&workflow);
+    let mut command = world.command_of("unshare");
+    command.args(limited).arg(binary()).arg("serve");
+    let server = Server::of(&world, command);
+    let mut stream = Stream::open(&server, "");
+    stream.until("reset", "");
+    assert!(server.get("/").body.contains("looked at every"));
+    world.step(&thread).exits(0);
+    let head = world.show(&thread)["head"].clone();
+    while stream.until("thread", &thread)["head"] != head {}
 }
 
 #[test]

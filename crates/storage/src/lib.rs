@@ -30,6 +30,7 @@ mod sharing;
 mod slots;
 mod state;
 mod state_file;
+mod thread_poll;
 mod thread_watch;
 mod worktrees;
 

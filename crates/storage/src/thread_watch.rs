@@ -2,17 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use uwf_durable::{Changed, Watched, Watches};
+use uwf_durable::{Changed, FileError, Watched, Watches};
 use uwf_protocol::ids::ThreadId;
 
 use crate::run_dir::is_output;
+use crate::thread_poll::ThreadPoll;
 use crate::{Root, StorageError};
 
 /// How many threads are watched at once: the kernel has a limit for each user. Of those beyond, only heads are seen.
 const MOST: usize = 4096;
+
+/// The files and folders of a root whose change means that threads began, ended or changed.
+pub(crate) const STATE_FILES: [&str; 4] = ["threads.yaml", "history.jsonl", "labels.jsonl", "runs"];
 
 /// What has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,9 +29,88 @@ pub enum ThreadChange {
     Output(ThreadId),
 }
 
-/// A watch over all threads of a root that it was told of.
+/// A watch over all threads of a root that it was told of. If the kernel does not watch files for this user, it looks at them
+/// again and again.
 #[derive(Debug)]
 pub struct ThreadWatch {
+    root: PathBuf,
+    runs: PathBuf,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    Told(Told),
+    Looks(ThreadPoll, StorageError),
+}
+
+impl ThreadWatch {
+    /// Watches a root from now on.
+    #[must_use]
+    pub fn of(root: &Root) -> Self {
+        let (root, runs) = (root.path().to_owned(), root.runs_dir());
+        let how = match Told::of(&root, &runs) {
+            Ok(told) => How::Told(told),
+            Err(error) => How::Looks(ThreadPoll::of(root.clone(), runs.clone()), error),
+        };
+        Self { root, runs, how }
+    }
+
+    /// Returns why the watch looks at files again and again, if it does.
+    #[must_use]
+    pub fn why_it_looks(&self) -> Option<&StorageError> {
+        match &self.how {
+            How::Told(_) => None,
+            How::Looks(_, error) => Some(error),
+        }
+    }
+
+    /// Watches exactly these threads from now on. Returns those that are new: what happened to them before was not seen.
+    pub fn follow(&mut self, threads: impl IntoIterator<Item = ThreadId>) -> Vec<ThreadId> {
+        let wanted: HashSet<ThreadId> = threads.into_iter().collect();
+        let error = match &mut self.how {
+            How::Looks(poll, _) => return poll.follow(&wanted),
+            How::Told(told) => match told.follow(&wanted) {
+                Ok(new) => return new,
+                Err(error) => error,
+            },
+        };
+        self.look_from_now_on(error, &wanted)
+    }
+
+    /// Waits until something has happened since the last call, or the time is over.
+    pub fn wait(&mut self, at_most: Duration) -> HashSet<ThreadChange> {
+        let error = match &mut self.how {
+            How::Looks(poll, _) => return poll.wait(at_most),
+            How::Told(told) => match told.wait(at_most) {
+                Ok(changes) => return changes,
+                Err(error) => error,
+            },
+        };
+        let How::Told(told) = &self.how else {
+            return HashSet::new();
+        };
+        let followed = told.by_thread.keys().copied().collect();
+        let missed = self.look_from_now_on(error, &followed).into_iter();
+        let missed = missed.map(ThreadChange::Run);
+        missed.chain([ThreadChange::Threads]).collect()
+    }
+
+    fn look_from_now_on(
+        &mut self,
+        why: StorageError,
+        threads: &HashSet<ThreadId>,
+    ) -> Vec<ThreadId> {
+        let mut poll = ThreadPoll::of(self.root.clone(), self.runs.clone());
+        let new = poll.follow(threads);
+        self.how = How::Looks(poll, why);
+        new
+    }
+}
+
+/// A watch that the kernel tells what has changed.
+#[derive(Debug)]
+struct Told {
     watches: Watches,
     root: PathBuf,
     runs: PathBuf,
@@ -39,35 +122,31 @@ pub struct ThreadWatch {
     by_thread: HashMap<ThreadId, Watched>,
 }
 
-impl ThreadWatch {
-    /// Watches a root from now on.
-    ///
-    /// # Errors
-    /// [`StorageError`] if the user watches too much.
-    pub fn of(root: &Root) -> Result<Self, StorageError> {
+impl Told {
+    /// Watches a root from now on. Fails if the user watches too much, as everything else here.
+    fn of(root: &Path, runs: &Path) -> Result<Self, StorageError> {
         let mut watch = Self {
             watches: Watches::new()?,
-            root: root.path().to_owned(),
-            runs: root.runs_dir(),
+            root: root.to_owned(),
+            runs: runs.to_owned(),
             top: None,
             all_runs: None,
             by_watch: HashMap::new(),
             by_thread: HashMap::new(),
         };
-        watch.watch_folders();
+        watch.watch_folders()?;
         Ok(watch)
     }
 
     /// Watches the folders of the root that are there and were not before.
-    fn watch_folders(&mut self) {
+    fn watch_folders(&mut self) -> Result<(), StorageError> {
         // A root may have no folder yet, and a person may remove it.
-        self.top = self.watches.add(&self.root).ok();
-        self.all_runs = self.watches.add(&self.runs).ok();
+        self.top = if_there(self.watches.add(&self.root))?;
+        self.all_runs = if_there(self.watches.add(&self.runs))?;
+        Ok(())
     }
 
-    /// Watches exactly these threads from now on. Returns those that are new: what happened to them before was not seen.
-    pub fn follow(&mut self, threads: impl IntoIterator<Item = ThreadId>) -> Vec<ThreadId> {
-        let wanted: HashSet<ThreadId> = threads.into_iter().collect();
+    fn follow(&mut self, wanted: &HashSet<ThreadId>) -> Result<Vec<ThreadId>, StorageError> {
         let (by_watch, watches) = (&mut self.by_watch, &self.watches);
         self.by_thread.retain(|thread, watched| {
             let stays = wanted.contains(thread);
@@ -82,24 +161,24 @@ impl ThreadWatch {
             if self.by_thread.len() >= MOST {
                 break;
             }
-            if self.by_thread.contains_key(&thread) {
+            if self.by_thread.contains_key(thread) {
                 continue;
             }
-            if let Ok(watched) = self.watches.add(&self.runs.join(thread.as_str())) {
-                self.by_watch.insert(watched, thread);
-                self.by_thread.insert(thread, watched);
-                new.push(thread);
+            let folder = self.runs.join(thread.as_str());
+            if let Some(watched) = if_there(self.watches.add(&folder))? {
+                self.by_watch.insert(watched, *thread);
+                self.by_thread.insert(*thread, watched);
+                new.push(*thread);
             }
         }
-        new
+        Ok(new)
     }
 
-    /// Waits until something has happened since the last call, or the time is over.
-    pub fn wait(&mut self, at_most: Duration) -> HashSet<ThreadChange> {
+    fn wait(&mut self, at_most: Duration) -> Result<HashSet<ThreadChange>, StorageError> {
         if self.top.is_none() {
             std::thread::sleep(at_most);
-            self.watch_folders();
-            return HashSet::new();
+            self.watch_folders()?;
+            return Ok(HashSet::new());
         }
         let mut changes = HashSet::new();
         for change in self.watches.wait(at_most) {
@@ -118,15 +197,14 @@ impl ThreadWatch {
             }
         }
         if changes.contains(&ThreadChange::Threads) {
-            self.watch_folders();
+            self.watch_folders()?;
         }
-        changes
+        Ok(changes)
     }
 
     fn of_file(&self, watched: Watched, name: &OsStr) -> Option<ThreadChange> {
         if Some(watched) == self.top {
-            let known = ["threads.yaml", "history.jsonl", "labels.jsonl", "runs"];
-            return known
+            return STATE_FILES
                 .iter()
                 .any(|one| name == *one)
                 .then_some(ThreadChange::Threads);
@@ -142,6 +220,15 @@ impl ThreadWatch {
     }
 }
 
+/// Returns what was added; nothing if there is no such folder.
+fn if_there(added: Result<Watched, FileError>) -> Result<Option<Watched>, StorageError> {
+    match added {
+        Ok(watched) => Ok(Some(watched)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,11 +236,38 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
+    fn what_happens_is_seen_by_looking_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path().join("root"));
+        root.create().unwrap();
+        let thread = ThreadId::new(1, 1);
+        let folder = root.runs_dir().join(thread.as_str());
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut watch = ThreadPoll::of(root.path().to_owned(), root.runs_dir());
+        assert_eq!(watch.follow(&[thread].into()), [thread]);
+        assert_eq!(watch.follow(&[thread].into()), []);
+        let mut look = || watch.wait(Duration::ZERO);
+        assert_eq!(look(), HashSet::new());
+        std::fs::write(folder.join("live.jsonl"), "x").unwrap();
+        assert_eq!(look(), [ThreadChange::Output(thread)].into());
+        std::fs::write(folder.join("lease.json"), "x").unwrap();
+        assert_eq!(look(), [ThreadChange::Run(thread)].into());
+        std::fs::remove_file(folder.join("lease.json")).unwrap();
+        assert_eq!(look(), [ThreadChange::Run(thread)].into());
+        std::fs::write(root.threads_file(), "x").unwrap();
+        assert_eq!(look(), [ThreadChange::Threads].into());
+        assert_eq!(look(), HashSet::new());
+        watch.follow(&HashSet::new());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(watch.wait(Duration::ZERO), HashSet::new());
+    }
+
+    #[test]
     fn what_happens_to_threads_is_told_by_kind() {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::at(dir.path().join("root"));
         root.create().unwrap();
-        let mut watch = ThreadWatch::of(&root).unwrap();
+        let mut watch = ThreadWatch::of(&root);
         let thread = ThreadId::new(1, 1);
         assert_eq!(watch.follow([thread]), [], "no folder yet");
         let folder = root.runs_dir().join(thread.as_str());

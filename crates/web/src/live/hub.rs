@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Root, State, ThreadChange, ThreadWatch};
+use uwf_util::causes::causes;
 
 use crate::app::Shared;
 use crate::live::event::Event;
@@ -15,6 +16,8 @@ use crate::live::event::Event;
 const BEHIND: usize = 256;
 /// How long the watch waits before it sees that nobody listens any more.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often files are looked at where the kernel does not tell of changes.
+const SLOW_LOOK: Duration = Duration::from_secs(2);
 /// How long changes are collected: one step changes many files.
 const COLLECT: Duration = Duration::from_millis(100);
 
@@ -22,6 +25,8 @@ const COLLECT: Duration = Duration::from_millis(100);
 pub(crate) struct Hub {
     events: Sender<Event>,
     is_watching: Mutex<bool>,
+    /// What keeps pages from being fresh at once, for people.
+    slow: Mutex<Option<String>>,
 }
 
 impl Default for Hub {
@@ -30,6 +35,7 @@ impl Default for Hub {
         Self {
             events,
             is_watching: Mutex::new(false),
+            slow: Mutex::new(None),
         }
     }
 }
@@ -39,14 +45,23 @@ impl Hub {
     pub(crate) fn listen(app: &Shared) -> Receiver<Event> {
         let hub = &app.hub;
         let receiver = hub.events.subscribe();
-        let mut is_watching = hub.lock();
+        let mut is_watching = lock(&hub.is_watching);
         if !*is_watching {
             let app = app.clone();
             let watch = std::thread::Builder::new().name("watch".to_owned());
-            // Without the thread, pages still show what is true when they are opened.
-            *is_watching = watch.spawn(move || app.hub.watch(&app.site.root)).is_ok();
+            let watching = watch.spawn(move || app.hub.watch(&app.site.root));
+            *is_watching = watching.is_ok();
+            if let Err(error) = watching {
+                let why = format!("pages show what is true when they are opened: {error}");
+                *lock(&hub.slow) = Some(why);
+            }
         }
         receiver
+    }
+
+    /// Returns what keeps pages from being fresh at once, if something does.
+    pub(crate) fn slow(&self) -> Option<String> {
+        lock(&self.slow).clone()
     }
 
     /// Tells all listeners that the server ends.
@@ -56,30 +71,34 @@ impl Hub {
 
     /// Watches a root until nobody listens.
     fn watch(&self, root: &Root) {
-        let Ok(mut watch) = ThreadWatch::of(root) else {
-            *self.lock() = false;
-            return;
-        };
-        let mut known = heads(root);
+        let mut watch = ThreadWatch::of(root);
+        // A file that cannot be read now is read after its next change.
+        let mut known = heads(root).unwrap_or_default();
         watch.follow(known.keys().copied());
+        let mut look = self.pace(&watch);
         // What happened between the first answer to a listener and this look was not seen.
         let _ = self.events.send(Event::Reset);
         loop {
             {
-                let mut is_watching = self.lock();
+                let mut is_watching = lock(&self.is_watching);
                 if self.events.receiver_count() == 0 {
                     *is_watching = false;
                     return;
                 }
             }
-            let mut changes = watch.wait(LOOK);
+            let mut changes = watch.wait(look);
             if changes.is_empty() {
                 continue;
             }
             std::thread::sleep(COLLECT);
             changes.extend(watch.wait(Duration::ZERO));
+            look = self.pace(&watch);
             if changes.contains(&ThreadChange::Threads) {
-                let now = heads(root);
+                let Some(now) = heads(root) else {
+                    // The page says what is wrong with it.
+                    let _ = self.events.send(Event::Reset);
+                    continue;
+                };
                 let new = watch.follow(now.keys().copied());
                 changes.extend(new.into_iter().map(ThreadChange::Run));
                 for event in events(&changes, &known, &now) {
@@ -94,17 +113,30 @@ impl Hub {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, bool> {
-        self.is_watching
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Returns how long a wait is, and notes why it is longer than usual.
+    fn pace(&self, watch: &ThreadWatch) -> Duration {
+        let why = watch.why_it_looks().map(|error| {
+            let why = std::iter::once(error.to_string()).chain(causes(error));
+            let why = why.collect::<Vec<_>>().join(": ");
+            format!("the kernel does not tell of changes ({why}): files are looked at every {} seconds; fs.inotify of sysctl has the limits", SLOW_LOOK.as_secs())
+        });
+        let pace = match &why {
+            Some(_) => SLOW_LOOK,
+            None => LOOK,
+        };
+        *lock(&self.slow) = why;
+        pace
     }
 }
 
-fn heads(root: &Root) -> HashMap<ThreadId, CasRef> {
-    // A file that cannot be read now is read after its next change.
-    let heads = State::new(root).heads().unwrap_or_default();
-    heads.into_iter().collect()
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the heads of the active threads; nothing if they cannot be read.
+fn heads(root: &Root) -> Option<HashMap<ThreadId, CasRef>> {
+    let heads = State::new(root).heads().ok()?;
+    Some(heads.into_iter().collect())
 }
 
 /// Returns what changes mean to listeners. Pure.

@@ -83,7 +83,11 @@ impl Page {
                             }
                         }
                     }
-                    main #main tabindex="-1" { (told::section(asked)) (self.main) }
+                    main #main tabindex="-1" {
+                        @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "Not fresh at once: " (Said(&why)) "." } }
+                        (told::section(asked))
+                        (self.main)
+                    }
                 }
             }
         })
