@@ -154,6 +154,65 @@ fn commands_that_wait_keep_no_page_and_only_so_many_commands_out() {
 }
 
 #[test]
+fn who_is_not_known_sends_little() {
+    let scene = Scene::new(&[]);
+    let form = |bytes: usize| format!("token={}", "x".repeat(bytes));
+    let sent = |bytes: usize| scene.server.post("/login", &[], &form(bytes)).status;
+    assert_eq!([sent(7 * 1024), sent(9 * 1024)], [401, 413]);
+    let person = Person::of(&scene.server);
+    let left = scene
+        .server
+        .post("/logout", &[person.cookie()], &form(9 * 1024));
+    assert_eq!(left.status, 413);
+}
+
+/// Each line is a request and its refusal: the status, the code, the method, the path, and the header that matters.
+const REFUSALS: &str = "
+    404 not-found GET    /api/nothing                  token
+    404 not-found GET    /api/v1                       token
+    404 not-found GET    /api/v1/x/y/z                 token
+    404 not-found GET    /api/v1/threads/%ff           token
+    404 request   GET    /api/v1/cas/0000000000000     token
+    405 method    DELETE /api/v1/threads/ID            token
+    405 method    POST   /api/v1/events                token
+    405 method    GET    /api/v1/threads/ID/step       token
+    413 body      POST   /api/v1/threads/ID/step       token
+    401 unknown   GET    /api/v1/threads/ID            Authorization: Bearer wrong
+    403 origin    POST   /api/v1/threads/ID/step       Origin: http://evil.example
+    421 host      GET    /api/v1/threads/ID            Host: evil.example
+";
+
+#[test]
+fn a_program_reads_every_refusal() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    for line in REFUSALS.trim().lines() {
+        let mut words = line.split_whitespace();
+        let mut word = || words.next().unwrap();
+        let (status, code, method) = (word(), word(), word());
+        let path = word().replace("ID", &thread);
+        let header = words
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace("token", &bearer());
+        let body = match status {
+            "413" => "x".repeat(1024 * 1024 + 1),
+            _ => String::new(),
+        };
+        let answer = scene.server.ask(method, &path, &[&header], &body);
+        assert_eq!(answer.status.to_string(), status, "{line}: {}", answer.body);
+        let kind = answer.header("content-type");
+        assert_eq!(kind, Some("application/json"), "{line}");
+        let error = &answer.json()["error"];
+        assert_eq!(error["code"], code, "{line}");
+        assert!(!error["message"].as_str().unwrap().is_empty());
+    }
+    let page = scene.server.ask("DELETE", "/", &[&bearer()], "");
+    assert_eq!(page.status, 405);
+    assert!(page.body.contains("no such method"), "{}", page.body);
+}
+
+#[test]
 fn paths_lead_nowhere_else() {
     let scene = Scene::new(&[]);
     let thread = scene.thread();

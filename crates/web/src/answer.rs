@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::Markup;
 use serde::Serialize;
+use serde_json::json;
 use uwf_protocol::ids::CasRef;
 
 use crate::pages::missing;
@@ -79,7 +80,7 @@ impl Data {
     /// Returns the answer to a request with these headers.
     pub(crate) fn answer(self, asked: &HeaderMap) -> Response {
         let Ok(body) = self.body else {
-            return broken();
+            return refused_data(&Refusal::bug());
         };
         let Some(hash) = self.hash else {
             return json(StatusCode::OK, body);
@@ -125,7 +126,7 @@ impl File {
 pub(crate) fn json_answer(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
         Ok(body) => json(status, body),
-        Err(_) => broken(),
+        Err(_) => refused_data(&Refusal::bug()),
     }
 }
 
@@ -168,24 +169,12 @@ pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Res
 
 /// Returns a refusal for programs.
 pub(crate) fn refused_data(refusal: &Refusal) -> Response {
-    #[derive(Serialize)]
-    struct Body<'a> {
-        error: &'a Refusal,
-    }
-    match serde_json::to_string(&Body { error: refusal }) {
-        Ok(body) => json(refusal.status, body),
-        Err(_) => broken(),
-    }
+    json(refusal.status, json!({ "error": refusal }).to_string())
 }
 
-/// Returns the answer when a handler of ours failed.
+/// Returns the answer when something of ours failed that a person asked for.
 pub(crate) fn broken() -> Response {
-    let refusal = Refusal::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "bug",
-        "the server failed at this",
-    );
-    refused_page(&refusal.hint("its own output says more; please report it"))
+    refused_page(&Refusal::bug())
 }
 
 /// Says that the server is there.
@@ -201,4 +190,14 @@ pub(crate) async fn nothing_here() -> Response {
 /// Answers at addresses where no data is.
 pub(crate) async fn no_data_here() -> Response {
     refused_data(&Refusal::not_found("no data is at this address"))
+}
+
+/// Answers requests of a kind that a page is not made for.
+pub(crate) async fn not_like_that() -> Response {
+    refused_page(&Refusal::not_like_that())
+}
+
+/// Answers requests of a kind that data is not made for.
+pub(crate) async fn no_data_like_that() -> Response {
+    refused_data(&Refusal::not_like_that())
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use axum::Extension;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, RawQuery, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -140,8 +141,10 @@ fn read(
     get(move |parts: AskedParts| async move {
         let asked = asked(parts);
         let desk = asked.app.desks.reader().await;
-        desk.work(move || answered(&asked, make(&asked), refuse))
-            .await
+        {
+            let work = move || answered(&asked, make(&asked), refuse);
+            desk.work(work, refuse).await
+        }
     })
 }
 
@@ -169,7 +172,7 @@ fn posted_to(make: FormOf, refuse: fn(&Refusal) -> Response) -> MethodRouter<Sha
         match come.await {
             Ok((fields, desk)) => {
                 let work = move || answered(&asked, make(&asked, &fields), refuse);
-                desk.work(work).await
+                desk.work(work, refuse).await
             }
             Err(refusal) => refuse(&refusal),
         }
@@ -188,18 +191,17 @@ fn answered(
 /// A request, as the router takes it apart.
 type AskedParts = (
     State<Shared>,
-    RawPathParams,
+    Result<RawPathParams, RawPathParamsRejection>,
     RawQuery,
     HeaderMap,
     Extension<Visitor>,
 );
 
 fn asked((State(app), path, RawQuery(query), headers, Extension(visitor)): AskedParts) -> Asked {
-    let path = path.iter();
+    let owned = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
     Asked {
-        path: path
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .collect(),
+        // Nothing is at an address that is no text.
+        path: path.map_or_else(|_| Vec::new(), |path| path.iter().map(owned).collect()),
         query: Query::parse(query.as_deref().unwrap_or_default()),
         app,
         visitor,

@@ -9,7 +9,6 @@ use axum::response::Response;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::answer::broken;
 use crate::trouble::Refusal;
 
 /// How many requests read the site at once. More of them wait.
@@ -66,11 +65,15 @@ impl Desks {
 
 impl Desk {
     /// Does something that blocks, on a thread for that.
-    pub(crate) async fn work(self, work: impl FnOnce() -> Response + Send + 'static) -> Response {
+    pub(crate) async fn work(
+        self,
+        work: impl FnOnce() -> Response + Send + 'static,
+        refuse: fn(&Refusal) -> Response,
+    ) -> Response {
         let done = tokio::task::spawn_blocking(move || {
             let _place = self.0;
             work()
         });
-        done.await.unwrap_or_else(|_| broken())
+        done.await.unwrap_or_else(|_| refuse(&Refusal::bug()))
     }
 }

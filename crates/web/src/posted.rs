@@ -12,7 +12,9 @@ use crate::guard::Visitor;
 use crate::trouble::Refusal;
 
 /// How large a body may be.
-pub(crate) const MOST_BYTES: usize = 1024 * 1024;
+const MOST_BYTES: usize = 1024 * 1024;
+/// How large the form to log in may be, which everybody can send, and other forms without a text.
+const FEW_BYTES: usize = 8 * 1024;
 /// How long a body may take to come.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The field with the key of the session.
@@ -26,27 +28,31 @@ pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Query, 
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_json = kind.split(';').next().map(str::trim) == Some("application/json");
+    let whole = bytes(body, MOST_BYTES).await?;
     match is_json {
-        true => of_json(&bytes(body).await?),
-        false => fields(body).await,
+        true => of_json(&whole),
+        false => Ok(of_form(&whole)),
     }
 }
 
-/// Reads the fields of a form.
+/// Reads the fields of a form that has no text of a person.
 ///
 /// # Errors
 /// When the body is too large, or does not come in time.
-pub(crate) async fn fields(body: Body) -> Result<Query, Refusal> {
-    let whole = bytes(body).await?;
-    Ok(Query::parse(&String::from_utf8_lossy(&whole)))
+pub(crate) async fn few_fields(body: Body) -> Result<Query, Refusal> {
+    Ok(of_form(&bytes(body, FEW_BYTES).await?))
 }
 
-async fn bytes(body: Body) -> Result<Bytes, Refusal> {
-    let whole = tokio::time::timeout(PATIENCE, Limited::new(body, MOST_BYTES).collect());
+fn of_form(bytes: &[u8]) -> Query {
+    Query::parse(&String::from_utf8_lossy(bytes))
+}
+
+async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
+    let whole = tokio::time::timeout(PATIENCE, Limited::new(body, most).collect());
     match whole.await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
         Ok(Err(_)) => {
-            let message = format!("a form has at most {MOST_BYTES} bytes");
+            let message = format!("this form has at most {most} bytes");
             Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message))
         }
         Err(_) => {

@@ -4,13 +4,12 @@
 //! by `posted`. A stream of events is in `live`, and ends when the server does.
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::Shared;
 use crate::asked::{act, data, file, form, page};
-use crate::{acts, answer, api, assets, guard, live, pages, posted};
+use crate::{acts, answer, api, assets, guard, live, pages};
 
 /// Which rules are for an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +45,10 @@ pub(crate) fn router(app: &Shared) -> Router {
         .route("/login", get(pages::login::form).post(pages::login::submit))
         .route("/logout", post(pages::login::leave))
         .merge(of_pages())
-        .nest(API, of_data())
         .fallback(answer::nothing_here)
-        .layer(DefaultBodyLimit::max(posted::MOST_BYTES))
+        .method_not_allowed_fallback(answer::not_like_that)
+        .nest(API, of_data())
+        .nest("/api", no_data())
         .layer(from_fn_with_state(app.clone(), guard::admit))
         .with_state(app.clone())
 }
@@ -76,6 +76,11 @@ fn of_pages() -> Router<Shared> {
         .route("/help", page(pages::help::page))
 }
 
+/// Returns what is beside the data.
+fn no_data() -> Router<Shared> {
+    Router::new().fallback(answer::no_data_here)
+}
+
 fn of_data() -> Router<Shared> {
     Router::new()
         .route(
@@ -100,6 +105,7 @@ fn of_data() -> Router<Shared> {
         .route("/machine", data(api::machine::machine))
         .route("/machine/checks", data(api::machine::checks))
         .fallback(answer::no_data_here)
+        .method_not_allowed_fallback(answer::no_data_like_that)
 }
 
 #[cfg(test)]

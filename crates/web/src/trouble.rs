@@ -72,6 +72,20 @@ impl Refusal {
         Self::new(StatusCode::NOT_FOUND, "not-found", what)
     }
 
+    /// Returns the refusal of a method that an address does not have.
+    pub(crate) fn not_like_that() -> Self {
+        let message = "this address has no such method";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+            .hint("the header `Allow` of the answer has those that it has")
+    }
+
+    /// Returns what is said when something of ours failed.
+    pub(crate) fn bug() -> Self {
+        let message = "the server failed at this";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)
+            .hint("its own output says more; please report it")
+    }
+
     /// Returns the refusal of an act by a server for looking only.
     pub(crate) fn read_only() -> Self {
         let message = "this server is for looking only";

@@ -35,7 +35,7 @@ pub(crate) async fn form(RawQuery(query): RawQuery) -> Response {
 
 /// Takes the form: with the right token it opens a session.
 pub(crate) async fn submit(State(app): State<Shared>, body: Body) -> Response {
-    let fields = match posted::fields(body).await {
+    let fields = match posted::few_fields(body).await {
         Ok(fields) => fields,
         Err(refusal) => return refused_page(&refusal),
     };
@@ -57,7 +57,7 @@ pub(crate) async fn leave(
     Extension(visitor): Extension<Visitor>,
     body: Body,
 ) -> Response {
-    let fields = posted::fields(body).await;
+    let fields = posted::few_fields(body).await;
     let checked = fields.and_then(|fields| posted::check_key(&visitor, &fields));
     if let Err(refusal) = checked {
         return refused_page(&refusal);
