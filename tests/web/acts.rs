@@ -256,6 +256,42 @@ fn a_thread_that_was_started_and_cannot_be_run_is_not_lost() {
 }
 
 #[test]
+fn who_did_what_is_logged_and_nothing_secret_is() {
+    let scene = Scene::new(&[]);
+    let _first = Person::of(&scene.server);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/pause");
+    let page = person.look(&path);
+    leads(&person.send(&page, &path, &[("message", "a text")]));
+    scene.act(&format!("threads/{thread}/kill"), &json!({}));
+    scene.act(&format!("threads/{thread}/pause"), &json!({}));
+    let shown = [
+        "log",
+        "show",
+        "--event",
+        "acted-by-page",
+        "--format",
+        "json",
+    ];
+    let log = scene.world.uwf(&shown).exits(0);
+    for said in [
+        "act=log-in by=session-2 from=127.0.0.1 result=done",
+        "act=pause by=session-2 from=127.0.0.1 result=done",
+        "act=kill by=token from=127.0.0.1 result=done",
+        "act=pause by=token from=127.0.0.1 result=ended",
+    ] {
+        assert!(log.stdout.contains(said), "{said}: {}", log.stdout);
+    }
+    assert!(log.stdout.contains(&thread));
+    let key = hidden(&page.body, "key").unwrap();
+    let (_, session) = person.cookie().split_once('=').unwrap();
+    for secret in [&*key, session, crate::web_client::TOKEN, "a text"] {
+        assert!(!log.stdout.contains(secret), "{}", log.stdout);
+    }
+}
+
+#[test]
 fn a_server_for_looking_only_has_no_buttons_and_does_nothing() {
     let scene = Scene::new(&["--read-only"]);
     let person = Person::of(&scene.server);

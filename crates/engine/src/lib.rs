@@ -7,6 +7,7 @@
 //! The moderator decides in pure functions where a thread goes. This crate never parses the text of an answer, never knows
 //! which agent is behind a command, and prints nothing.
 
+mod act_log;
 mod agent_choice;
 mod agent_failure;
 mod artifact_error;
@@ -60,6 +61,7 @@ mod workflow_use_error;
 mod workspace;
 mod workspace_error;
 
+pub use act_log::{ActByPage, log_act};
 pub use agent_choice::AgentChoice;
 pub use agent_failure::AgentFailure;
 pub use artifact_error::ArtifactError;

@@ -14,6 +14,7 @@ pub(crate) const PENDING_REFUSED: Tag = Tag::new("Q8W2X6Y4", "pending-refused");
 pub(crate) const FORKED: Tag = Tag::new("G5T8S2R1", "forked");
 pub(crate) const HOOK_FAILED: Tag = Tag::new("X7H3K9D2", "hook-failed");
 pub(crate) const MIGRATED: Tag = Tag::new("M9W4G7T2", "migrated");
+pub(crate) const ACTED_BY_PAGE: Tag = Tag::new("P9G4A7C2", "acted-by-page");
 pub(crate) const KILLED: Tag = Tag::new("H9V4J7C3", "killed");
 pub(crate) const LIMIT_REACHED: Tag = Tag::new("W3M8T6Q1", "limit-reached");
 pub(crate) const COLLECTED: Tag = Tag::new("D7G3C9R5", "collected");

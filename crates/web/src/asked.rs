@@ -16,6 +16,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::answer::{Data, File, refused_data, refused_page};
 use crate::app::Shared;
+use crate::audit::Peer;
 use crate::guard::Visitor;
 use crate::pages::frame::Page;
 use crate::posted;
@@ -27,6 +28,7 @@ pub(crate) struct Asked {
     pub(crate) visitor: Visitor,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
+    pub(crate) peer: Peer,
     path: Vec<(String, String)>,
 }
 
@@ -195,9 +197,12 @@ type AskedParts = (
     RawQuery,
     HeaderMap,
     Extension<Visitor>,
+    Extension<Peer>,
 );
 
-fn asked((State(app), path, RawQuery(query), headers, Extension(visitor)): AskedParts) -> Asked {
+fn asked(
+    (State(app), path, RawQuery(query), headers, Extension(visitor), Extension(peer)): AskedParts,
+) -> Asked {
     let owned = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
     Asked {
         // Nothing is at an address that is no text.
@@ -206,6 +211,7 @@ fn asked((State(app), path, RawQuery(query), headers, Extension(visitor)): Asked
         app,
         visitor,
         headers,
+        peer,
     }
 }
 

@@ -100,6 +100,8 @@ pub(crate) enum Visitor {
     Person {
         /// The id of the session.
         session: String,
+        /// Its number, which is not secret.
+        number: u64,
         /// The key that forms have.
         form_key: Token,
     },
@@ -213,6 +215,7 @@ fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
         {
             return Visitor::Person {
                 session: id.to_owned(),
+                number: session.number,
                 form_key: session.form_key,
             };
         }
@@ -260,6 +263,7 @@ mod tests {
     fn person() -> Visitor {
         Visitor::Person {
             session: String::new(),
+            number: 1,
             form_key: Token::of_random([0, 0]),
         }
     }

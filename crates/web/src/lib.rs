@@ -3,7 +3,7 @@
 //!
 //! The rooms: `settings` has the address of a server and its rules of access. `server` owns the listener and its connections.
 //! `guard` admits or refuses each request, with `session` and `token`. `routes` is the table of addresses. `pages` are for people,
-//! `api` is for programs. `acts` starts a command for each action, which an `order` describes. `live` sends events. `asked` is the
+//! `api` is for programs. `acts` starts a command for each action, which an `order` describes, and `audit` logs who did it. `live` sends events. `asked` is the
 //! input of every handler, and `answer` its output; `desks` limits how many are at work.
 //!
 //! The crate never holds a lock that a step needs, and keeps no state but the sessions of its visitors.
@@ -14,6 +14,7 @@ mod api;
 mod app;
 mod asked;
 mod assets;
+mod audit;
 mod desks;
 mod guard;
 mod live;

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -16,6 +19,7 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
+use crate::audit::Peer;
 use crate::desks::{COMMANDS, Desks, READERS};
 use crate::guard::Gate;
 use crate::live::STREAMS;
@@ -169,13 +173,17 @@ async fn serve(listener: TcpListener, app: &Shared, mut closing: Closing) -> io:
             let Ok(place) = Arc::clone(&room).acquire_owned().await else {
                 return;
             };
-            let Ok((stream, _)) = listener.accept().await else {
+            let Ok((stream, peer)) = listener.accept().await else {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let connection =
-                builder.serve_connection(Patient::new(TokioIo::new(stream)), service.clone());
+            let (peer, service) = (Peer(peer.ip()), service.clone());
+            let service = service_fn(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(peer);
+                service.call(request)
+            });
+            let connection = builder.serve_connection(Patient::new(TokioIo::new(stream)), service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
                 // A client that breaks off is its own affair.

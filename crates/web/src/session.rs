@@ -1,6 +1,7 @@
 //! The sessions of visitors: random, in memory only, and forgotten when nobody used them for a while.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ const MOST_KEPT: usize = 16;
 pub(crate) struct Session {
     /// The value that every form of this session has: a foreign page does not know it.
     pub(crate) form_key: Token,
+    /// Which one it is, for logs.
+    pub(crate) number: u64,
     used: Instant,
     /// What commands of this session said, each with its number.
     kept: VecDeque<(u64, Vec<String>)>,
@@ -28,11 +31,13 @@ pub(crate) struct Session {
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     by_id: Mutex<HashMap<String, Session>>,
+    opened: AtomicU64,
 }
 
 impl Sessions {
-    /// Opens a session with these random bits, and returns its id.
-    pub(crate) fn open(&self, id: &Token, form_key: Token, now: Instant) {
+    /// Opens a session with these random bits, and returns its number.
+    pub(crate) fn open(&self, id: &Token, form_key: Token, now: Instant) -> u64 {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
         let mut sessions = self.lock();
         sessions.retain(|_, session| !is_over(session, now));
         if sessions.len() >= MOST {
@@ -43,10 +48,12 @@ impl Sessions {
         }
         let session = Session {
             form_key,
+            number,
             used: now,
             kept: VecDeque::new(),
         };
         sessions.insert(id.reveal().to_owned(), session);
+        number
     }
 
     /// Returns a session that is not over, which is used by this.

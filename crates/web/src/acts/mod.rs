@@ -14,6 +14,7 @@ use uwf_engine::{Action, ThreadView, possible_actions, show};
 
 use crate::answer::{Data, json_answer, refused_on_the_way as refused_page};
 use crate::asked::{Asked, Query};
+use crate::audit;
 use crate::guard::Access;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
@@ -41,8 +42,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
     let (view, done) = match act(asked, fields) {
         Ok(done) => done,
-        Err(trouble) => {
-            let refusal = trouble.explained(asked.app.explain);
+        Err(refusal) => {
             let thread = asked.thread().map(thread_address);
             return Ok(refused_page(&refusal, thread.ok().as_deref()));
         }
@@ -84,8 +84,15 @@ pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
 }
 
 /// Does an action. Returns the thread as it was before, what the last command printed, and what all of them said.
-fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Carried), Trouble> {
+fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Carried), Refusal> {
     let action = action(asked)?;
+    let done = done(asked, action, fields).map_err(|trouble| trouble.explained(asked.app.explain));
+    let thread = asked.thread().ok();
+    audit::note(asked, action.as_str(), thread, done.as_ref().err());
+    done
+}
+
+fn done(asked: &Asked, action: Action, fields: &Query) -> Result<(ThreadView, Carried), Trouble> {
     let view = show(asked.site(), asked.thread()?)?;
     refuse_stale(&view, fields)?;
     let mut done = Carried::default();

@@ -15,6 +15,7 @@ use crate::acts::orders::{field, start};
 use crate::acts::{carry, refuse_if_read_only, told};
 use crate::answer::{json_answer, refused_on_the_way};
 use crate::asked::{Asked, Query};
+use crate::audit;
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, thread_address};
@@ -94,7 +95,9 @@ pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble>
     let (thread, mut done) = started(asked, fields)?;
     let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
-        match carry(asked, &Order::of_steps(thread, "run")) {
+        let run = carry(asked, &Order::of_steps(thread, "run"));
+        audit::note(asked, RUN, Some(thread), run.as_ref().err());
+        match run {
             Ok(run) => done.notices.extend(run.notices),
             Err(refusal) => {
                 let why = &refusal.message;
@@ -115,13 +118,17 @@ pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
 }
 
 fn started(asked: &Asked, fields: &Query) -> Result<(ThreadId, Carried), Refusal> {
-    let done = carry(asked, &start(fields)?)?;
-    let thread = done.printed["thread"]
-        .as_str()
-        .and_then(|id| id.parse().ok());
+    let done = start(fields).and_then(|order| carry(asked, &order));
+    let thread = done.as_ref().ok().and_then(started_thread);
+    audit::note(asked, "start", thread, done.as_ref().err());
+    let done = done?;
     let thread = thread.ok_or_else(|| {
         let message = "the command did not say which thread it started";
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)
     })?;
     Ok((thread, done))
+}
+
+fn started_thread(done: &Carried) -> Option<ThreadId> {
+    done.printed["thread"].as_str()?.parse().ok()
 }

@@ -13,6 +13,7 @@ use maud::{Markup, html};
 use crate::answer::{broken, html as html_answer, refused_page, see_other};
 use crate::app::{App, Shared};
 use crate::asked::Query;
+use crate::audit::{self, Peer};
 use crate::guard::Visitor;
 use crate::pages::frame::bare;
 use crate::parts::with_field;
@@ -34,7 +35,11 @@ pub(crate) async fn form(RawQuery(query): RawQuery) -> Response {
 }
 
 /// Takes the form: with the right token it opens a session.
-pub(crate) async fn submit(State(app): State<Shared>, body: Body) -> Response {
+pub(crate) async fn submit(
+    State(app): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    body: Body,
+) -> Response {
     let fields = match posted::few_fields(body).await {
         Ok(fields) => fields,
         Err(refusal) => return refused_page(&refusal),
@@ -45,7 +50,7 @@ pub(crate) async fn submit(State(app): State<Shared>, body: Body) -> Response {
         let wrong = page(next, Some("This is not the token of this server."));
         return html_answer(StatusCode::UNAUTHORIZED, wrong);
     }
-    match open(&app) {
+    match open(&app, peer) {
         Some(cookie) => with_cookie(see_other(next), &cookie),
         None => broken(),
     }
@@ -70,11 +75,12 @@ pub(crate) async fn leave(
 }
 
 /// Opens a session and returns its cookie; `None` if the kernel gives no random bits.
-fn open(app: &App) -> Option<String> {
+fn open(app: &App, peer: Peer) -> Option<String> {
     let random = || app.site.env.random().ok();
     let id = Token::of_random([random()?, random()?]);
     let form_key = Token::of_random([random()?, random()?]);
-    app.sessions.open(&id, form_key, Instant::now());
+    let number = app.sessions.open(&id, form_key, Instant::now());
+    audit::note_log_in(&app.site, number, peer);
     Some(cookie(app, id.reveal(), ""))
 }
 
