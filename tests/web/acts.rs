@@ -86,6 +86,14 @@ fn a_thread_is_paused_named_redone_forked_and_killed_by_forms() {
     assert!(page.body.contains(&format!("value=\"{first}\"")));
     let fork = leads(&person.send(&page, &at("fork"), &[("step", &first), ("name", "other")]));
     assert_ne!(fork, format!("/threads/{thread}"));
+    let forks = scene
+        .server
+        .get(&format!("/api/v1/threads/{thread}/forks"))
+        .json();
+    assert_eq!(forks["forks"][0]["name"], "other");
+    assert_eq!(forks["forks"][0]["forkedAt"], *first);
+    let original = person.look(&format!("/threads/{thread}")).body;
+    assert!(original.contains(&format!("href=\"{fork}\"")), "{original}");
     leads(&person.fill(&at("kill"), &[]));
     assert_eq!(scene.world.show(&thread)["status"], "cancelled");
 }

@@ -261,6 +261,19 @@ impl Root {
         Ok(runs.into_iter().map(RunDir::at).collect())
     }
 
+    /// Returns the threads that began after this one and have a run folder, oldest first.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn runs_after(&self, thread: ThreadId) -> Result<Vec<ThreadId>, StorageError> {
+        let runs = crate::references::entries(&self.runs_dir())?;
+        let id = |path: &PathBuf| path.file_name()?.to_str()?.parse().ok();
+        let mut threads: Vec<ThreadId> = runs.iter().filter_map(id).collect();
+        threads.retain(|other| *other > thread);
+        threads.sort_unstable();
+        Ok(threads)
+    }
+
     /// Returns the directory of the runs of all threads.
     pub(crate) fn runs_dir(&self) -> PathBuf {
         self.path.join("runs")

@@ -26,7 +26,7 @@ use crate::trouble::{Refusal, Trouble};
 pub(crate) struct Asked {
     pub(crate) app: Shared,
     pub(crate) visitor: Visitor,
-    pub(crate) query: Query,
+    pub(crate) query: Fields,
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Peer,
     path: Vec<(String, String)>,
@@ -61,11 +61,11 @@ impl Asked {
     }
 }
 
-/// The fields after the question mark of an address. The first of a name counts; an empty one counts as absent.
+/// The fields of a form, or those after the question mark of an address. The first of a name counts; an empty one counts as absent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Query(pub(crate) Vec<(String, String)>);
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
 
-impl Query {
+impl Fields {
     pub(crate) fn parse(text: &str) -> Self {
         Self::of(form_urlencoded::parse(text.as_bytes()).into_owned())
     }
@@ -151,7 +151,7 @@ fn read(
 }
 
 /// What a handler of a form is. It gets the fields, too.
-pub(crate) type FormOf = fn(&Asked, &Query) -> Result<Response, Trouble>;
+pub(crate) type FormOf = fn(&Asked, &Fields) -> Result<Response, Trouble>;
 
 /// Returns the route of a form of a page.
 pub(crate) fn form(make: FormOf) -> MethodRouter<Shared> {
@@ -207,7 +207,7 @@ fn asked(
     Asked {
         // Nothing is at an address that is no text.
         path: path.map_or_else(|_| Vec::new(), |path| path.iter().map(owned).collect()),
-        query: Query::parse(query.as_deref().unwrap_or_default()),
+        query: Fields::parse(query.as_deref().unwrap_or_default()),
         app,
         visitor,
         headers,
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_query_keeps_its_other_fields() {
-        let query = Query::parse("status=idle&q=a%20b&status=failed&workflow=");
+        let query = Fields::parse("status=idle&q=a%20b&status=failed&workflow=");
         assert_eq!(query.get("q"), Some("a b"));
         assert_eq!(query.get("workflow"), None);
         assert_eq!(query.all("status").collect::<Vec<_>>(), ["idle", "failed"]);

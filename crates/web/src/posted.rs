@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Map, Value};
 
-use crate::asked::Query;
+use crate::asked::Fields;
 use crate::guard::Visitor;
 use crate::trouble::Refusal;
 
@@ -24,7 +24,7 @@ pub(crate) const KEY_FIELD: &str = "key";
 ///
 /// # Errors
 /// When the body is too large, does not come in time, or is no object of plain values.
-pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Query, Refusal> {
+pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Fields, Refusal> {
     let kind = headers.get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_json = kind.split(';').next().map(str::trim) == Some("application/json");
@@ -39,12 +39,12 @@ pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Query, 
 ///
 /// # Errors
 /// When the body is too large, or does not come in time.
-pub(crate) async fn few_fields(body: Body) -> Result<Query, Refusal> {
+pub(crate) async fn few_fields(body: Body) -> Result<Fields, Refusal> {
     Ok(of_form(&bytes(body, FEW_BYTES).await?))
 }
 
-fn of_form(bytes: &[u8]) -> Query {
-    Query::parse(&String::from_utf8_lossy(bytes))
+fn of_form(bytes: &[u8]) -> Fields {
+    Fields::parse(&String::from_utf8_lossy(bytes))
 }
 
 async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
@@ -63,13 +63,13 @@ async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
 }
 
 /// Returns the fields of a JSON object. An array stands for several fields of one name.
-fn of_json(bytes: &[u8]) -> Result<Query, Refusal> {
+fn of_json(bytes: &[u8]) -> Result<Fields, Refusal> {
     let wrong = || {
         let message = "the body is no JSON object of texts, numbers and lists of them";
         Refusal::new(StatusCode::BAD_REQUEST, "body", message)
     };
     if bytes.is_empty() {
-        return Ok(Query::default());
+        return Ok(Fields::default());
     }
     let object: Map<String, Value> = serde_json::from_slice(bytes).map_err(|_| wrong())?;
     let mut fields = Vec::new();
@@ -89,14 +89,14 @@ fn of_json(bytes: &[u8]) -> Result<Query, Refusal> {
             fields.push((name.clone(), text));
         }
     }
-    Ok(Query::of(fields))
+    Ok(Fields::of(fields))
 }
 
 /// Refuses a form that does not have the key of the visitor's session. A program has the token instead.
 ///
 /// # Errors
 /// When the key is another, or the visitor has no session.
-pub(crate) fn check_key(visitor: &Visitor, fields: &Query) -> Result<(), Refusal> {
+pub(crate) fn check_key(visitor: &Visitor, fields: &Fields) -> Result<(), Refusal> {
     let given = fields.get(KEY_FIELD).unwrap_or_default();
     let fits = match visitor {
         Visitor::Stranger => false,

@@ -91,6 +91,7 @@ fn of_data() -> Router<Shared> {
         .route("/threads/{thread}/steps", data(api::threads::steps))
         .route("/threads/{thread}/graph", data(api::threads::graph))
         .route("/threads/{thread}/family", data(api::threads::family))
+        .route("/threads/{thread}/forks", data(api::threads::forks))
         .route("/events", get(live::events))
         .route("/threads/{thread}/actions", data(acts::possible))
         .route("/threads/{thread}/{action}", act(acts::data))

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use uwf_engine::{BoardPage, Children, ListFilter, Site, ThreadStatus, choose_workflow};
 use uwf_protocol::ids::ThreadId;
 
-use crate::asked::Query;
+use crate::asked::Fields;
 use crate::trouble::{Refusal, Trouble};
 
 /// How many threads a page has.
@@ -29,7 +29,7 @@ pub(crate) mod field {
 ///
 /// # Errors
 /// When a field has no such value, or the workflow is unknown.
-pub(crate) fn of(site: &Site, query: &Query) -> Result<(ListFilter, BoardPage), Trouble> {
+pub(crate) fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     let statuses: Vec<ThreadStatus> = query
         .all(field::STATUS)
         .flat_map(|text| text.split(','))

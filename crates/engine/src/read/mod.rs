@@ -18,6 +18,7 @@ mod expand;
 pub(crate) mod family;
 pub(crate) mod family_tail;
 pub(crate) mod files_at;
+pub(crate) mod forks;
 pub(crate) mod found_files;
 pub(crate) mod glance;
 pub(crate) mod graph;

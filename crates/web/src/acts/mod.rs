@@ -13,7 +13,7 @@ use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 
 use crate::answer::{Data, json_answer, refused_on_the_way as refused_page};
-use crate::asked::{Asked, Query};
+use crate::asked::{Asked, Fields};
 use crate::audit;
 use crate::guard::Access;
 use crate::order::{Carried, Order};
@@ -39,7 +39,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 }
 
 /// Does what a page asked about, and leads back to the thread, or to the new one.
-pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let (view, done) = match act(asked, fields) {
         Ok(done) => done,
         Err(refusal) => {
@@ -56,7 +56,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble>
 }
 
 /// Does the same for a program.
-pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let action = action(asked)?;
     let (view, done) = act(asked, fields)?;
     let (status, printed) = match action {
@@ -84,7 +84,7 @@ pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
 }
 
 /// Does an action. Returns the thread as it was before, what the last command printed, and what all of them said.
-fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Carried), Refusal> {
+fn act(asked: &Asked, fields: &Fields) -> Result<(ThreadView, Carried), Refusal> {
     let action = action(asked)?;
     let done = done(asked, action, fields).map_err(|trouble| trouble.explained(asked.app.explain));
     let thread = asked.thread().ok();
@@ -92,7 +92,7 @@ fn act(asked: &Asked, fields: &Query) -> Result<(ThreadView, Carried), Refusal> 
     done
 }
 
-fn done(asked: &Asked, action: Action, fields: &Query) -> Result<(ThreadView, Carried), Trouble> {
+fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<(ThreadView, Carried), Trouble> {
     let view = show(asked.site(), asked.thread()?)?;
     refuse_stale(&view, fields)?;
     let mut done = Carried::default();
@@ -110,7 +110,7 @@ fn carry(asked: &Asked, order: &Order) -> Result<Carried, Refusal> {
 }
 
 /// Refuses to act on a thread that is not as the page showed it.
-fn refuse_stale(view: &ThreadView, fields: &Query) -> Result<(), Refusal> {
+fn refuse_stale(view: &ThreadView, fields: &Fields) -> Result<(), Refusal> {
     let shown = fields.get(field::HEAD);
     if shown.is_none_or(|head| head == view.head.as_str()) {
         return Ok(());

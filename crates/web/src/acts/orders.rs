@@ -9,7 +9,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Label, LabelChange, Name};
 
-use crate::asked::Query;
+use crate::asked::Fields;
 use crate::order::Order;
 use crate::trouble::Refusal;
 
@@ -42,7 +42,7 @@ const MOST_STEPS: u64 = 1000;
 pub(crate) fn orders(
     action: Action,
     view: &ThreadView,
-    fields: &Query,
+    fields: &Fields,
 ) -> Result<Vec<Order>, Refusal> {
     let thread = view.thread;
     let quick = || Order::quick(&["thread", action.as_str(), thread.as_str()]);
@@ -81,7 +81,7 @@ pub(crate) fn orders(
 ///
 /// # Errors
 /// When a field is missing or is not what it must be.
-pub(crate) fn start(fields: &Query) -> Result<Order, Refusal> {
+pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
     let missing = |name: &str| wrong(format!("`{name}` is missing"));
     let workflow = fields.get(field::WORKFLOW);
     let workflow = workflow.ok_or_else(|| missing(field::WORKFLOW))?.trim();
@@ -103,7 +103,7 @@ pub(crate) fn start(fields: &Query) -> Result<Order, Refusal> {
         .with(workflow))
 }
 
-fn fork(view: &ThreadView, fields: &Query) -> Result<Order, Refusal> {
+fn fork(view: &ThreadView, fields: &Fields) -> Result<Order, Refusal> {
     let step: CasRef = parsed(fields, field::STEP)?.unwrap_or(view.head);
     let restore = fields.get(field::RESTORE).map(|_| "--restore".to_owned());
     let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
@@ -112,7 +112,7 @@ fn fork(view: &ThreadView, fields: &Query) -> Result<Order, Refusal> {
 }
 
 /// Returns the options that raise limits and accept unknown usage.
-fn raised(fields: &Query) -> Result<Vec<String>, Refusal> {
+fn raised(fields: &Fields) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
     for text in fields.all(field::RAISE) {
         let setting: Setting = text
@@ -131,7 +131,7 @@ fn raised(fields: &Query) -> Result<Vec<String>, Refusal> {
 }
 
 /// Returns the commands that change the name and the labels; none if nothing changes.
-fn named(view: &ThreadView, fields: &Query) -> Result<Vec<Order>, Refusal> {
+fn named(view: &ThreadView, fields: &Fields) -> Result<Vec<Order>, Refusal> {
     let thread = view.thread.as_str();
     let is_whole = fields.get(field::WHOLE).is_some();
     let name: Option<Name> = parsed(fields, field::NAME)?;
@@ -153,7 +153,7 @@ fn named(view: &ThreadView, fields: &Query) -> Result<Vec<Order>, Refusal> {
 
 fn label_changes(
     view: &ThreadView,
-    fields: &Query,
+    fields: &Fields,
     is_whole: bool,
 ) -> Result<Vec<String>, Refusal> {
     let mut words = Vec::new();
@@ -181,13 +181,13 @@ fn label_changes(
 }
 
 /// Returns the labels of a form, which are apart by white space.
-fn label_words(fields: &Query) -> impl Iterator<Item = &str> {
+fn label_words(fields: &Fields) -> impl Iterator<Item = &str> {
     fields
         .all(field::LABELS)
         .flat_map(str::split_ascii_whitespace)
 }
 
-fn count(fields: &Query) -> Result<Option<u64>, Refusal> {
+fn count(fields: &Fields) -> Result<Option<u64>, Refusal> {
     let count = parsed::<u64>(fields, field::COUNT)?;
     match count {
         Some(count) if !(1..=MOST_STEPS).contains(&count) => Err(wrong(format!(
@@ -198,7 +198,7 @@ fn count(fields: &Query) -> Result<Option<u64>, Refusal> {
 }
 
 /// Returns a field as what it must be.
-fn parsed<T: FromStr>(fields: &Query, name: &str) -> Result<Option<T>, Refusal>
+fn parsed<T: FromStr>(fields: &Fields, name: &str) -> Result<Option<T>, Refusal>
 where
     T::Err: std::fmt::Display,
 {
@@ -216,8 +216,8 @@ fn wrong(message: String) -> Refusal {
 mod tests {
     use super::*;
 
-    fn fields(text: &str) -> Query {
-        Query::parse(text)
+    fn fields(text: &str) -> Fields {
+        Fields::parse(text)
     }
 
     #[test]

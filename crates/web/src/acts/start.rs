@@ -14,7 +14,7 @@ use crate::acts::confirm::{command, key, naming};
 use crate::acts::orders::{field, start};
 use crate::acts::{carry, refuse_if_read_only, told};
 use crate::answer::{json_answer, refused_on_the_way};
-use crate::asked::{Asked, Query};
+use crate::asked::{Asked, Fields};
 use crate::audit;
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
@@ -91,7 +91,7 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
 }
 
 /// Starts a thread from a page, runs it if that is wanted, and leads to it.
-pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let (thread, mut done) = started(asked, fields)?;
     let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
@@ -111,13 +111,13 @@ pub(crate) fn submit(asked: &Asked, fields: &Query) -> Result<Response, Trouble>
 }
 
 /// Starts a thread for a program.
-pub(crate) fn data(asked: &Asked, fields: &Query) -> Result<Response, Trouble> {
+pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let (_, done) = started(asked, fields)?;
     let body = told::with(done.printed, done.notices);
     Ok(json_answer(StatusCode::CREATED, &body))
 }
 
-fn started(asked: &Asked, fields: &Query) -> Result<(ThreadId, Carried), Refusal> {
+fn started(asked: &Asked, fields: &Fields) -> Result<(ThreadId, Carried), Refusal> {
     let done = start(fields).and_then(|order| carry(asked, &order));
     let thread = done.as_ref().ok().and_then(started_thread);
     audit::note(asked, "start", thread, done.as_ref().err());

@@ -33,3 +33,8 @@ pub(crate) fn family(asked: &Asked) -> Result<Data, Trouble> {
     let found = uwf_engine::family(asked.site(), asked.thread()?)?;
     Ok(Data::of(&found))
 }
+
+/// Returns the threads that were forked from a thread.
+pub(crate) fn forks(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&uwf_engine::forks(asked.site(), asked.thread()?)?))
+}

@@ -19,7 +19,7 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::answer::refused_data;
 use crate::app::Shared;
-use crate::asked::Query;
+use crate::asked::Fields;
 use crate::guard::{Access, Visitor};
 use crate::trouble::Refusal;
 
@@ -41,7 +41,7 @@ pub(crate) async fn events(
     RawQuery(query): RawQuery,
     Extension(visitor): Extension<Visitor>,
 ) -> Response {
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Fields::parse(query.as_deref().unwrap_or_default());
     let wanted: Option<ThreadId> = match query.get("thread").map(str::parse).transpose() {
         Ok(wanted) => wanted,
         Err(_) => return refused_data(&Refusal::not_found("no thread has that id")),

@@ -1,8 +1,9 @@
-//! The threads that belong to a thread: the one that it was forked from, its parents, and all children below them.
+//! The threads that belong to a thread: the one that it was forked from, its forks, its parents, and all children below them.
 
 use maud::{Markup, html};
-use uwf_engine::{Family, FamilyMember, ThreadView};
+use uwf_engine::{Family, FamilyMember, Forks, ThreadView};
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::naming::Name;
 use uwf_util::text::{counted, cut_line};
 
 use crate::parts::{Said, hash_link, status, thread_address};
@@ -11,8 +12,8 @@ use crate::parts::{Said, hash_link, status, thread_address};
 const LINE: usize = 100;
 
 /// Returns the part about the family; nothing if there is none.
-pub(super) fn section(view: &ThreadView, family: Option<&Family>) -> Markup {
-    if view.forked_from.is_none() && family.is_none() {
+pub(super) fn section(view: &ThreadView, family: Option<&Family>, forks: &Forks) -> Markup {
+    if view.forked_from.is_none() && family.is_none() && forks.forks.is_empty() {
         return html! {};
     }
     html! {
@@ -22,10 +23,31 @@ pub(super) fn section(view: &ThreadView, family: Option<&Family>) -> Markup {
                 p { "It was forked from " (hash_link(origin.step))
                     @if let Some(thread) = origin.thread { " of " a href=(thread_address(thread)) { (thread) } } "." }
             }
+            (forked(forks))
             @if let Some(family) = family {
                 div.tree { ul { (member(&family.top, view.thread)) } }
                 @if family.hidden > 0 { p.hint { (counted(family.hidden, "more thread")) } }
             }
+        }
+    }
+}
+
+fn forked(forks: &Forks) -> Markup {
+    html! {
+        @if !forks.forks.is_empty() {
+            div.tree {
+                p { "Forks" }
+                ul { @for fork in &forks.forks {
+                    @let item = &fork.item;
+                    @let task = item.outline.task.as_deref().unwrap_or("(no task)");
+                    @let name = item.name.as_ref().map_or(item.thread.as_str(), Name::as_str);
+                    li {
+                        (status(item.status)) " "
+                        a href=(thread_address(item.thread)) { (Said(name)) } " at " (hash_link(fork.forked_at)) ": " (Said(&cut_line(task, LINE)))
+                    }
+                } }
+            }
+            @if forks.hidden > 0 { p.hint { (counted(forks.hidden, "more fork")) } }
         }
     }
 }

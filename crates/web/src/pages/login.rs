@@ -12,7 +12,7 @@ use maud::{Markup, html};
 
 use crate::answer::{broken, html as html_answer, refused_page, see_other};
 use crate::app::{App, Shared};
-use crate::asked::Query;
+use crate::asked::Fields;
 use crate::audit::{self, Peer};
 use crate::guard::Visitor;
 use crate::pages::frame::bare;
@@ -30,7 +30,7 @@ pub(crate) fn address(next: &str) -> String {
 
 /// Answers with the form.
 pub(crate) async fn form(RawQuery(query): RawQuery) -> Response {
-    let query = Query::parse(query.as_deref().unwrap_or_default());
+    let query = Fields::parse(query.as_deref().unwrap_or_default());
     html_answer(StatusCode::OK, page(next_of(&query), None))
 }
 
@@ -104,7 +104,7 @@ fn with_cookie(mut response: Response, cookie: &str) -> Response {
 }
 
 /// Returns where a person goes after the form. Only a page of ours counts.
-fn next_of(query: &Query) -> &str {
+fn next_of(query: &Fields) -> &str {
     let next = query.get("next").unwrap_or("/");
     let mut chars = next.chars();
     let is_ours = chars.next() == Some('/') && !matches!(chars.next(), Some('/' | '\\'));
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn the_way_on_is_a_page_of_ours() {
         let next =
-            |text: &str| next_of(&Query(vec![("next".to_owned(), text.to_owned())])).to_owned();
+            |text: &str| next_of(&Fields(vec![("next".to_owned(), text.to_owned())])).to_owned();
         assert_eq!(next("/threads/x?a=b"), "/threads/x?a=b");
         for foreign in [
             "//evil.example",

@@ -5,7 +5,7 @@ use uwf_engine::{Board, StatusCount, ThreadItem, board, list_workflows};
 use uwf_util::text::{counted, cut_line};
 
 use crate::acts::confirm::new_thread;
-use crate::asked::{Asked, Query};
+use crate::asked::{Asked, Fields};
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, cost, labels, status, thread_address, when, workflow_link};
 use crate::selection::{self, field};
@@ -55,10 +55,10 @@ fn warnings(board: &Board) -> Markup {
 }
 
 /// Returns how many threads there are of each status, each a link to them.
-fn counts(counts: &[StatusCount], query: &Query) -> Markup {
+fn counts(counts: &[StatusCount], query: &Fields) -> Markup {
     let chosen = query.get(field::STATUS);
     let all: usize = counts.iter().map(|one| one.count).sum();
-    let rest = Query::parse(&query.with(field::BEFORE, None));
+    let rest = Fields::parse(&query.with(field::BEFORE, None));
     let address = |status| format!("/?{}", rest.with(field::STATUS, status));
     html! {
         ul.counts aria-label="Statuses" {
@@ -75,7 +75,7 @@ fn counts(counts: &[StatusCount], query: &Query) -> Markup {
     }
 }
 
-fn filters(names: &[String], query: &Query) -> Markup {
+fn filters(names: &[String], query: &Fields) -> Markup {
     let workflow = query.get(field::WORKFLOW);
     let is_listed = workflow.is_none_or(|chosen| names.iter().any(|name| name == chosen));
     html! {
@@ -184,7 +184,7 @@ fn row(item: &ThreadItem, now_ms: i64) -> Markup {
 }
 
 /// Returns how many threads there are, and the way to the next page.
-fn pages(board: &Board, query: &Query) -> Markup {
+fn pages(board: &Board, query: &Fields) -> Markup {
     html! {
         nav.pages aria-label="Pages of threads" {
             span { (counted(board.total, "thread")) }
@@ -199,7 +199,7 @@ fn pages(board: &Board, query: &Query) -> Markup {
 }
 
 /// Returns what is shown if no thread is.
-fn nothing(query: &Query) -> Markup {
+fn nothing(query: &Fields) -> Markup {
     let is_filtered = !query.with(field::BEFORE, None).is_empty();
     html! {
         p.empty {

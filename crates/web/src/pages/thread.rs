@@ -40,6 +40,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     };
     let story = story_page(site, id, part)?;
     let family = uwf_engine::family(site, id)?;
+    let forks = uwf_engine::forks(site, id)?;
     let running = view.running.is_some();
     let turns = running.then(|| live::turns(site, id)).transpose()?;
     let title = title(&view);
@@ -57,7 +58,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
                 }
             }
             div {
-                (family::section(&view, family.as_ref()))
+                (family::section(&view, family.as_ref(), &forks))
                 (steps::section(&story, asked.app.access))
             }
         }
