@@ -361,3 +361,16 @@ fn a_family_is_a_tree_on_the_page_of_each_of_its_threads() {
         Value::Null
     );
 }
+
+#[test]
+fn an_end_without_a_result_and_limits_of_roles_are_said_in_words() {
+    let world = World::new();
+    let workflow = world.put(&AGAIN.replace('@', "limits: { maxVisits: { writer: 5 } }"));
+    let thread = world.start("again");
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let server = Server::start(&world, &[]);
+    let page = server.get(&format!("/threads/{thread}")).body;
+    assert!(page.contains("It is cancelled."), "{page}");
+    let page = server.get(&format!("/workflows/{workflow}")).body;
+    assert!(page.contains("maxVisits <b>writer 5</b>"), "{page}");
+}

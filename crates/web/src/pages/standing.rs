@@ -53,7 +53,7 @@ fn asks(view: &ThreadView) -> Markup {
     }
 }
 
-/// Returns who is next, or at work.
+/// Returns who is next or at work, or that nobody is any more.
 fn next(view: &ThreadView) -> Option<Markup> {
     if let Some(running) = &view.running {
         let since = time::format_utc(running.started_at_ms);
@@ -64,7 +64,10 @@ fn next(view: &ThreadView) -> Option<Markup> {
             ", since " (since) " UTC."
         });
     }
-    let role = view.state.current_role.as_ref()?;
+    let Some(role) = &view.state.current_role else {
+        let is_silent = view.state.status.is_ended() && view.outline.result.is_none();
+        return is_silent.then(|| html! { "It is " (view.state.status.as_str()) "." });
+    };
     Some(match (view.state.status, &view.state.next_try) {
         (ThreadStatus::Waiting, Some(next)) => html! {
             b { (Said(role.as_str())) } " is tried again at " (time::format_utc(next.at_ms)) " UTC."

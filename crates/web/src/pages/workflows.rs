@@ -1,6 +1,7 @@
 //! The workflows that have a name here, with their versions; and one of them in full.
 
 use maud::{Markup, html};
+use serde_json::Value;
 use uwf_engine::{
     Site, StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, list_workflows,
     stored_program, workflow_description, workflow_history,
@@ -142,7 +143,7 @@ fn facts(program: &StoredProgram) -> Markup {
             span { "Node " (hash_link(view.workflow)) }
             span { a href=(threads_of(view.workflow.as_str())) { "Its threads" } }
             span { a href=(threads_of(&view.name)) { "Threads of all versions" } }
-            @for (name, value) in &program.limits { span { (Said(name)) " " b { (Said(&value.to_string())) } } }
+            @for (name, value) in &program.limits { span { (Said(name)) " " b { (Said(&limit(value))) } } }
         }
     }
 }
@@ -182,4 +183,15 @@ fn conditions(program: &StoredProgram) -> Markup {
             }
         }
     }
+}
+
+/// Returns a limit for people; one for each role as `writer 5, reviewer 2`.
+fn limit(value: &Value) -> String {
+    let Value::Object(by_role) = value else {
+        return value.to_string();
+    };
+    let each = by_role
+        .iter()
+        .map(|(role, value)| format!("{role} {value}"));
+    each.collect::<Vec<_>>().join(", ")
 }
