@@ -244,8 +244,13 @@ impl Browser {
     /// Makes the screen so wide.
     #[track_caller]
     pub(crate) fn width(&self, width: u32) {
-        let screen =
-            json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500 });
+        self.screen(width, 800);
+    }
+
+    /// Makes the screen so large.
+    #[track_caller]
+    pub(crate) fn screen(&self, width: u32, height: u32) {
+        let screen = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
         self.tell("Emulation.setDeviceMetricsOverride", &screen);
     }
 

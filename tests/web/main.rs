@@ -12,6 +12,7 @@ mod browser;
 mod events;
 mod forms;
 mod pages;
+mod pictures;
 mod scene;
 #[path = "../e2e/web_client.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]
