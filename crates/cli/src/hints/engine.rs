@@ -173,15 +173,7 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }
-        EngineError::Child(child) => match &child.problem {
-            ChildProblem::Waits { .. } => format!("answer with `{}`", needed()?),
-            ChildProblem::Limit { .. } => format!("`{}` goes on", needed()?),
-            ChildProblem::Stopped { child, .. } => format!(
-                "`{}` does that step again; `uwf thread read {child}` shows what it printed",
-                needed()?
-            ),
-            _ => return of_child(child, given),
-        },
+        EngineError::Child(child) => return of_child(child, given, needed),
         EngineError::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
         EngineError::StepNotInThread { thread, .. } => {
             format!("`uwf thread steps {thread}` lists its steps")
@@ -216,13 +208,20 @@ fn of_checks(error: &CheckError) -> String {
 }
 
 /// Returns the hint of an error about the children of a thread: the commands name the thread that they work for.
-fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
+fn of_child(
+    error: &ChildError,
+    given: Given<'_>,
+    needed: impl Fn() -> Option<String>,
+) -> Option<String> {
     let option = given.options();
     let thread = error.thread;
     let hint = match &error.problem {
-        ChildProblem::Waits { .. } | ChildProblem::Stopped { .. } | ChildProblem::Limit { .. } => {
-            return None;
-        }
+        ChildProblem::Waits { .. } => format!("answer with `{}`", needed()?),
+        ChildProblem::Limit { .. } => format!("`{}` goes on", needed()?),
+        ChildProblem::Stopped { child, .. } => format!(
+            "`{}` does that step again; `uwf thread read {child}` shows what it printed",
+            needed()?
+        ),
         ChildProblem::TooDeep { depth, .. } => allow_depth(*depth),
         ChildProblem::AtWork { child, ended } => {
             let give_up = if *ended { "rm --force" } else { "kill" };

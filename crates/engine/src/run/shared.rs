@@ -276,15 +276,7 @@ fn take_lease(
     let acquired = remote.acquire(Which::Thread(thread), &want);
     match acquired.map_err(SharingError::from)? {
         Acquired::Leased(leased) => Ok(*leased),
-        Acquired::Busy { owner, left } => {
-            let owner = Box::new(owner);
-            let busy = SharingError::Busy {
-                thread,
-                owner,
-                left,
-            };
-            Err(busy.into())
-        }
+        Acquired::Busy { owner, left } => Err(SharingError::busy(thread, owner, left).into()),
         Acquired::Ended => Err(ended_there(runner, run, remote, thread)),
         Acquired::Unknown | Acquired::Nothing => {
             // It may be at another remote than the one that is asked.

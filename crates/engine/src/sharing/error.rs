@@ -120,6 +120,15 @@ pub enum SharingError {
 }
 
 impl SharingError {
+    /// Returns the error for a thread on which another machine works.
+    pub(crate) fn busy(thread: ThreadId, owner: Owner, left: Duration) -> Self {
+        Self::Busy {
+            thread,
+            owner: Box::new(owner),
+            left,
+        }
+    }
+
     /// Returns the error for a remote that collects what it was just given.
     pub(crate) fn forgets() -> Self {
         let problem = "it forgets nodes that were just sent".to_owned();

@@ -69,12 +69,7 @@ impl SharedThread {
     /// Returns the error of a child on which another machine works, if one does.
     pub(crate) fn busy_child(&self, child: ThreadId) -> Option<EngineError> {
         let (owner, left) = self.at_work.borrow().get(&child).cloned()?;
-        let busy = SharingError::Busy {
-            thread: child,
-            owner: Box::new(owner),
-            left,
-        };
-        Some(busy.into())
+        Some(SharingError::busy(child, owner, left).into())
     }
 
     /// Brings a child that may be at the remote, and tells whether it is there. It is brought also if another machine works on it: its
