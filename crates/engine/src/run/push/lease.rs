@@ -1,0 +1,127 @@
+//! The lease with which a push moves the head of a thread, or ends the thread for all machines.
+
+use std::time::Duration;
+
+use uwf_protocol::ids::CasRef;
+use uwf_remote::{
+    Acquired, Advanced, After, Lease, Leased, Push, Remote, RemoteError, Standing, Want, Which,
+};
+use uwf_storage::SharedRecord;
+
+use super::Job;
+use crate::EngineError;
+use crate::sharing::error::{SharingError, machine_of};
+use crate::sharing::{nodes, owner};
+
+/// How long the lease lasts with which new steps are pushed. The nodes are there before.
+const LEASE: Duration = Duration::from_secs(60);
+
+impl Job<'_> {
+    /// Ends the thread at the remote, whatever head it has there.
+    pub(super) fn end_there(
+        &self,
+        remote: &mut dyn Remote,
+        record: &SharedRecord,
+    ) -> Result<(), EngineError> {
+        match self.lease(remote, record)? {
+            Some(leased) => self.advance(remote, &leased.lease, (leased.head, leased.head)),
+            // Another machine has ended it meanwhile.
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn move_head(
+        &self,
+        remote: &mut dyn Remote,
+        (from, to): (CasRef, CasRef),
+        record: &SharedRecord,
+    ) -> Result<(), EngineError> {
+        match self.lease(remote, record)? {
+            Some(leased) => self.advance(remote, &leased.lease, (from, to)),
+            // It has ended there, and went on here.
+            None => Err(self.diverged(from)),
+        }
+    }
+
+    /// Takes the lease of the thread; `None` if the thread has ended. If a person has ended the thread here, the lease of another
+    /// machine is ended first: that machine keeps a step that it still finishes beside the thread.
+    fn lease(
+        &self,
+        remote: &mut dyn Remote,
+        record: &SharedRecord,
+    ) -> Result<Option<Leased>, EngineError> {
+        let thread = self.thread.id;
+        let own = owner(record);
+        let want = Want {
+            owner: &own,
+            lasts: LEASE,
+            have: &[],
+            at_most: 0,
+        };
+        for _ in 0..nodes::TIMES {
+            let acquired = remote.acquire(Which::Thread(thread), &want);
+            match acquired.map_err(SharingError::from)? {
+                Acquired::Leased(leased) => return Ok(Some(*leased)),
+                Acquired::Ended => return Ok(None),
+                Acquired::Busy { .. } if self.is_cancelled => self.end_lease(remote)?,
+                Acquired::Busy { owner, left } => {
+                    let owner = Box::new(owner);
+                    let busy = SharingError::Busy {
+                        thread,
+                        owner,
+                        left,
+                    };
+                    return Err(busy.into());
+                }
+                Acquired::Unknown | Acquired::Nothing => {
+                    return Err(SharingError::Unknown(thread).into());
+                }
+            }
+        }
+        let problem = "other machines take the thread again and again; push again".to_owned();
+        Err(SharingError::Remote(RemoteError::Away(problem)).into())
+    }
+
+    /// Ends the lease that another machine has, and says so.
+    fn end_lease(&self, remote: &mut dyn Remote) -> Result<(), EngineError> {
+        let thread = self.thread.id;
+        let standing = remote.standing(thread).map_err(SharingError::from)?;
+        if let Standing::Leased(lease) = standing {
+            remote.end_lease(&lease).map_err(SharingError::from)?;
+            (self.notice)(&format!(
+                "{} was at work on thread `{thread}`: its lease is ended; it ends its agent when it next asks the remote, and keeps a step that is finished by then beside the thread",
+                machine_of(&lease.owner)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Moves the head under a lease, which is given back.
+    fn advance(
+        &self,
+        remote: &mut dyn Remote,
+        lease: &Lease,
+        (from, to): (CasRef, CasRef),
+    ) -> Result<(), EngineError> {
+        let push = Push {
+            nodes: &[],
+            from,
+            to,
+            status: self.status,
+            record: &self.run.ledger.export(),
+            lease: After::GiveBack,
+        };
+        let refused = match remote.advance(lease, &push).map_err(SharingError::from)? {
+            Advanced::Moved | Advanced::Already => return Ok(()),
+            Advanced::HeadIs(there) => self.diverged(there),
+            Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
+            Advanced::LeaseLost | Advanced::Lacking(_) => {
+                let problem = "the lease ended before the head was moved; push again".to_owned();
+                SharingError::Remote(RemoteError::Away(problem)).into()
+            }
+        };
+        // If this fails, the lease ends by itself.
+        let _ = remote.release(lease, push.record);
+        Err(refused)
+    }
+}
