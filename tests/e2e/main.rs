@@ -160,6 +160,7 @@ mod sharing_runs;
 mod sharing_runs_killed;
 mod sharing_runs_played;
 mod sharing_waiting;
+mod sharing_words;
 mod sharing_work;
 mod shells;
 mod sign_of_life;

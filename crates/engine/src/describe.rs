@@ -53,7 +53,18 @@ pub(crate) fn utc(ms: i64) -> String {
 }
 
 /// Returns what is lost with a thread that has not ended.
-pub(crate) fn describe_loss(steps: Option<u64>, has_finished_step: bool) -> String {
+pub(crate) fn describe_loss(
+    steps: Option<u64>,
+    has_finished_step: bool,
+    is_shared: bool,
+) -> String {
+    if is_shared {
+        let lost = match has_finished_step {
+            true => ", and lose a finished step that waits to be shared",
+            false => "",
+        };
+        return format!("removing it would forget it here{lost}; it goes on at the remote");
+    }
     let steps = match steps {
         None => "its steps".to_owned(),
         Some(0) => "its task".to_owned(),
@@ -61,8 +72,10 @@ pub(crate) fn describe_loss(steps: Option<u64>, has_finished_step: bool) -> Stri
         Some(many) => format!("its {many} steps"),
     };
     match has_finished_step {
-        true => format!("{steps} and a finished step that waits to be committed"),
-        false => steps,
+        true => {
+            format!("removing it would lose {steps} and a finished step that waits to be committed")
+        }
+        false => format!("removing it would lose {steps}"),
     }
 }
 

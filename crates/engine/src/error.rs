@@ -47,8 +47,8 @@ pub enum EngineError {
     Removed(Box<RemovedThread>),
     /// A thread is to be removed that has not ended.
     #[error(
-        "thread `{thread}` has not ended: removing it would lose {}",
-        describe_loss(*steps, *has_finished_step)
+        "thread `{thread}` has not ended: {}",
+        describe_loss(*steps, *has_finished_step, *is_shared)
     )]
     NotEnded {
         /// The thread.
@@ -57,6 +57,8 @@ pub enum EngineError {
         steps: Option<u64>,
         /// Whether a finished step waits to be committed.
         has_finished_step: bool,
+        /// Whether it is shared: then it is only forgotten here.
+        is_shared: bool,
     },
     /// A person paused the thread.
     #[error("thread `{thread}` is paused {}", describe_pause(paused, &utc(paused.at)))]

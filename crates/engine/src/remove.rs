@@ -404,6 +404,7 @@ fn check_removable(
                 .ok()
                 .map(|chain| chain.steps),
             has_finished_step: run.outbox.read_pending().ok().flatten().is_some(),
+            is_shared: matches!(site.root.shared(id).read(), Ok(Some(_))),
         }),
         (Located::Archived(record), Removable::Ended) => refuse_needed(site, id, record.head),
         (Located::Active(head), Removable::Any) => {

@@ -48,13 +48,11 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::LOCK_NOT_AVAILABLE,
     ];
-    let denied = [
-        SqlState::INSUFFICIENT_PRIVILEGE,
-        SqlState::INVALID_CATALOG_NAME,
-    ];
     if passing.contains(code) {
         Failure::Again(RemoteError::Away(text))
-    } else if of_class("28") || denied.contains(code) {
+    } else if *code == SqlState::INVALID_CATALOG_NAME {
+        Failure::Final(RemoteError::NoDatabase(text))
+    } else if of_class("28") || *code == SqlState::INSUFFICIENT_PRIVILEGE {
         Failure::Final(RemoteError::Denied(text))
     } else if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
         Failure::Final(RemoteError::NotMade)

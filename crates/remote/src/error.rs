@@ -9,6 +9,9 @@ pub enum RemoteError {
     /// The remote does not let this user do that.
     #[error("the remote refuses this user: {0}")]
     Denied(String),
+    /// The server has no such database.
+    #[error("the server has no such database: {0}")]
+    NoDatabase(String),
     /// Nothing of a remote is there.
     #[error("there is no remote there yet")]
     NotMade,

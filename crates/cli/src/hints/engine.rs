@@ -140,6 +140,20 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             "`uwf thread fork {}` makes a thread of its nodes, unless they were collected",
             removed.head
         ),
+        EngineError::NotEnded {
+            thread,
+            is_shared: true,
+            has_finished_step,
+            ..
+        } => {
+            let first = match has_finished_step {
+                true => format!("`uwf push {thread}` shares what waits here; "),
+                false => String::new(),
+            };
+            format!(
+                "{first}`uwf thread rm --force {thread}` forgets it here, and `uwf fetch {thread}` brings it again; `uwf thread kill {thread}` ends it for all machines"
+            )
+        }
         EngineError::NotEnded { thread, .. } => format!(
             "`uwf thread kill {thread}` ends it and keeps it; `uwf thread rm --force {thread}` removes it"
         ),

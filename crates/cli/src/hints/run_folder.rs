@@ -11,6 +11,7 @@ use uwf_storage::{RunRoot, StorageError};
 use uwf_util::shell_words;
 
 use super::run_name::RunName;
+use super::sharing::is_shared;
 
 /// What is wrong with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,8 +40,12 @@ pub(super) fn hint(
         return Some(hint);
     }
     if root.path().symlink_metadata().is_err() {
+        let gone = match is_shared(thread) {
+            true => "not on this machine",
+            false => "gone",
+        };
         return Some(format!(
-            "the folder of the run is gone, and its thread has what was done: `{}` shows it, and `{again}` makes the folder again and goes on",
+            "the folder of the run is {gone}, and its thread has what was done: `{}` shows it, and `{again}` makes the folder again and goes on",
             by_thread.command("report")
         ));
     }

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use uwf_engine::SharingError;
+use uwf_protocol::ids::ThreadId;
 use uwf_remote::RemoteError;
 use uwf_storage::Root;
 use uwf_util::shell_words;
@@ -21,9 +22,20 @@ pub(crate) fn has_remote(root: &Root) -> bool {
     config.is_some_and(|config| config.remote.url.is_some())
 }
 
+/// Tells whether a thread is shared under the root of this call.
+pub(crate) fn is_shared(thread: ThreadId) -> bool {
+    let record = PLACE.get().map(|root| root.shared(thread).read());
+    matches!(record, Some(Ok(Some(_))))
+}
+
+/// Tells whether the root of this call has a remote.
+pub(crate) fn is_with_remote() -> bool {
+    PLACE.get().is_some_and(has_remote)
+}
+
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
 pub(crate) fn or_fetch(hint: &str, thread: &str) -> String {
-    match PLACE.get().is_some_and(has_remote) {
+    match is_with_remote() {
         true => format!(
             "{hint} here; `uwf fetch {}` brings it if the remote has it",
             shell_words::quote(thread)
@@ -101,6 +113,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         }
         RemoteError::NotMigrated => {
             "`uwf remote migrate` adds the table, as the owner of the schema; nothing that is there changes".to_owned()
+        }
+        RemoteError::NoDatabase(_) => {
+            "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
         RemoteError::Denied(_) => {

@@ -45,7 +45,7 @@ pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use serve::ServedView;
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use sharing::{
-    AddedRemoteView, FetchedView, PushedView, RemoteThreadsView, RemoteView, Shared,
+    AddedRemoteView, FetchedView, MOST_ENDED, PushedView, RemoteThreadsView, RemoteView, Shared,
 };
 pub(crate) use sharing_care::{
     CollectedRemoteView, MigratedRemoteView, ReleasedView, VerifiedRemoteView,

@@ -7,6 +7,7 @@ use uwf_engine::{
     Fetched, FetchedAs, FetchedName, Outcome, PushOutcome, Pushed, PushedAs, PushedName, machine_of,
 };
 use uwf_protocol::config::RemoteConfig;
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
 use uwf_remote_postgres::Statistics;
@@ -87,10 +88,18 @@ impl Show for RemoteView {
     }
 }
 
+/// How many ended threads are counted at most that a list does not show.
+pub(crate) const MOST_ENDED: usize = 1000;
+
 /// The threads at the remote, newest first.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct RemoteThreadsView(Vec<RemoteThread>);
+pub(crate) struct RemoteThreadsView {
+    threads: Vec<RemoteThread>,
+    /// How many have ended and are not shown.
+    #[serde(skip)]
+    hidden: usize,
+}
 
 /// A thread at the remote.
 #[derive(Serialize)]
@@ -132,11 +141,12 @@ const COLUMNS: [Column; 6] = [
 
 impl RemoteThreadsView {
     /// Returns the view of these threads. `here` are those that are shared under this root, `waiting` those with a finished step that
-    /// waits here, and `names` are the names of workflows that are here.
+    /// waits here, and `names` are those of workflows. So many that have ended are not among them.
     pub(crate) fn new(
         threads: Vec<Listed>,
         (here, waiting): (&[ThreadId], &[ThreadId]),
         names: &BTreeMap<CasRef, String>,
+        hidden: usize,
     ) -> Self {
         let one = |listed: Listed| RemoteThread {
             thread: listed.thread,
@@ -156,7 +166,10 @@ impl RemoteThreadsView {
             worker: listed.busy.as_ref().map(|(owner, _)| machine_of(owner)),
             machine: listed.busy.map(|(owner, _)| owner.name),
         };
-        Self(threads.into_iter().map(one).collect())
+        Self {
+            threads: threads.into_iter().map(one).collect(),
+            hidden,
+        }
     }
 }
 
@@ -164,7 +177,15 @@ impl Show for RemoteThreadsView {
     const HAS_COLOUR: bool = true;
 
     fn text(&self, page: Page) -> String {
-        if self.0.is_empty() {
+        let hidden = match self.hidden {
+            0 => String::new(),
+            MOST_ENDED.. => format!("\n{MOST_ENDED} or more ended threads are not shown; --all"),
+            some => format!(
+                "\n{} not shown; --all",
+                counted(some as u64, "ended thread")
+            ),
+        };
+        if self.threads.is_empty() {
             return "no such thread at the remote; `uwf thread list --remote --all` lists ended ones too, and `uwf push <thread>` shares one".to_owned();
         }
         let row = |one: &RemoteThread| {
@@ -177,7 +198,10 @@ impl Show for RemoteThreadsView {
             let workflow = one.workflow_name.clone();
             vec![
                 one.thread.to_string(),
-                one.status.to_owned(),
+                match one.worker {
+                    Some(_) if one.status == HeadStatus::Ready.as_str() => "leased".to_owned(),
+                    _ => one.status.to_owned(),
+                },
                 workflow.unwrap_or_else(|| one.workflow.to_string()),
                 match (one.waiting, one.here) {
                     (true, _) => "a step waits",
@@ -189,7 +213,7 @@ impl Show for RemoteThreadsView {
                 working,
             ]
         };
-        columns(&COLUMNS, self.0.iter().map(row).collect(), page)
+        columns(&COLUMNS, self.threads.iter().map(row).collect(), page) + &hidden
     }
 }
 

@@ -11,6 +11,7 @@ use crate::args::RunLogsArgs;
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints::runs::failed;
+use crate::hints::sharing::is_shared;
 use crate::output::{Format, Raw, Reader, print_each};
 use crate::text::{LogItem, log_heading};
 
@@ -30,7 +31,7 @@ pub(super) fn run(context: &Context, args: &RunLogsArgs) -> Result<(), Failure> 
         note("no program has printed anything");
     }
     match format(context, args.json) {
-        Format::Text => print_all(&logs),
+        Format::Text => print_all(&logs, thread),
         format => logs.iter().try_for_each(|log| {
             let item = LogItem::new(log, text_of(log)?);
             print_each(&item, format).map(drop)
@@ -39,13 +40,13 @@ pub(super) fn run(context: &Context, args: &RunLogsArgs) -> Result<(), Failure> 
 }
 
 /// Prints logs one after the other. One alone is printed as it is.
-fn print_all(logs: &[RunLog]) -> Result<(), Failure> {
+fn print_all(logs: &[RunLog], thread: ThreadId) -> Result<(), Failure> {
     let mut out = Raw::new();
     for log in logs {
         if logs.len() > 1 {
             out.heading(&log_heading(log))?;
         }
-        if print_from(&mut out, log, 0)? == Reader::Gone {
+        if print_from(&mut out, log, 0, thread)? == Reader::Gone {
             break;
         }
     }
@@ -66,7 +67,7 @@ fn follow(context: &Context, thread: ThreadId, step: Option<&str>) -> Result<(),
                 out.heading(&heading)?;
                 last = heading;
             }
-            if print_from(&mut out, &part.log, part.from)? == Reader::Gone {
+            if print_from(&mut out, &part.log, part.from, thread)? == Reader::Gone {
                 return Ok(());
             }
         }
@@ -78,12 +79,18 @@ fn follow(context: &Context, thread: ThreadId, step: Option<&str>) -> Result<(),
 }
 
 /// Prints a log from a position on.
-fn print_from(out: &mut Raw, log: &RunLog, from: u64) -> Result<Reader, Failure> {
+fn print_from(out: &mut Raw, log: &RunLog, from: u64, thread: ThreadId) -> Result<Reader, Failure> {
     match &log.content {
         LogContent::File(file) => out.file(file, from),
         LogContent::Text(text) => out.bytes(text.as_bytes()),
         LogContent::Gone(file) => {
-            note(&format!("`{}` is gone", file.display()));
+            note(&match is_shared(thread) {
+                true => format!(
+                    "`{}` is not on this machine: output of more than 64 KiB stays where the step was done",
+                    file.display()
+                ),
+                false => format!("`{}` is gone", file.display()),
+            });
             Ok(Reader::There)
         }
     }

@@ -239,7 +239,9 @@ pub(super) fn of_place(context: &Context, place: &ThreadPlace) -> Result<ThreadI
         (_, Err(_)) => run_origin(context.site(), place.thread).is_ok(),
         (Err(_), Ok(_)) => false,
     };
-    if is_here {
+    // Several machines may see the folder of a shared run, each with a root of its own.
+    let is_shared = || matches!(context.site().root.shared(place.thread).read(), Ok(Some(_)));
+    if is_here || (is_shared() && run_origin(context.site(), place.thread).is_ok()) {
         return Ok(place.thread);
     }
     let root = place.root.display().to_string();
@@ -266,7 +268,6 @@ fn is_free(context: &Context, root: &RunRoot) -> bool {
 pub(super) fn warn_of_other_root(context: &Context, root: &RunRoot) {
     if let Some(at) = root.thread()
         && of_place(context, &at).is_err()
-        && !matches!(context.site().root.shared(at.thread).read(), Ok(Some(_)))
     {
         warn(&format!(
             "`{}` is the folder of the run under the root `{}`, too: let it go on under one of them only",

@@ -16,14 +16,20 @@ pub(super) fn step(
     step: impl Fn(ThreadId) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     // A finished step that waits here is paid for, and the remote gives its thread to nobody as long as this machine has the lease.
-    for thread in waiting_threads(context.site())? {
+    let mut remote = sharing::open(context.site())?;
+    let waiting = waiting_threads(context.site())?;
+    if !waiting.is_empty() {
+        // If it cannot be reached, that is said once.
+        sharing::answer(remote.hello())?;
+        remote.rest();
+    }
+    for thread in waiting {
         match step(thread) {
             Ok(()) => return Ok(()),
             Err(failure) => failure.print(),
         }
     }
     let labels = labels("--next", &args.filter.about.labels)?;
-    let mut remote = sharing::open(context.site())?;
     let taken = take_next(context.site(), remote.as_mut(), &labels)?;
     let Some(taken) = taken else {
         let nothing = Failure {

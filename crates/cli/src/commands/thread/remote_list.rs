@@ -1,21 +1,21 @@
 //! `uwf thread list --remote`: the threads at the remote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use uwf_engine::{remote_threads, shared_threads, waiting_threads, workflow_name};
+use uwf_engine::{remote_names, remote_threads, shared_threads, waiting_threads, workflow_name};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::naming::Label;
-use uwf_remote::Query;
+use uwf_remote::{Listed, Query, Remote};
 
 use super::listing::not_a_status;
 use super::next::labels;
 use crate::args::ListArgs;
 use crate::commands::{Context, sharing};
 use crate::failure::Failure;
-use crate::output::print_long;
-use crate::text::RemoteThreadsView;
+use crate::output::{Format, print_long};
+use crate::text::{MOST_ENDED, RemoteThreadsView};
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let query = Query {
@@ -27,13 +27,49 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> 
     let mut threads = remote_threads(remote.as_mut(), &query)?;
     threads.reverse();
     threads.truncate(args.filter.limit.unwrap_or(usize::MAX));
-    let workflows = threads.iter().map(|one| one.workflow);
-    let named = workflows.filter_map(|hash| Some((hash, workflow_name(site, hash)?)));
-    let names: BTreeMap<CasRef, String> = named.collect();
+    let names = names(context, remote.as_mut(), &threads);
     let here = (&*shared_threads(site)?, &*waiting_threads(site)?);
-    let view = RemoteThreadsView::new(threads, here, &names);
+    let hidden = match context.format {
+        Format::Text if !args.all && args.filter.status.is_none() => {
+            ended(remote.as_mut(), query.label)?
+        }
+        _ => 0,
+    };
+    let view = RemoteThreadsView::new(threads, here, &names, hidden);
     print_long(&view, context.format, &context.pager)?;
     Ok(Exit::Done)
+}
+
+/// Returns what the workflows of threads are called: as they call themselves, if they are here, and else as the remote names them.
+fn names(
+    context: &Context,
+    remote: &mut dyn Remote,
+    threads: &[Listed],
+) -> BTreeMap<CasRef, String> {
+    let workflows: BTreeSet<CasRef> = threads.iter().map(|one| one.workflow).collect();
+    let here = |hash: CasRef| Some((hash, workflow_name(context.site(), hash)?));
+    let mut names: BTreeMap<CasRef, String> = workflows.iter().copied().filter_map(here).collect();
+    if names.len() == workflows.len() {
+        return names;
+    }
+    // A remote that an older version has made has no names.
+    for name in remote_names(remote).unwrap_or_default() {
+        let unnamed = workflows.iter().filter(|hash| name.has_had(**hash));
+        for hash in unnamed.copied().collect::<Vec<_>>() {
+            names.entry(hash).or_insert_with(|| name.name.clone());
+        }
+    }
+    names
+}
+
+/// Returns how many threads have ended at the remote, as far as one page tells.
+fn ended(remote: &mut dyn Remote, label: Option<Label>) -> Result<usize, Failure> {
+    let query = Query {
+        statuses: vec![HeadStatus::Ended],
+        label,
+    };
+    let page = sharing::answer(remote.list(&query, None, MOST_ENDED))?;
+    Ok(page.len())
 }
 
 /// Returns the statuses that are asked for; none for all.

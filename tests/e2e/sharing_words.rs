@@ -1,0 +1,144 @@
+//! What commands say about shared threads: on machines that have only fetched them, in lists, and when something is missing.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::gates::{at_work, open_gate};
+use crate::postgres::{new_schema, own_server};
+use crate::processes;
+use crate::sharing::{machines_in, shared, with_remote, with_server};
+use crate::sharing_runs;
+use crate::world::{Run, World, wait_until};
+
+#[test]
+fn a_database_that_is_not_there_is_made_with_createdb() {
+    with_server(|server| {
+        let world = World::new();
+        let url = server.url();
+        let (before, options) = url.split_once('?').unwrap_or((&url, ""));
+        let place = before.rsplit_once('/').unwrap().0;
+        let url = format!("{place}/nowhere?{options}");
+        let said = world.uwf(&["remote", "add", &url]).exits(1);
+        let said = said.says("has no such database").says("`createdb ");
+        assert!(!said.stderr.contains("check the user"), "{}", said.stderr);
+    });
+}
+
+#[test]
+fn a_fetched_run_is_found_in_its_folder_by_each_machine() {
+    with_server(|server| {
+        let machines = sharing_runs::machines(server, &sharing_runs::pipeline(&["A", "B"]));
+        let thread = sharing_runs::shared(&machines);
+        let [one, other] = &machines;
+        let there = |words: &[&str]| {
+            let mut command = other.command(&[&["orchestrate"], words].concat());
+            command.current_dir(one.project());
+            Run::from(command.output().unwrap()).exits(0)
+        };
+        let listed = there(&["list", "--json"]).json();
+        assert_eq!(listed["runs"][0]["thread"], json!(thread), "{listed}");
+        let status = there(&["status", "r", "--json"]).json();
+        assert_eq!(status["thread"], json!(thread), "{status}");
+        there(&["report", "r"]);
+        assert!(there(&["logs", "r"]).stdout.contains("A.1"));
+    });
+}
+
+#[test]
+fn what_a_machine_does_not_have_of_a_run_is_not_called_gone() {
+    with_server(|server| {
+        let text = "name: p\nsteps:\n- name: A\n  command: [sh, -c, 'head -c 200000 /dev/zero | tr \"\\\\0\" x']\n";
+        let machines = sharing_runs::machines(server, text);
+        let [one, other] = &machines;
+        let run = ["orchestrate", "run", "p.yaml", "--run-id", "r", "--json"];
+        let thread = one.uwf(&run).exits(0).json()["thread"].clone();
+        let thread = thread.as_str().unwrap();
+        one.uwf(&["push", thread]).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        fs::remove_dir_all(one.project().join(".orchestrate")).unwrap();
+        let logs = other.uwf(&["orchestrate", "logs", thread]).exits(0);
+        let said = logs.says("is not on this machine").stderr;
+        assert!(!said.contains("is gone"), "{said}");
+        one.write("p.yaml", &sharing_runs::pipeline(&["A", "B"]));
+        let second = sharing_runs::begun(&machines, "s");
+        one.uwf(&["push", &second]).exits(0);
+        other.uwf(&["fetch", &second]).exits(0);
+        fs::rename(one.project(), one.dir().join("elsewhere")).unwrap();
+        other
+            .uwf(&["orchestrate", "resume", &second])
+            .exits(2)
+            .says("at the same path on each machine");
+        fs::rename(one.dir().join("elsewhere"), one.project()).unwrap();
+    });
+}
+
+#[test]
+fn a_removal_of_a_shared_thread_says_that_it_is_only_forgotten_here() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let refused = one.uwf(&["thread", "rm", &thread]).exits(1);
+        let refused = refused
+            .says("it goes on at the remote")
+            .says(&format!("`uwf fetch {thread}` brings it again"));
+        assert!(!refused.stderr.contains("lose"), "{}", refused.stderr);
+        one.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+        one.uwf(&["fetch", &thread]).exits(0);
+        one.step(&thread).exits(0);
+    });
+}
+
+#[test]
+fn the_list_of_the_remote_names_workflows_and_leases_and_counts_what_has_ended() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        one.uwf(&["push", "--workflow", "again"]).exits(0);
+        let thread = shared(&machines, "again");
+        let ended = shared(&machines, "again");
+        one.uwf(&["thread", "kill", &ended]).exits(0);
+        let stranger = World::new();
+        with_remote(&stranger, server, &schema);
+        let list = ["thread", "list", "--remote", "--format", "text"];
+        let free = stranger.uwf(&list).exits(0).stdout;
+        assert!(free.contains("ready") && free.contains("again"), "{free}");
+        assert!(free.contains("1 ended thread not shown; --all"), "{free}");
+        assert!(!free.contains(&ended), "{free}");
+        let mut working = at_work(other, &["thread", "step", &thread]);
+        let leased = stranger.uwf(&list).exits(0).stdout;
+        assert!(
+            leased.contains("leased") && leased.contains("machine `"),
+            "{leased}"
+        );
+        assert!(!leased.contains("ready"), "{leased}");
+        open_gate(other);
+        assert!(working.wait().unwrap().success());
+        let all = stranger
+            .uwf(&[&list[..], &["--all"]].concat())
+            .exits(0)
+            .stdout;
+        assert!(all.contains(&ended) && !all.contains("not shown"), "{all}");
+    });
+}
+
+#[test]
+fn the_next_step_says_once_that_the_remote_cannot_be_reached() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines_in(&server, &new_schema());
+    let [one, _] = &machines;
+    let thread = shared(&machines, "again");
+    processes::kill(at_work(one, &["thread", "step", &thread]));
+    open_gate(one);
+    wait_until("the agent has finished", || one.pending(&thread).is_some());
+    one.wait_until_free(&thread);
+    server.pause();
+    let said = one.uwf(&["thread", "step", "--next"]).exits(5).stderr;
+    assert_eq!(said.matches("cannot be reached").count(), 1, "{said}");
+    server.resume();
+    one.uwf(&["thread", "step", "--next"]).exits(0);
+}
