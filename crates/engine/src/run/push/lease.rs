@@ -65,13 +65,7 @@ impl Job<'_> {
                 Acquired::Ended => return Ok(None),
                 Acquired::Busy { .. } if self.is_cancelled => self.end_lease(remote)?,
                 Acquired::Busy { owner, left } => {
-                    let owner = Box::new(owner);
-                    let busy = SharingError::Busy {
-                        thread,
-                        owner,
-                        left,
-                    };
-                    return Err(busy.into());
+                    return Err(SharingError::busy(thread, owner, left).into());
                 }
                 Acquired::Unknown | Acquired::Nothing => {
                     return Err(SharingError::Unknown(thread).into());
