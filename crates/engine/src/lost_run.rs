@@ -48,7 +48,7 @@ pub(crate) fn record_lost_run(
     if run.outbox.read_pending()?.is_some() {
         return Ok(());
     }
-    if thread.program.as_graph().is_none() {
+    if thread.is_run() {
         // The lost attempt of a run of a pipeline used up nothing that counts. Its chain names it when the run goes on.
         return Ok(());
     }

@@ -64,6 +64,11 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    /// Tells whether it is a run of a pipeline.
+    pub(crate) fn is_run(&self) -> bool {
+        matches!(self.program, Program::Pipeline(_))
+    }
+
     /// Reads the thread at a head.
     pub(crate) fn load(store: &Store, id: ThreadId, head: CasRef) -> Result<Self, EngineError> {
         let (start, last) = match Head::read(store, head)? {

@@ -16,23 +16,23 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::UnknownThread(_)
         | EngineError::Removed(_)
         | EngineError::NotEnded { .. }
-        | EngineError::Paused { .. }
         | EngineError::Ended { .. }
-        | EngineError::Suspended { .. }
-        | EngineError::Limit { .. }
-        | EngineError::Review(_)
         | EngineError::NoStep(_)
-        | EngineError::Checks(_)
         | EngineError::NoAttempt { .. }
         | EngineError::Raise(_)
         | EngineError::NotSuspended(_)
         | EngineError::OtherHead { .. }
         | EngineError::HeadMoved { .. }
+        | EngineError::StepNotInThread { .. }
+        | EngineError::EmptyPrompt => of_thread(error),
+        EngineError::Paused { .. }
+        | EngineError::Suspended { .. }
+        | EngineError::Limit { .. }
+        | EngineError::Review(_)
+        | EngineError::Checks(_)
         | EngineError::Blocked { .. }
         | EngineError::Unrouted { .. }
-        | EngineError::Child(_)
-        | EngineError::StepNotInThread { .. }
-        | EngineError::EmptyPrompt => of_thread(error, given),
+        | EngineError::Child(_) => of_stop(error, given),
         EngineError::Files(error) => files::hint(error),
         EngineError::NoWayOn { .. }
         | EngineError::Misfit { .. }
@@ -125,10 +125,30 @@ pub(super) fn command(error: &EngineError, given: Given<'_>) -> Option<String> {
     }
 }
 
-/// Returns the hint of an error about what a thread is, or where it stands.
-fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
+/// Returns the hint of an error about a thread that cannot go on as it stands.
+fn of_stop(error: &EngineError, given: Given<'_>) -> Option<String> {
     let option = given.options();
     let needed = || command(error, given);
+    Some(match error {
+        EngineError::Paused { .. } => format!("`{}` lets it go on", needed()?),
+        EngineError::Suspended { .. } => format!("answer with `{}`", needed()?),
+        EngineError::Limit { .. } => format!("`{}` goes on", needed()?),
+        EngineError::Review(ReviewError::Held { thread, .. }) => format!(
+            "`uwf thread resume {thread}{option}` goes on; `uwf thread read {thread}` shows what was done"
+        ),
+        EngineError::Review(ReviewError::NotSummarized { failure, .. }) => failure.hint.clone()?,
+        EngineError::Checks(error) => of_checks(error),
+        EngineError::Blocked { thread, source } => fix::hint(&Fix::of(source), *thread),
+        EngineError::Unrouted { report, .. } => {
+            format!("`uwf thread step {}` goes on", report.thread)
+        }
+        EngineError::Child(child) => return of_child(child, given, needed),
+        _ => return None,
+    })
+}
+
+/// Returns the hint of an error about what a thread is, or which of its steps was asked for.
+fn of_thread(error: &EngineError) -> Option<String> {
     let hint = match error {
         EngineError::UnknownThread(thread) => {
             super::sharing::or_fetch("`uwf thread list --all` shows every thread", thread.as_str())
@@ -157,16 +177,6 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::NotEnded { thread, .. } => format!(
             "`uwf thread kill {thread}` ends it and keeps it; `uwf thread rm --force {thread}` removes it"
         ),
-        EngineError::Paused { .. } => format!("`{}` lets it go on", needed()?),
-        EngineError::Suspended { .. } => format!("answer with `{}`", needed()?),
-        EngineError::Limit { .. } => format!("`{}` goes on", needed()?),
-        EngineError::Review(ReviewError::Held { thread, .. }) => format!(
-            "`uwf thread resume {thread}{option}` goes on; `uwf thread read {thread}` shows what was done"
-        ),
-        EngineError::Review(ReviewError::NotSummarized { failure, .. }) => {
-            failure.hint.clone()?
-        }
-        EngineError::Checks(error) => of_checks(error),
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
             format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")
@@ -183,11 +193,6 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::HeadMoved { step, .. } => {
             format!("the work is not lost: `uwf thread fork {step}` goes on from it")
         }
-        EngineError::Blocked { thread, source } => fix::hint(&Fix::of(source), *thread),
-        EngineError::Unrouted { report, .. } => {
-            format!("`uwf thread step {}` goes on", report.thread)
-        }
-        EngineError::Child(child) => return of_child(child, given, needed),
         EngineError::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
         EngineError::StepNotInThread { thread, .. } => {
             format!("`uwf thread steps {thread}` lists its steps")

@@ -36,7 +36,7 @@ pub(crate) fn steps_for_expression(
     thread: &Thread,
 ) -> Result<Vec<StepContext>, EngineError> {
     let mut steps = steps_with_outputs(store, thread.head)?;
-    if let Program::Pipeline(_) = thread.program {
+    if thread.is_run() {
         steps.retain(|step| !is_control(&step.node));
         for step in &mut steps {
             if let Ok(result) = result_of_payload(step.output.clone()) {

@@ -272,7 +272,7 @@ fn outline_of_ended(site: &Site, record: &HistoryRecord) -> Outline {
         return outline;
     }
     let thread = Thread::load(&site.store, record.thread, record.head);
-    if matches!(&thread, Ok(thread) if thread.program.as_graph().is_none()) {
+    if matches!(&thread, Ok(thread) if thread.is_run()) {
         // A run of a pipeline results in files.
         return outline;
     }

@@ -7,7 +7,6 @@ use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
-use uwf_protocol::program::Program;
 use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
 use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
 
@@ -144,7 +143,7 @@ impl Family<'_> {
             let site = &self.runner.site;
             let thread = Thread::load(&site.store, id, thread::find(site, id)?.head())?;
             let mut children = Vec::new();
-            if has_children(&thread.program) || is_run(&thread) {
+            if has_children(&thread.program) || thread.is_run() {
                 refuse_hidden(site, &thread)?;
                 children = children_by_parent(site)?.remove(&id).unwrap_or_default();
             }
@@ -172,11 +171,6 @@ fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Tells whether a thread is a run of a pipeline. Each may have children: only its steps tell.
-fn is_run(thread: &Thread) -> bool {
-    matches!(thread.program, Program::Pipeline(_))
-}
-
 /// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the head,
 /// and then for the next one if that was ended.
 fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
@@ -185,7 +179,7 @@ fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     }
     let id = thread.id;
     let hidden = |child| Err(SharingError::HiddenChild { thread: id, child }.into());
-    if is_run(thread) {
+    if thread.is_run() {
         return match of_step::hidden(site, thread)? {
             Some(child) => hidden(child),
             None => Ok(()),

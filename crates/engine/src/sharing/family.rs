@@ -60,8 +60,7 @@ impl FamilyFetch {
             self.fetch(site, remote, parent.thread)?;
         }
         let thread = Thread::load(&site.store, id, head)?;
-        let is_run = matches!(thread.program, Program::Pipeline(_));
-        if !is_run && !has_children(&thread.program) {
+        if !thread.is_run() && !has_children(&thread.program) {
             return Ok(());
         }
         for child in open_of_chain(site, &thread)? {
@@ -69,16 +68,14 @@ impl FamilyFetch {
                 self.fetch(site, remote, child)?;
             }
         }
-        if is_run {
+        if thread.is_run() {
             return self.fetch_of_run(site, remote, &thread);
         }
         each_needed(site, remote, &thread, None, &mut |remote, child, _| {
             self.fetch(site, remote, child.thread)
         })
     }
-}
 
-impl FamilyFetch {
     /// Brings the children of the next step of a run.
     fn fetch_of_run(
         &mut self,

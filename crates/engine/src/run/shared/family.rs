@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::program::Program;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{After, NewThread, Put, Remote, RemoteError, Renewed};
 use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State};
@@ -50,7 +49,7 @@ impl SharedThread {
             });
         }
         // A run asks for a child when its step comes.
-        if let Program::Pipeline(_) = thread.program {
+        if thread.is_run() {
             return Ok(());
         }
         let mut remote = self.remote.borrow_mut();
