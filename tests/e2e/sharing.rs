@@ -138,12 +138,14 @@ fn a_machine_that_stops_loses_its_lease_and_its_step_is_kept_beside_the_thread()
         one.configure("remote.lease", "1s");
         let thread = shared(&machines, "again");
         let mut stopped = at_work(one, &["thread", "step", &thread]);
+        let agent = one.agent_at_work(&thread);
         signal("STOP", stopped.id());
         wait_until("the lease has ended", || {
             at_remote(other, &thread)["leftMs"].is_null()
         });
         other.step(&thread).exits(0);
         open_gate(one);
+        wait_until("the agent has finished", || !processes::is_running(&agent));
         signal("CONT", stopped.id());
         assert_eq!(stopped.wait().unwrap().code(), Some(5));
         agree(&machines, &thread, 1);

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use crate::children_care::{child, outer};
 use crate::gates::{self, gated_agent, runs};
 use crate::postgres::Server;
+use crate::processes;
 use crate::sharing::{at_remote, with_server};
 use crate::sharing_children::{self, family_at_remote};
 use crate::sharing_runs::{at_work, begun, done, machines, open_gate, pipeline, resume, shared};
-use crate::world::World;
+use crate::world::{World, wait_until};
 
 /// A workflow of two steps.
 const FLOW: &str = r#"
@@ -134,6 +135,34 @@ fn a_run_waits_for_the_machine_that_works_on_its_child() {
         resume(one, &thread).exits(0);
         assert_eq!([one, other].map(runs), [1, 1]);
         agree(&machines, &thread, 2);
+    });
+}
+
+#[test]
+fn a_finished_step_of_a_child_that_another_machine_did_is_kept_and_named() {
+    with_server(|server| {
+        for is_ended in [true, false] {
+            let (machines, thread, child) = with_child_begun(server);
+            let [one, other] = &machines;
+            one.configure("remote.lease", "1s");
+            processes::kill(gates::at_work(one, &["thread", "step", &child]));
+            gates::open_gate(one);
+            wait_until("the agent has finished", || one.pending(&child).is_some());
+            one.wait_until_free(&child);
+            wait_until("the lease has ended", || {
+                at_remote(other, &child)["leftMs"].is_null()
+            });
+            if !is_ended {
+                // The run fails after the step that the child did.
+                fs::create_dir(one.project().join("report")).unwrap();
+            }
+            let code = resume(other, &thread).code;
+            assert_eq!(code == 0, is_ended, "{code}");
+            one.step(&thread).says("is not in the thread: it is kept");
+            let kept = one.show(&child)["refusedSteps"][0]["step"].clone();
+            assert!(kept.is_string(), "{}", one.show(&child));
+            assert_eq!(one.show(&child)["status"], json!("completed"));
+        }
     });
 }
 

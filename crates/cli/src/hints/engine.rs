@@ -147,6 +147,31 @@ fn of_stop(error: &EngineError, given: Given<'_>) -> Option<String> {
     })
 }
 
+/// Returns the hint for a thread that was to be removed and has not ended.
+fn of_removal(error: &EngineError) -> Option<String> {
+    let &EngineError::NotEnded {
+        thread,
+        is_shared,
+        has_finished_step,
+        ..
+    } = error
+    else {
+        return None;
+    };
+    if !is_shared {
+        return Some(format!(
+            "`uwf thread kill {thread}` ends it and keeps it; `uwf thread rm --force {thread}` removes it"
+        ));
+    }
+    let first = match has_finished_step {
+        true => format!("`uwf push {thread}` shares what waits here; "),
+        false => String::new(),
+    };
+    Some(format!(
+        "{first}`uwf thread rm --force {thread}` forgets it here, and `uwf fetch {thread}` brings it again; `uwf thread kill {thread}` ends it for all machines"
+    ))
+}
+
 /// Returns the hint of an error about what a thread is, or which of its steps was asked for.
 fn of_thread(error: &EngineError) -> Option<String> {
     let hint = match error {
@@ -160,23 +185,7 @@ fn of_thread(error: &EngineError) -> Option<String> {
             "`uwf thread fork {}` makes a thread of its nodes, unless they were collected",
             removed.head
         ),
-        EngineError::NotEnded {
-            thread,
-            is_shared: true,
-            has_finished_step,
-            ..
-        } => {
-            let first = match has_finished_step {
-                true => format!("`uwf push {thread}` shares what waits here; "),
-                false => String::new(),
-            };
-            format!(
-                "{first}`uwf thread rm --force {thread}` forgets it here, and `uwf fetch {thread}` brings it again; `uwf thread kill {thread}` ends it for all machines"
-            )
-        }
-        EngineError::NotEnded { thread, .. } => format!(
-            "`uwf thread kill {thread}` ends it and keeps it; `uwf thread rm --force {thread}` removes it"
-        ),
+        EngineError::NotEnded { .. } => of_removal(error)?,
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
             format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")

@@ -3,11 +3,13 @@
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_thread::Head;
 
+use crate::children::{has_children, parent_at};
 use crate::pipelines::chain::is_run;
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_and_lease};
 use crate::run::pipelines::adopt::adopt as adopt_steps;
+use crate::sharing::fetch::waiting_threads;
 use crate::sharing::waiting_step;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
@@ -41,6 +43,27 @@ pub(crate) fn commit_waiting_step(
     }
     let after = thread::find(&runner.site, id)?.head();
     Ok((after == step).then_some(before))
+}
+
+/// Commits the finished steps of children of a thread that wait here: the thread has gone on elsewhere, so perhaps nobody steps these
+/// children any more. What cannot be committed now waits, and the person is told.
+pub(crate) fn commit_waiting_steps_of_children(
+    runner: &Runner,
+    id: ThreadId,
+) -> Result<(), EngineError> {
+    let site = &runner.site;
+    let parent = Thread::load(&site.store, id, thread::find(site, id)?.head())?;
+    if !parent.is_run() && !has_children(&parent.program) {
+        return Ok(());
+    }
+    for thread in waiting_threads(site)? {
+        let head = thread::find(site, thread)?.head();
+        let parent = parent_at(site, thread, head)?;
+        if parent.is_some_and(|parent| parent.thread == id) {
+            let _ = commit_waiting_step(runner, thread);
+        }
+    }
+    Ok(())
 }
 
 fn commit(runner: &Runner, run: &OwnedRun, id: ThreadId) -> Result<(), EngineError> {

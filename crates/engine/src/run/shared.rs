@@ -23,6 +23,7 @@ use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
+use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::shared::ended::{ended_there, follow_end};
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
@@ -102,6 +103,7 @@ impl SharedThread {
         let have = nodes::had_with(site, here)?;
         let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
+        let is_behind = leased.head != here;
         // What other machines have done may take longer to come than the lease lasts.
         let renewer = Renewer::start(to_renew, lease.clone());
         let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
@@ -114,6 +116,10 @@ impl SharedThread {
             return Err(error);
         }
         remote.rest();
+        if is_behind {
+            // Perhaps nobody steps these children any more. What cannot be committed now waits, and the person was told.
+            let _ = commit_waiting_steps_of_children(runner, id);
+        }
         Ok(Some(Self {
             lease,
             known,

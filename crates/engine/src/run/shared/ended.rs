@@ -6,6 +6,7 @@ use uwf_remote::Remote;
 use uwf_storage::{RunDir, State};
 
 use crate::pipelines::chain::is_run;
+use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::owned::with_thread;
 use crate::run::pipelines::adopt::refuse_pending;
 use crate::run::pipelines::open::end_program;
@@ -78,6 +79,7 @@ fn end_here(
         end_program(runner, run, (id, head), &record)?;
     }
     keep_waiting_step(runner, run, id)?;
+    commit_waiting_steps_of_children(runner, id)?;
     thread::active_head(&runner.site, id).map(drop)
 }
 
