@@ -145,7 +145,7 @@ fn a_machine_that_stops_loses_its_lease_and_its_step_is_kept_beside_the_thread()
         });
         other.step(&thread).exits(0);
         open_gate(one);
-        wait_until("the agent has finished", || !processes::is_running(&agent));
+        wait_until("the agent has finished", || !processes::is_running(agent));
         signal("CONT", stopped.id());
         assert_eq!(stopped.wait().unwrap().code(), Some(5));
         agree(&machines, &thread, 1);

@@ -357,7 +357,8 @@ fn a_machine_without_the_folder_of_a_run_says_so_and_gives_the_run_back() {
         fs::rename(one.project(), &moved).unwrap();
         for call in [other.step(&thread), resume(other, &thread)] {
             assert_ne!(call.code, 0);
-            call.says("is gone").says("a run goes on where it was made");
+            call.says("is gone")
+                .says("at the same path on each machine");
         }
         assert_eq!(at_remote(other, &thread)["leftMs"], json!(null));
         assert_eq!(at_remote(other, &thread)["status"], json!("ready"));
