@@ -1,7 +1,7 @@
 //! What pages of `uwf serve` cost: the list of many threads, a long thread, and what a server needs while nothing happens.
 //!
 //! `cargo bench -p uwf --bench pages` prints the tables of `docs/performance.md`. `UWF_BIN` names the binary that is measured in
-//! place of the one that cargo built.
+//! place of the one that cargo built; `UWF_BENCH_ROUNDS` sets how often each page is asked for.
 
 #![expect(clippy::print_stdout, reason = "the table is printed")]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use seeded::World;
 
-const ROUNDS: usize = 21;
+const DEFAULT_ROUNDS: usize = 21;
 const TOKEN: &str = "a-token-of-the-benches-0123456789";
 /// The pages of many threads.
 const PAGES: [&str; 5] = [
@@ -74,14 +74,14 @@ fn row(servers: &[Server; 2], name: &str, path: impl Fn(&Server) -> String) -> S
         .each_ref()
         .map(|server| millis(server.get(&path(server))));
     let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         for (server, times) in servers.iter().zip(&mut times) {
             times.push(server.get(&path(server)));
         }
     }
     let [few, many] = times.map(|mut times| {
         times.sort_unstable();
-        millis(times[ROUNDS / 2])
+        millis(times[times.len() / 2])
     });
     let [few_first, many_first] = first;
     format!(
@@ -113,6 +113,12 @@ fn quiet(server: &Server) {
     let grown = (server.memory() - before) / OPEN as f64;
     println!("| memory for each open page | {grown:.3} MiB |");
     drop(open);
+}
+
+fn rounds() -> usize {
+    let rounds = std::env::var("UWF_BENCH_ROUNDS").ok();
+    let rounds = rounds.and_then(|rounds| rounds.parse().ok());
+    rounds.unwrap_or(DEFAULT_ROUNDS)
 }
 
 fn millis(time: Duration) -> f64 {
