@@ -153,7 +153,7 @@ pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<S
             "go on with the version of this program that made the run".to_owned()
         }
         ResumeError::NoWorkspace(_) if is_with_remote() => {
-            "move the folder back, or make it again; a shared run needs it at the same path on each machine that goes on with it, and `uwf thread list --remote` shows the runs that others can take".to_owned()
+            "a run goes on where it was made: move the folder back, or make it again; a shared run needs it at the same path on each machine that goes on with it, and `uwf thread list --remote` shows the runs that others can take".to_owned()
         }
         ResumeError::NoWorkspace(_) => {
             "a run goes on where it was made: move the folder back, or make it again".to_owned()
