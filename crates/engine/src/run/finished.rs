@@ -60,7 +60,13 @@ pub(crate) fn commit_waiting_steps_of_children(
         let head = thread::find(site, thread)?.head();
         let parent = parent_at(site, thread, head)?;
         if parent.is_some_and(|parent| parent.thread == id) {
-            let _ = commit_waiting_step(runner, thread);
+            match commit_waiting_step(runner, thread) {
+                // It is kept beside the child, and only the error says so.
+                Err(error) if waiting_step(site, thread)?.is_none() => {
+                    (runner.notice)(&error.to_string());
+                }
+                Ok(_) | Err(_) => {}
+            }
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::config::Config;
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
@@ -21,7 +22,7 @@ use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
 use crate::run::shared::ended::take_end;
-use crate::sharing::family::FamilyFetch;
+use crate::sharing::family::{FamilyFetch, there};
 use crate::thread::{self, Thread, ThreadAt};
 use crate::{EngineError, Outcome, Runner, lost_run, tags};
 
@@ -60,11 +61,11 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     let state = State::new(&runner.site.root);
     let head = loop {
         let head = match thread::active_head(&runner.site, id) {
-            // An earlier call archived the thread and was killed before it could end the agent, or the children.
+            // An earlier call archived the thread, and could not end the agent or the children, or not tell the other machines.
             Err(EngineError::Ended {
                 reason: Reason::Cancelled,
                 ..
-            }) if left_something(runner, id)? => break None,
+            }) if left_something(runner, id)? || lives_on(runner, id)? => break None,
             head => head?,
         };
         at.refuse_other(head)?;
@@ -111,8 +112,18 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     })
 }
 
-/// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too. A thread
-/// that has ended elsewhere has ended in that way.
+/// Tells whether other machines go on with a thread that was cancelled here.
+fn lives_on(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
+    if runner.site.root.shared(id).read()?.is_none() {
+        return Ok(false);
+    }
+    let mut remote = (runner.remotes)(&runner.site)?;
+    let found = there(remote.as_mut(), id, None)?;
+    Ok(found.is_some_and(|found| found.listed.status != HeadStatus::Ended))
+}
+
+/// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too. If the
+/// thread has ended elsewhere, it ends here in the same way, and is not cancelled.
 fn bring_family(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
     if runner.site.root.shared(id).read()?.is_none() {
         return Ok(());

@@ -8,6 +8,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Acquired, RunDir, ThreadLock};
 
 use crate::pause::refuse_if_paused;
+use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::leftovers::end_leftovers;
 use crate::run::shared::SharedThread;
 use crate::thread::{self, ThreadAt};
@@ -97,6 +98,7 @@ pub(crate) fn with_thread_to_step<T>(
         refuse_if_paused(&runner.site, run, id)?;
         with_lease(runner, id, run, |run| {
             if let Some(shared) = &run.shared {
+                commit_waiting_steps_of_children(runner, id)?;
                 shared.bring_family(runner, run, id)?;
             }
             if at.head.is_some() {

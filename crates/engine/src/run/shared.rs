@@ -23,11 +23,9 @@ use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
-use crate::run::finished::commit_waiting_steps_of_children;
-use crate::run::shared::ended::{ended_there, follow_end};
+use crate::run::shared::ended::{ended_there, follow_end, has_ended, settle_ended};
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
-use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
 use crate::sharing::{check_remote, has_on_its_way, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
@@ -96,14 +94,16 @@ impl SharedThread {
             return Ok(None);
         };
         let Located::Active(here) = thread::find(site, id)? else {
-            // It has ended for all.
+            // It has ended for all. The call that ended it here may have been killed.
+            if run.outbox.read_pending()?.is_some() {
+                settle_ended(runner, run, id)?;
+            }
             return Ok(None);
         };
         let (mut remote, to_renew) = ((runner.remotes)(site)?, (runner.remotes)(site)?);
         let have = nodes::had_with(site, here)?;
         let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
-        let is_behind = leased.head != here;
         // What other machines have done may take longer to come than the lease lasts.
         let renewer = Renewer::start(to_renew, lease.clone());
         let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
@@ -116,10 +116,6 @@ impl SharedThread {
             return Err(error);
         }
         remote.rest();
-        if is_behind {
-            // Perhaps nobody steps these children any more. What cannot be committed now waits, and the person was told.
-            let _ = commit_waiting_steps_of_children(runner, id);
-        }
         Ok(Some(Self {
             lease,
             known,
@@ -183,7 +179,9 @@ impl SharedThread {
                     return Ok(AtRemote::Moved);
                 }
                 Advanced::HeadIs(head) => return Ok(AtRemote::Elsewhere(Some(head))),
-                Advanced::LeaseLost if has_ended(remote.as_mut(), self.lease.thread, step)? => {
+                Advanced::LeaseLost
+                    if is_end(&push) && has_ended(remote.as_mut(), self.lease.thread)? =>
+                {
                     return Ok(AtRemote::Moved);
                 }
                 Advanced::LeaseLost => {
@@ -230,19 +228,10 @@ impl SharedThread {
     }
 }
 
-/// Tells whether a thread was ended in this way, by a request whose answer was lost: no move of a head tells of that, if the head stayed.
-fn has_ended(
-    remote: &mut dyn Remote,
-    thread: ThreadId,
-    step: &NewHead,
-) -> Result<bool, EngineError> {
-    if step.from != step.to || step.status != HeadStatus::Ended {
-        return Ok(false);
-    }
-    let found = there(remote, thread, Some(step.to))?;
-    Ok(found.is_some_and(|found| {
-        found.listed.head == step.to && found.listed.status == HeadStatus::Ended
-    }))
+/// Tells whether a push ends a thread where it stands. If its answer was lost, no move of a head tells that it was done: the lease is
+/// given back, and the thread has ended.
+pub(super) fn is_end(push: &Push<'_>) -> bool {
+    push.from == push.to && push.status == HeadStatus::Ended
 }
 
 /// Tells whether a finished step waits here that did not get to the remote. Then the lease is kept: otherwise another machine would go

@@ -92,7 +92,7 @@ fn share_adopted(
 }
 
 /// Tells whether a node after the head was not written, or not wholly. What the head itself needs may come back by a repair.
-fn is_unwritten(error: &StoreError, head: CasRef) -> bool {
+pub(super) fn is_unwritten(error: &StoreError, head: CasRef) -> bool {
     match error {
         StoreError::NotFound { hash }
         | StoreError::Lost { hash }

@@ -61,12 +61,16 @@ pub fn clean_run(
             Some(lock) => lock,
             None => return Ok(Cleaned::InUse),
         };
-        keep_waiting_step(runner, &run, thread)?;
     }
     // The process that had the lock may have moved the head.
     let cleaned = match find(site, thread)? {
-        Located::Archived(_) if was_ended => Cleaned::RemovedAndEnded,
-        Located::Archived(_) => Cleaned::Removed,
+        Located::Archived(_) => {
+            keep_waiting_step(runner, &run, thread)?;
+            match was_ended {
+                true => Cleaned::RemovedAndEnded,
+                false => Cleaned::Removed,
+            }
+        }
         Located::Active(head) => {
             let start = Head::read(&site.store, head)?.start();
             let lost = lost_attempt(runner, &run, head)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use uwf_pipeline::StepError;
 use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Located, RunRoot, ThreadLock};
+use uwf_storage::{Located, Reason, RunRoot, ThreadLock};
 
 use super::open::{need_picture, show};
 use super::picture::{Picture, cancelled};
@@ -69,7 +69,6 @@ impl<'a> EndedRun<'a> {
         self,
         status: RunStatus,
         error: Option<StepError>,
-        _lock: &ThreadLock,
     ) -> Result<(), EngineError> {
         let site = &self.runner.site;
         let masks = masks(&self.opened, None, site.env.variables());
@@ -84,13 +83,28 @@ impl<'a> EndedRun<'a> {
     }
 }
 
-/// Shows that a person ended the run, unless the thread is no run, or the process that worked on it has shown it.
+/// Shows that a person ended the run, unless the thread is no run, or another process works on it.
 pub(crate) fn show_cancelled(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
+    let run = runner.site.root.run(id);
+    if !run.exists() {
+        return Ok(());
+    }
+    match run.lease.acquire_if_free()? {
+        Some(_lock) => show_end(runner, id),
+        None => Ok(()),
+    }
+}
+
+/// Shows how a run has ended, unless the thread is no run, or its folder is not here. The caller has the lock.
+pub(crate) fn show_end(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
     let Located::Archived(record) = find(&runner.site, id)? else {
         return Ok(());
     };
     if chain::is_run(&runner.site.store, record.head)? {
         let run = EndedRun::open(runner, id, record.head)?;
+        if !run.root.path().is_dir() {
+            return Ok(());
+        }
         let is_there = run.root.state_file().symlink_metadata().is_ok();
         // Nothing goes on with the run, so nobody could repair it: only a picture that is missing is made again.
         let lost = match is_there {
@@ -98,8 +112,10 @@ pub(crate) fn show_cancelled(runner: &Runner, id: ThreadId) -> Result<(), Engine
             false => LostPicture::MadeAgain,
         };
         need_picture((&run.root, id), lost)?;
-        if let Some(lock) = run.lock()? {
-            run.show(RunStatus::Failed, Some(cancelled()), &lock)?;
+        run.root.remove_drafts()?;
+        match record.reason {
+            Reason::Completed => run.show(RunStatus::Completed, None)?,
+            Reason::Cancelled => run.show(RunStatus::Failed, Some(cancelled()))?,
         }
     }
     Ok(())

@@ -16,6 +16,7 @@ use uwf_runner::{GRACE, Workspace};
 use uwf_storage::{Env, RunDir, RunRoot, ThreadPlace};
 use uwf_thread::steps;
 
+use super::adopt::is_unwritten;
 use super::make::own_root;
 use super::picture::{Picture, SettledVisit};
 use super::resume::made_again;
@@ -25,7 +26,6 @@ use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
 use crate::pipelines::secrets::process_masks;
-use crate::run::refused::is_gone;
 use crate::{EngineError, Runner};
 
 /// An attempt that was lost.
@@ -37,7 +37,7 @@ pub(super) struct Lost {
 
 /// Returns the record of an attempt whose engine died before its step settled. The steps that an earlier process added after the head
 /// are not adopted yet.
-pub(super) fn lost_attempt(
+pub(crate) fn lost_attempt(
     runner: &Runner,
     run: &RunDir,
     head: CasRef,
@@ -52,7 +52,8 @@ pub(super) fn lost_attempt(
             Ok(true) => return Ok(None),
             Ok(false) => {}
             // The record of a step may be durable although the step is not.
-            Err(EngineError::Store(error)) if Some(newest) == pending && is_gone(&error) => {}
+            Err(EngineError::Store(error))
+                if Some(newest) == pending && is_unwritten(&error, head) => {}
             Err(error) => return Err(error),
         }
     }

@@ -142,12 +142,12 @@ fn care_for_completed(
         true => run.lock()?,
         false => None,
     };
-    let Some(lock) = lock else {
+    let Some(_lock) = lock else {
         return Ok(Vec::new());
     };
     let mut notes = move_aside(&root, wish.picture)?;
     if is_lost {
-        run.show(RunStatus::Completed, None, &lock)?;
+        run.show(RunStatus::Completed, None)?;
     }
     notes.extend(lost.map(|problem| made_again(&root, problem)));
     Ok(notes)

@@ -88,7 +88,7 @@ impl Visiting<'_, '_, '_> {
                     let waited = wait(self.around, task, left, &mut tick);
                     match lost {
                         Some(error) => Err(error),
-                        None => Ok(end_of_one(waited?, progress)),
+                        None => Ok(end_of_one(waited?, progress, record.started_at_ms)),
                     }
                 }
                 Task::Workflow(task) => self.play(task, progress),
@@ -117,7 +117,7 @@ impl Visiting<'_, '_, '_> {
             worker: self.worker,
             around: self.around,
             task,
-            key: record.role,
+            key: record.role.clone(),
             head: self.chain.newest(),
         };
         let settled = match playing.play()? {
@@ -131,8 +131,7 @@ impl Visiting<'_, '_, '_> {
             reads: settled.reads,
             ..Report::default()
         };
-        let started_at_ms = progress.started_at_ms;
-        progress.add(&settled.result, &report, started_at_ms);
+        progress.add(&settled.result, &report, record.started_at_ms);
         progress.detail.played = settled.played;
         let prompt = self.around.masks.text(&task.prompt());
         progress.prompt = Some(prompt).filter(|prompt| prompt.len() <= MAX_PROMPT);
@@ -213,11 +212,10 @@ impl Visiting<'_, '_, '_> {
 }
 
 /// Returns what came of a task that is not repeated.
-fn end_of_one(attempt: Attempt, mut progress: Progress) -> VisitEnd {
+fn end_of_one(attempt: Attempt, mut progress: Progress, started_at_ms: i64) -> VisitEnd {
     match attempt.end {
         AttemptEnd::Interrupted(stop) => VisitEnd::Interrupted(stop),
         AttemptEnd::Settled(result) => {
-            let started_at_ms = progress.started_at_ms;
             progress.add(&result, &attempt.report, started_at_ms);
             progress.settled(*result)
         }

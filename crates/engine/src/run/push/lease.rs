@@ -10,6 +10,8 @@ use uwf_storage::SharedRecord;
 
 use super::Job;
 use crate::EngineError;
+use crate::run::shared::ended::has_ended;
+use crate::run::shared::is_end;
 use crate::sharing::error::{SharingError, machine_of};
 use crate::sharing::{nodes, owner};
 
@@ -83,7 +85,7 @@ impl Job<'_> {
         if let Standing::Leased(lease) = standing {
             remote.end_lease(&lease).map_err(SharingError::from)?;
             (self.notice)(&format!(
-                "{} was at work on thread `{thread}`: its lease is ended; it ends its agent when it next asks the remote, and keeps a step that is finished by then beside the thread",
+                "{} was at work on thread `{thread}`: its lease is ended; that machine ends its agent when it next asks the remote, and keeps a step that is finished by then beside the thread",
                 machine_of(&lease.owner)
             ));
         }
@@ -107,6 +109,9 @@ impl Job<'_> {
         };
         let refused = match remote.advance(lease, &push).map_err(SharingError::from)? {
             Advanced::Moved | Advanced::Already => return Ok(()),
+            Advanced::LeaseLost if is_end(&push) && has_ended(remote, self.thread.id)? => {
+                return Ok(());
+            }
             Advanced::HeadIs(there) => self.diverged(there),
             Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
             Advanced::LeaseLost | Advanced::Lacking(_) => {

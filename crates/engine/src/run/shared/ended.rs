@@ -3,13 +3,14 @@
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{RunDir, State};
+use uwf_storage::{HistoryRecord, Located, RunDir, State};
 
 use crate::pipelines::chain::is_run;
 use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::owned::with_thread;
 use crate::run::pipelines::adopt::refuse_pending;
-use crate::run::pipelines::open::end_program;
+use crate::run::pipelines::ended::show_end;
+use crate::run::pipelines::open::{end_program, lost_attempt};
 use crate::run::refused::refuse;
 use crate::sharing::family::there;
 use crate::sharing::fetch::bring_end;
@@ -25,11 +26,10 @@ pub(crate) fn take_end(
     remote: &mut dyn Remote,
     id: ThreadId,
 ) -> Result<(), EngineError> {
-    let found = there(remote, id, None)?;
-    if found.is_none_or(|found| found.listed.status != HeadStatus::Ended) {
-        return Ok(());
+    match has_ended(remote, id)? {
+        true => with_thread(runner, id, |run| end_here(runner, run, remote, id)).map(drop),
+        false => Ok(()),
     }
-    with_thread(runner, id, |run| end_here(runner, run, remote, id))
 }
 
 /// Ends a thread here that has ended at the remote while this machine worked on it, and says so.
@@ -39,13 +39,10 @@ pub(super) fn follow_end(
     remote: &mut dyn Remote,
     id: ThreadId,
 ) -> Result<(), EngineError> {
-    let found = there(remote, id, None)?;
-    let has_ended = found.is_some_and(|found| found.listed.status == HeadStatus::Ended);
-    if has_ended
-        && State::new(&runner.site.root).head(id)?.is_some()
-        && let Err(ended) = end_here(runner, run, remote, id)
-    {
-        (runner.notice)(&format!("another machine was faster: {ended}"));
+    let is_active = State::new(&runner.site.root).head(id)?.is_some();
+    if is_active && has_ended(remote, id)? {
+        let ended = end_here(runner, run, remote, id)?;
+        (runner.notice)(&format!("another machine was faster: {}", of(&ended)));
     }
     Ok(())
 }
@@ -58,29 +55,60 @@ pub(super) fn ended_there(
     id: ThreadId,
 ) -> EngineError {
     match end_here(runner, run, remote, id) {
+        Ok(ended) => of(&ended),
         Err(error) => error,
-        Ok(()) => thread::busy(id, None),
     }
 }
 
-/// Ends a thread here with the steps that we do not have yet. The program of a lost attempt works for nothing, so it is ended, too. The
-/// error says how the thread has ended.
+/// Tells whether a thread has ended at the remote.
+pub(crate) fn has_ended(remote: &mut dyn Remote, id: ThreadId) -> Result<bool, EngineError> {
+    let found = there(remote, id, None)?;
+    Ok(found.is_some_and(|found| found.listed.status == HeadStatus::Ended))
+}
+
+/// Returns the error of a call on a thread that has ended.
+fn of(ended: &HistoryRecord) -> EngineError {
+    EngineError::Ended {
+        thread: ended.thread,
+        reason: ended.reason,
+    }
+}
+
+/// Ends a thread here with the steps that we do not have yet. The program of a lost attempt works for nothing, so it is ended first: after an
+/// error, the next call does all of this again.
 fn end_here(
     runner: &Runner,
     run: &RunDir,
     remote: &mut dyn Remote,
     id: ThreadId,
-) -> Result<(), EngineError> {
-    bring_end(&runner.site, run, remote, id)?;
-    let head = thread::find(&runner.site, id)?.head();
-    if is_run(&runner.site.store, head)?
-        && let Some(record) = run.lease.read_record()
+) -> Result<HistoryRecord, EngineError> {
+    let site = &runner.site;
+    let head = thread::active_head(site, id)?;
+    if is_run(&site.store, head)?
+        && let Some(record) = lost_attempt(runner, run, head)?
     {
         end_program(runner, run, (id, head), &record)?;
     }
+    bring_end(site, run, remote, id)?;
+    settle_ended(runner, run, id)?;
+    match thread::find(site, id)? {
+        Located::Archived(record) => Ok(record),
+        // Another command of this machine has moved it meanwhile.
+        Located::Active(_) => Err(thread::busy(id, None)),
+    }
+}
+
+/// Settles what a thread has left here that has ended elsewhere: finished steps that wait, and the picture of a run. A call that is killed
+/// after the thread has ended leaves it to the next one.
+pub(super) fn settle_ended(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
     keep_waiting_step(runner, run, id)?;
     commit_waiting_steps_of_children(runner, id)?;
-    thread::active_head(&runner.site, id).map(drop)
+    if let Err(error) = show_end(runner, id) {
+        (runner.notice)(&format!(
+            "the files of the run do not show its end: {error}"
+        ));
+    }
+    Ok(())
 }
 
 /// Keeps a finished step that waits here, if one does: the thread has ended without it.
