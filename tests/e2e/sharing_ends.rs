@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::gates::{self, runs};
-use crate::postgres::own_server;
+use crate::postgres::{Server, own_server};
 use crate::processes::{self, signal};
 use crate::sharing::{at_remote, with_server};
 use crate::sharing_runs::{
@@ -104,4 +104,57 @@ fn a_program_whose_process_was_killed_is_ended_after_another_machine_ended_the_r
         assert!(!processes::is_running(&program), "it works for nothing");
         agree_on(&machines, &thread, &["A", "B"]);
     });
+}
+
+/// Two machines with a shared thread, which the first one has ended while the server was away.
+fn ended_while_away(server: &Server) -> ([World; 2], String) {
+    let machines = machines(server, &pipeline(&["A", "B"]));
+    let thread = shared(&machines);
+    server.pause();
+    machines[0]
+        .uwf(&["thread", "kill", &thread])
+        .exits(0)
+        .says("do not know it yet");
+    server.resume();
+    assert_eq!(at_remote(&machines[1], &thread)["status"], json!("ready"));
+    (machines, thread)
+}
+
+#[test]
+fn a_kill_that_the_remote_was_not_told_is_told_by_the_next_one() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let (machines, thread) = ended_while_away(&server);
+    let [one, other] = &machines;
+    let fetched = one.uwf(&["--format", "text", "fetch", &thread]).exits(0);
+    assert!(
+        fetched.stdout.contains(&format!("uwf push {thread}")),
+        "{}",
+        fetched.stdout
+    );
+    one.uwf(&["thread", "kill", &thread]).exits(0);
+    assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    one.uwf(&["thread", "kill", &thread]).exits(7);
+    other.step(&thread).exits(7);
+    agree_on(&machines, &thread, &["A"]);
+}
+
+#[test]
+fn a_kill_that_the_remote_was_not_told_is_told_when_the_thread_is_next() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    for next in [
+        &["thread", "step", "--next"][..],
+        &["work", "--idle", "100ms"],
+    ] {
+        let (machines, thread) = ended_while_away(&server);
+        let [one, other] = &machines;
+        one.uwf(next).says("has ended for all machines");
+        assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+        other.step(&thread).exits(7);
+        assert_eq!(done(&machines), "A");
+        agree_on(&machines, &thread, &["A"]);
+    }
 }

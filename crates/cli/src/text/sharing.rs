@@ -304,6 +304,7 @@ fn fetched(one: &Fetched) -> String {
     };
     match (one.outcome, one.waiting_step) {
         (Outcome::AnswerWaits, Some(_)) => format!("waiting: {}", waits()),
+        (Outcome::Ahead, None) => format!("{}; `uwf push {}` tells the remote", said(), one.thread),
         (Outcome::Busy, _) | (_, None) => said(),
         (_, Some(_)) => format!("{}; {}", said(), waits()),
     }

@@ -3,11 +3,12 @@
 //! The remote chooses the thread, so the owner of the lease cannot be taken from the record of a thread. A new owner takes the lease,
 //! and is then written into the record of that thread. A later step on this machine, also of another process, has the lease by that record.
 
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, Lease, Remote, Want, Which};
-use uwf_storage::SharedRecord;
+use uwf_remote::{Acquired, After, Lease, Push, Remote, Want, Which};
+use uwf_storage::{Reason, SharedRecord, State};
 
 use crate::pause::refuse_if_paused;
 use crate::run::shared::lease_time;
@@ -21,6 +22,8 @@ use crate::{EngineError, Outcome, Site, thread};
 #[derive(Debug)]
 pub struct Taken {
     lease: Lease,
+    /// The head that it has at the remote.
+    head: CasRef,
     record: ThreadRecord,
     /// The mark under which this machine has the lease.
     shared: SharedRecord,
@@ -33,13 +36,22 @@ impl Taken {
         self.lease.thread
     }
 
-    /// Brings the thread here, and records the mark under which this machine has its lease.
+    /// Brings the thread here, and records the mark under which this machine has its lease. Returns whether a step can be done: a thread
+    /// that was ended here, by a kill that the remote was not told, ends for all machines instead.
     ///
     /// # Errors
     /// When the remote does not answer; when the thread has gone on here in another way, is busy here, or was paused here. The caller
     /// [gives it back](Self::give_back).
-    pub fn bring(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
+    pub fn bring(&self, site: &Site, remote: &mut dyn Remote) -> Result<bool, EngineError> {
         let thread = self.thread();
+        let here = State::new(&site.root).find(thread)?;
+        if here.is_some_and(|here| {
+            here.end()
+                .is_some_and(|end| end.reason == Reason::Cancelled)
+        }) {
+            self.end(site, remote)?;
+            return Ok(false);
+        }
         let file = site.root.shared(thread);
         if let Some(known) = file.read()? {
             check_remote(thread, &known, &self.shared.remote)?;
@@ -48,9 +60,27 @@ impl Taken {
         file.replace(&self.shared)?;
         // A finished step that waits here is no obstacle: the next step shares it first.
         match fetch(site, remote, thread)?.outcome == Outcome::Busy {
-            true => Err(thread::busy(thread, None)),
-            false => bring_those_above(site, remote, thread),
+            true => return Err(thread::busy(thread, None)),
+            false => bring_those_above(site, remote, thread)?,
         }
+        Ok(true)
+    }
+
+    /// Ends the thread for all machines, where it stands at the remote. With that the lease is given back.
+    fn end(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
+        let push = Push {
+            nodes: &[],
+            from: self.head,
+            to: self.head,
+            status: HeadStatus::Ended,
+            record: &site.root.run(self.thread()).ledger.export(),
+            lease: After::GiveBack,
+        };
+        // If it was not taken, the thread is offered again.
+        remote
+            .advance(&self.lease, &push)
+            .map_err(SharingError::from)?;
+        Ok(())
     }
 
     /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished step
@@ -99,6 +129,7 @@ pub fn take_next(
     Ok(match acquired.map_err(SharingError::from)? {
         Acquired::Leased(leased) => Some(Taken {
             lease: leased.lease,
+            head: leased.head,
             record: leased.record,
             shared,
         }),

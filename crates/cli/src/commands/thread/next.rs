@@ -30,17 +30,16 @@ pub(super) fn step(
         }
     }
     let labels = labels("--next", &args.filter.about.labels)?;
-    let taken = take_next(context.site(), remote.as_mut(), &labels)?;
-    let Some(taken) = taken else {
-        let nothing = Failure {
-            exit: Exit::Busy,
-            ..Failure::request("no thread is ready at the remote")
-        };
-        return Err(nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; run the same command again later"));
+    let (taken, brought) = loop {
+        let taken = take_next(context.site(), remote.as_mut(), &labels)?;
+        let taken = taken.ok_or_else(nothing_is_ready)?;
+        match taken.bring(context.site(), remote.as_mut()) {
+            Ok(false) => note(&ended_for_all(taken.thread())),
+            brought => break (taken, brought),
+        }
     };
-    let brought = taken.bring(context.site(), remote.as_mut());
     remote.rest();
-    let done = brought.map_err(Failure::from).and_then(|()| {
+    let done = brought.map_err(Failure::from).and_then(|_| {
         note(&format!("thread {} is next", taken.thread()));
         step(taken.thread())
     });
@@ -49,6 +48,19 @@ pub(super) fn step(
         let _ = taken.give_back(context.site(), remote.as_mut());
     }
     done
+}
+
+fn nothing_is_ready() -> Failure {
+    let nothing = Failure {
+        exit: Exit::Busy,
+        ..Failure::request("no thread is ready at the remote")
+    };
+    nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; run the same command again later")
+}
+
+/// Says that a thread was taken that a person had ended on this machine, while the remote could not be told.
+pub(super) fn ended_for_all(thread: ThreadId) -> String {
+    format!("thread {thread} was ended here before; now it has ended for all machines")
 }
 
 /// Returns labels with their values: the remote looks for no label without one.

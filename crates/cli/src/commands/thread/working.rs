@@ -15,6 +15,7 @@ use uwf_remote::{Remote, RemoteError};
 use uwf_util::text::counted;
 
 use super::jobs::{Jobs, Next};
+use super::next::ended_for_all;
 use super::tally::is_skipped;
 use crate::args::WorkerArgs;
 use crate::commands::{Context, own_program, sharing};
@@ -222,17 +223,20 @@ impl Worker<'_> {
     /// Brings a thread and begins its step. What goes wrong with it is left to others for a while.
     fn begin(&mut self, taken: Taken) {
         let thread = taken.thread();
-        if let Err(error) = taken.bring(self.context.site(), self.remote.as_mut()) {
-            self.look_later();
-            self.give_back(&taken);
-            if is_away(&error) {
-                return self.wait_for_remote(&error, false);
+        match taken.bring(self.context.site(), self.remote.as_mut()) {
+            Ok(true) => self.start(thread, Some(taken)),
+            Ok(false) => note(&ended_for_all(thread)),
+            Err(error) => {
+                self.look_later();
+                self.give_back(&taken);
+                if is_away(&error) {
+                    return self.wait_for_remote(&error, false);
+                }
+                let failure = Failure::from(error);
+                failure.print();
+                self.rest(thread, failure.exit);
             }
-            let failure = Failure::from(error);
-            failure.print();
-            return self.rest(thread, failure.exit);
         }
-        self.start(thread, Some(taken));
     }
 
     /// Starts the process of a step.
