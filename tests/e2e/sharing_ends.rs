@@ -96,13 +96,18 @@ fn a_program_whose_process_was_killed_is_ended_after_its_step_has_come_from_anot
 #[test]
 fn a_program_whose_process_was_killed_is_ended_after_another_machine_ended_the_run() {
     with_server(|server| {
-        let machines = machines(server, &pipeline(&["A", "B"]));
-        let one = &machines[0];
-        let thread = shared(&machines);
-        let program = left_to_the_other(&machines, &thread);
-        one.step(&thread).exits(7);
-        assert!(!processes::is_running(&program), "it works for nothing");
-        agree_on(&machines, &thread, &["A", "B"]);
+        for fetches in [false, true] {
+            let machines = machines(server, &pipeline(&["A", "B"]));
+            let one = &machines[0];
+            let thread = shared(&machines);
+            let program = left_to_the_other(&machines, &thread);
+            if fetches {
+                one.uwf(&["fetch", &thread]).exits(0);
+            }
+            one.step(&thread).exits(7);
+            assert!(!processes::is_running(&program), "it works for nothing");
+            agree_on(&machines, &thread, &["A", "B"]);
+        }
     });
 }
 

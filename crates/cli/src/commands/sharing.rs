@@ -171,6 +171,8 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
 pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit, Failure> {
     let site = context.site();
     let mut remote = open(site)?;
+    // If it cannot be reached, that is said once, and not for each thread.
+    answer(remote.hello())?;
     let are_names = args.workflows || !args.names.is_empty();
     let threads = match (args.all, args.threads.as_slice()) {
         (true, _) => {

@@ -149,7 +149,14 @@ fn end_for_all(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
 
 /// Tells whether a cancelled thread still has an agent, or children that were not ended.
 fn left_something(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
-    if runner.site.root.run(id).lease.is_held()? {
+    let run = runner.site.root.run(id);
+    if run.lease.is_held()? {
+        return Ok(true);
+    }
+    // The program of a pipeline does not have the lock.
+    if let Some(record) = run.lease.read_record()
+        && Members::of(&record, &run.scratch).is_some_and(|mut members| !members.is_empty())
+    {
         return Ok(true);
     }
     let head = thread::find(&runner.site, id)?.head();

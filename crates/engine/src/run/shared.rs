@@ -27,7 +27,7 @@ use crate::run::shared::ended::{ended_there, follow_end, has_ended, settle_ended
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::fetch::replaced_by;
-use crate::sharing::{check_remote, has_on_its_way, merge_record, nodes, owner};
+use crate::sharing::{check_remote, has_on_its_way, is_unused, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
 
 /// How many nodes may come with a lease. A root that is further behind asks for the others.
@@ -94,8 +94,8 @@ impl SharedThread {
             return Ok(None);
         };
         let Located::Active(here) = thread::find(site, id)? else {
-            // It has ended for all. The call that ended it here may have been killed.
-            if run.outbox.read_pending()?.is_some() {
+            // It has ended for all. What it has left here may not be settled.
+            if !is_unused(run)? {
                 settle_ended(runner, run, id)?;
             }
             return Ok(None);

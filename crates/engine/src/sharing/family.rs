@@ -22,7 +22,9 @@ use super::error::SharingError;
 use super::fetch::{Fetched, fetch};
 use super::merged_record;
 use crate::children::of_step::{self, ids_for_next};
-use crate::children::{Child, children_of, has_children, named_by, parent_at, recorded, taken_up};
+use crate::children::{
+    Child, children_by_parent, children_of, has_children, named_by, parent_at, recorded, taken_up,
+};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -68,12 +70,32 @@ impl FamilyFetch {
                 self.fetch(site, remote, child)?;
             }
         }
+        if let Located::Archived(_) = place {
+            return self.fetch_active_children(site, remote, id);
+        }
         if thread.is_run() {
             return self.fetch_of_run(site, remote, &thread);
         }
         each_needed(site, remote, &thread, None, &mut |remote, child, _| {
             self.fetch(site, remote, child.thread)
         })
+    }
+
+    /// Brings the children of a thread that has ended which are active here: they have ended with it, if another machine ended it.
+    fn fetch_active_children(
+        &mut self,
+        site: &Site,
+        remote: &mut dyn Remote,
+        parent: ThreadId,
+    ) -> Result<(), EngineError> {
+        let children = children_by_parent(site)?.remove(&parent);
+        for child in children.into_iter().flatten() {
+            let is_active = matches!(child.place, Located::Active(_));
+            if is_active && there(remote, child.thread, None)?.is_some() {
+                self.fetch(site, remote, child.thread)?;
+            }
+        }
+        Ok(())
     }
 
     /// Brings the children of the next step of a run.

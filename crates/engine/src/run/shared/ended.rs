@@ -83,12 +83,7 @@ fn end_here(
     id: ThreadId,
 ) -> Result<HistoryRecord, EngineError> {
     let site = &runner.site;
-    let head = thread::active_head(site, id)?;
-    if is_run(&site.store, head)?
-        && let Some(record) = lost_attempt(runner, run, head)?
-    {
-        end_program(runner, run, (id, head), &record)?;
-    }
+    end_lost_program(runner, run, id)?;
     bring_end(site, run, remote, id)?;
     settle_ended(runner, run, id)?;
     match thread::find(site, id)? {
@@ -98,9 +93,23 @@ fn end_here(
     }
 }
 
-/// Settles what a thread has left here that has ended elsewhere: finished steps that wait, and the picture of a run. A call that is killed
-/// after the thread has ended leaves it to the next one.
+/// Ends the program of a lost attempt at a step of a run. What a settled step left running goes on.
+fn end_lost_program(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
+    let site = &runner.site;
+    let head = thread::find(site, id)?.head();
+    if is_run(&site.store, head)?
+        && let Some(record) = lost_attempt(runner, run, head)?
+    {
+        end_program(runner, run, (id, head), &record)?;
+        run.lease.clear_record()?;
+    }
+    Ok(())
+}
+
+/// Settles what a thread has left here that has ended elsewhere: the program of a lost attempt, finished steps that wait, and the picture of
+/// a run. If `fetch` brought the end, or a call was killed after it, the next one does this.
 pub(super) fn settle_ended(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
+    end_lost_program(runner, run, id)?;
     keep_waiting_step(runner, run, id)?;
     commit_waiting_steps_of_children(runner, id)?;
     if let Err(error) = show_end(runner, id) {
