@@ -20,7 +20,7 @@ fn pages_of(server: &Server, thread: &str) -> Vec<(String, String)> {
         format!("/workflows/{workflow}"),
         "/workflows".to_owned(),
         format!("/cas/{workflow}"),
-        "/machine?check=all".to_owned(),
+        "/machine/checks".to_owned(),
     ];
     let page = |path: String| {
         let page = server.get(&path);

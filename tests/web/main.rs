@@ -9,6 +9,7 @@
 mod acts;
 mod attacks;
 mod browser;
+mod checking;
 mod events;
 mod forms;
 mod pages;

@@ -40,7 +40,7 @@ pub(crate) struct App {
     /// Tells people what an error means.
     pub(crate) explain: fn(EngineError) -> Explained,
     /// Checks everything that a step needs.
-    pub(crate) check: fn(&Site) -> Vec<Finding>,
+    pub(crate) check: fn(&Site) -> Result<Vec<Finding>, Explained>,
     /// Does what a visitor wants, as a command.
     pub(crate) carry: fn(&Site, &Order) -> Result<Carried, Explained>,
     /// Adds to a command what it needs to mean this site.

@@ -119,6 +119,16 @@ pub(crate) fn page(make: PageOf) -> MethodRouter<Shared> {
     read(
         move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
         refused_page,
+        Work::Reads,
+    )
+}
+
+/// Returns the route of a page that shows what a command says.
+pub(crate) fn page_of_command(make: PageOf) -> MethodRouter<Shared> {
+    read(
+        move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
+        refused_page,
+        Work::Command,
     )
 }
 
@@ -127,25 +137,55 @@ pub(crate) fn data(make: DataOf) -> MethodRouter<Shared> {
     read(
         move |asked| Ok(make(asked)?.answer(&asked.headers)),
         refused_data,
+        Work::Reads,
+    )
+}
+
+/// Returns the route of data that a command prints.
+pub(crate) fn data_of_command(make: DataOf) -> MethodRouter<Shared> {
+    read(
+        move |asked| Ok(make(asked)?.answer(&asked.headers)),
+        refused_data,
+        Work::Command,
     )
 }
 
 /// Returns the route of files.
 pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
-    read(move |asked| Ok(make(asked)?.answer()), refused_page)
+    read(
+        move |asked| Ok(make(asked)?.answer()),
+        refused_page,
+        Work::Reads,
+    )
 }
 
-/// Returns the route of something that is read.
+/// How a request that changes nothing is met.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    /// The site is read.
+    Reads,
+    /// A command is started, which may take its time.
+    Command,
+}
+
+/// Returns the route of something that changes nothing.
 fn read(
     make: impl Fn(&Asked) -> Result<Response, Trouble> + Copy + Send + Sync + 'static,
     refuse: fn(&Refusal) -> Response,
+    work: Work,
 ) -> MethodRouter<Shared> {
     get(move |parts: AskedParts| async move {
         let asked = asked(parts);
-        let desk = asked.app.desks.reader().await;
-        {
-            let work = move || answered(&asked, make(&asked), refuse);
-            desk.work(work, refuse).await
+        let desk = match work {
+            Work::Reads => Ok(asked.app.desks.reader().await),
+            Work::Command => asked.app.desks.command().await,
+        };
+        match desk {
+            Ok(desk) => {
+                let work = move || answered(&asked, make(&asked), refuse);
+                desk.work(work, refuse).await
+            }
+            Err(refusal) => refuse(&refusal),
         }
     })
 }

@@ -8,7 +8,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::Shared;
-use crate::asked::{act, data, file, form, page};
+use crate::asked::{act, data, data_of_command, file, form, page, page_of_command};
 use crate::{acts, answer, api, assets, guard, live, pages};
 
 /// Which rules are for an address.
@@ -73,6 +73,10 @@ fn of_pages() -> Router<Shared> {
         .route("/workflows/{hash}", page(pages::workflows::one))
         .route("/cas/{hash}", page(pages::node::page))
         .route("/machine", page(pages::machine::page))
+        .route(
+            pages::machine::CHECKS,
+            page_of_command(pages::machine::checks),
+        )
         .route("/help", page(pages::help::page))
 }
 
@@ -104,7 +108,7 @@ fn of_data() -> Router<Shared> {
         .route("/cas/{hash}", data(api::nodes::node))
         .route("/cas/{hash}/uses", data(api::nodes::uses))
         .route("/machine", data(api::machine::machine))
-        .route("/machine/checks", data(api::machine::checks))
+        .route("/machine/checks", data_of_command(api::machine::checks))
         .fallback(answer::no_data_here)
         .method_not_allowed_fallback(answer::no_data_like_that)
 }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 use uwf_engine::{EngineError, Site};
 
@@ -24,8 +24,8 @@ pub struct Settings {
     pub access: Access,
     /// Tells people what an error means and what to do about it.
     pub explain: fn(EngineError) -> Explained,
-    /// Checks everything that a step needs, and changes nothing.
-    pub check: fn(&Site) -> Vec<Finding>,
+    /// Checks everything that a step needs, and changes nothing. Agents are started for that, by a process of its own.
+    pub check: fn(&Site) -> Result<Vec<Finding>, Explained>,
     /// Does what a visitor wants, as a command.
     pub carry: fn(&Site, &Order) -> Result<Carried, Explained>,
     /// Adds to a command what it needs to mean this site.
@@ -33,10 +33,10 @@ pub struct Settings {
 }
 
 /// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What was checked.
-    pub check: &'static str,
+    pub check: String,
     /// Which one of several, such as the alias of an agent.
     pub subject: Option<String>,
     /// How bad it is.
@@ -48,7 +48,7 @@ pub struct Finding {
 }
 
 /// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Nothing is wrong.

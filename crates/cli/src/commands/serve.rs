@@ -1,6 +1,7 @@
 //! `uwf serve`: pages and data for a browser and for programs, until a signal ends it.
 
 mod acting;
+mod checking;
 
 use std::fs::File;
 use std::io::Read;
@@ -10,16 +11,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use uwf_engine::{EngineError, Site};
 use uwf_protocol::exit::Exit;
 use uwf_util::causes::causes;
-use uwf_web::{
-    Access, Explained, Finding, Front, Level, Place, PlaceError, Server, Settings, Token,
-};
+use uwf_web::{Access, Explained, Front, Place, PlaceError, Server, Settings, Token};
 
-use crate::args::{DoctorArgs, ServeArgs};
-use crate::commands::{Context, doctor};
+use crate::args::ServeArgs;
+use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints;
 use crate::output::print;
-use crate::text::{Check, ServedView, Status};
+use crate::text::ServedView;
 
 /// How much of a file with a token is read.
 const TOKEN_FILE: u64 = 4096;
@@ -49,7 +48,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         token: token.clone(),
         access,
         explain,
-        check,
+        check: checking::check,
         carry: acting::carry,
         here: |command| hints::here(command).into_owned(),
     });
@@ -156,25 +155,4 @@ fn explain_failure(failure: Failure) -> Explained {
         message: message.collect::<Vec<_>>().join(": "),
         hint: failure.hint.map(|hint| hints::here(&hint).into_owned()),
     }
-}
-
-/// Checks everything as `uwf doctor --offline` does.
-fn check(site: &Site) -> Vec<Finding> {
-    let args = DoctorArgs {
-        offline: true,
-        all: false,
-    };
-    let finding = |check: Check| Finding {
-        check: check.check,
-        subject: check.subject,
-        status: match check.status {
-            Status::Ok => Level::Ok,
-            Status::Warning => Level::Warning,
-            Status::Error => Level::Error,
-        },
-        message: check.message,
-        hint: check.hint.map(|hint| hints::here(&hint).into_owned()),
-    };
-    let checks = doctor::checks(site, &args).into_iter();
-    checks.map(finding).collect()
 }

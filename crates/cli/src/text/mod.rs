@@ -33,7 +33,7 @@ pub(crate) use config::{
     CheckView, ConfigView, DeletedView, EditedView, LogLinesView, OriginsView, PathView,
     PricesView, SetView, UnsetView, ValueView,
 };
-pub(crate) use doctor::{Check, DoctorView, Status};
+pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid};
 pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use orchestrate::{

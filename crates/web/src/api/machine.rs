@@ -2,7 +2,7 @@
 
 use crate::answer::Data;
 use crate::asked::Asked;
-use crate::trouble::Trouble;
+use crate::trouble::{Refusal, Trouble};
 
 /// Returns the threads at work, the slots, and what is shared.
 pub(crate) fn machine(asked: &Asked) -> Result<Data, Trouble> {
@@ -10,7 +10,7 @@ pub(crate) fn machine(asked: &Asked) -> Result<Data, Trouble> {
 }
 
 /// Returns what `uwf doctor` says.
-#[expect(clippy::unnecessary_wraps, reason = "all data has the same signature")]
 pub(crate) fn checks(asked: &Asked) -> Result<Data, Trouble> {
-    Ok(Data::of(&(asked.app.check)(asked.site())))
+    let found = (asked.app.check)(asked.site());
+    Ok(Data::of(&found.map_err(Refusal::of_command)?))
 }

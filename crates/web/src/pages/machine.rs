@@ -9,16 +9,31 @@ use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, status, thread_address, when};
 use crate::settings::{Finding, Level};
-use crate::trouble::Trouble;
+use crate::trouble::{Refusal, Trouble};
 
-/// The field that asks for the checks.
-const CHECK: &str = "check";
+/// Where the page is that has the checks.
+pub(crate) const CHECKS: &str = "/machine/checks";
 
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
+    of(
+        asked,
+        &html! {
+            p { a.button href=(format!("{CHECKS}#checks")) { "Check everything" } }
+            p.hint { "As " code { "uwf doctor --offline" } ": it starts agents to ask for their versions, and calls no model." }
+        },
+    )
+}
+
+/// Returns the page with what `uwf doctor` says.
+pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
+    let findings = (asked.app.check)(asked.site());
+    of(asked, &checked(&findings.map_err(Refusal::of_command)?))
+}
+
+fn of(asked: &Asked, checks: &Markup) -> Result<Page, Trouble> {
     let site = asked.site();
     let view = machine(site)?;
-    let findings = asked.query.get(CHECK).map(|_| (asked.app.check)(site));
     let main = html! {
         div.title { h1 { "Machine" } }
         div.facts {
@@ -31,11 +46,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         (remote(&view))
         section aria-labelledby="checks" {
             h2 #checks { "Checks" }
-            @match &findings {
-                Some(findings) => { (checked(findings)) }
-                None => { p { a.button href=(format!("/machine?{CHECK}=all#checks")) { "Check everything" } }
-                    p.hint { "As " code { "uwf doctor --offline" } ": it starts agents to ask for their versions, and calls no model." } }
-            }
+            (checks)
         }
     };
     Ok(Page {
@@ -117,7 +128,7 @@ fn checked(findings: &[Finding]) -> Markup {
         table.plain {
             thead { tr { th scope="col" { "Check" } th scope="col" { "Result" } th scope="col" { "Found" } } }
             tbody { @for one in findings { tr {
-                th scope="row" { (one.check) @if let Some(subject) = &one.subject { " " (Said(subject)) } }
+                th scope="row" { (Said(&one.check)) @if let Some(subject) = &one.subject { " " (Said(subject)) } }
                 td { @match one.status {
                     Level::Ok => span.status.completed { "✓ ok" },
                     Level::Warning => span.status.suspended { "? warning" },

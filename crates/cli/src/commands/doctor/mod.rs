@@ -31,7 +31,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
 }
 
 /// Checks everything that a step needs.
-pub(crate) fn checks(site: &Site, args: &DoctorArgs) -> Vec<Check> {
+fn checks(site: &Site, args: &DoctorArgs) -> Vec<Check> {
     let (env, root) = (&site.env, &site.root);
     let mut checks = vec![machine::clock(root, env), machine::search_path(env)];
     checks.extend(machine::processes(env));

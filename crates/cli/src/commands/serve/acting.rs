@@ -89,7 +89,7 @@ fn input(order: &Order) -> std::io::Result<Stdio> {
     Ok(file.into())
 }
 
-fn not_started(error: &std::io::Error) -> Explained {
+pub(super) fn not_started(error: &std::io::Error) -> Explained {
     explain_failure(Failure::request("cannot start this program").cause(error))
 }
 
@@ -119,7 +119,7 @@ fn notices(messages: &[u8]) -> Vec<String> {
 }
 
 /// Returns why a command failed, from its last message.
-fn said(messages: &[u8], status: ExitStatus) -> Explained {
+pub(super) fn said(messages: &[u8], status: ExitStatus) -> Explained {
     let text = String::from_utf8_lossy(messages);
     let mut lines = text.lines().rev();
     let failure = lines.find_map(|line| {
