@@ -148,17 +148,15 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
         let refusal = Refusal::new(StatusCode::FORBIDDEN, "origin", message);
         return Verdict::Refused(refusal.hint("open the page again, and send the form from there"));
     }
+    let is_stranger = matches!(wish.visitor, Visitor::Stranger);
     match wish.kind {
-        Kind::Open => return Verdict::Admitted,
-        Kind::Page | Kind::Data if matches!(wish.visitor, Visitor::Stranger) => {
-            return Verdict::Unknown;
+        Kind::Open => Verdict::Admitted,
+        Kind::Page | Kind::Data | Kind::Session if is_stranger => Verdict::Unknown,
+        Kind::Page | Kind::Data if !reads && wish.access == Access::ReadOnly => {
+            Verdict::Refused(Refusal::read_only())
         }
-        Kind::Page | Kind::Data => {}
+        Kind::Page | Kind::Data | Kind::Session => Verdict::Admitted,
     }
-    if !reads && wish.access == Access::ReadOnly {
-        return Verdict::Refused(Refusal::read_only());
-    }
-    Verdict::Admitted
 }
 
 /// Lets a request in or refuses it. Every request comes through here.
@@ -187,7 +185,7 @@ pub(crate) async fn admit(State(app): State<Shared>, mut request: Request, next:
         Verdict::Unknown => unknown(kind, request.method(), request.uri()),
         Verdict::Refused(refusal) => match kind {
             Kind::Data => refused_data(&refusal),
-            Kind::Page | Kind::Open => refused_page(&refusal),
+            Kind::Page | Kind::Open | Kind::Session => refused_page(&refusal),
         },
     };
     secured(response)
@@ -243,7 +241,7 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
             let next = uri.path_and_query().map_or("/", |next| next.as_str());
             see_other(&crate::pages::login::address(next))
         }
-        (Kind::Page | Kind::Open, _) => refused_page(&refusal),
+        (Kind::Page | Kind::Open | Kind::Session, _) => refused_page(&refusal),
         (Kind::Data, _) => refused_data(&refusal),
     }
 }
@@ -347,6 +345,9 @@ mod tests {
         open POST   ours   stranger reading admitted
         open POST   theirs stranger full    origin
         open POST   -      stranger full    origin
+        session POST ours  person   reading admitted
+        session POST ours  stranger reading unknown
+        session POST theirs person  reading origin
     ";
 
     #[test]
@@ -365,6 +366,7 @@ mod tests {
                 kind: match kind {
                     "page" => Kind::Page,
                     "data" => Kind::Data,
+                    "session" => Kind::Session,
                     _ => Kind::Open,
                 },
                 method: &method.parse().unwrap(),

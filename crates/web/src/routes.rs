@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Data,
     /// For everybody: it says nothing about the site.
     Open,
+    /// For those who logged in: it changes their session, and nothing of the site.
+    Session,
 }
 
 /// Where the data is.
@@ -31,6 +33,7 @@ pub(crate) const ASSETS: &str = "/assets/";
 pub(crate) fn kind(path: &str) -> Kind {
     match path {
         "/login" | "/healthz" => Kind::Open,
+        "/logout" => Kind::Session,
         path if path.starts_with(ASSETS) => Kind::Open,
         path if path.starts_with("/api/") => Kind::Data,
         _ => Kind::Page,
@@ -125,6 +128,7 @@ mod tests {
         for path in ["/", "/threads/x", "/login/x", "/assets", "/healthz/"] {
             assert_eq!(kind(path), Kind::Page, "{path}");
         }
+        assert_eq!(kind("/logout"), Kind::Session);
         assert_eq!(kind("/api/v1/threads"), Kind::Data);
         assert_eq!(kind("/api/other"), Kind::Data);
     }
