@@ -21,3 +21,4 @@ mod web_client;
 #[path = "../e2e/world.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod world;
+mod wrong_forms;

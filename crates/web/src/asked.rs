@@ -192,22 +192,28 @@ fn read(
 
 /// What a handler of a form is. It gets the fields, too.
 pub(crate) type FormOf = fn(&Asked, &Fields) -> Result<Response, Trouble>;
+/// What tells which fields a form may have.
+pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>;
 
 /// Returns the route of a form of a page.
-pub(crate) fn form(make: FormOf) -> MethodRouter<Shared> {
-    posted_to(make, refused_page)
+pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
+    posted_to(known, make, refused_page)
 }
 
 /// Returns the route of what programs send.
-pub(crate) fn act(make: FormOf) -> MethodRouter<Shared> {
-    posted_to(make, refused_data)
+pub(crate) fn act(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
+    posted_to(known, make, refused_data)
 }
 
-fn posted_to(make: FormOf, refuse: fn(&Refusal) -> Response) -> MethodRouter<Shared> {
+fn posted_to(
+    known: KnownOf,
+    make: FormOf,
+    refuse: fn(&Refusal) -> Response,
+) -> MethodRouter<Shared> {
     post(move |parts: AskedParts, body: Body| async move {
         let asked = asked(parts);
         let come = async {
-            let fields = posted::fields_of(&asked.headers, body).await?;
+            let fields = posted::fields_of(&asked.headers, body, known(&asked)?).await?;
             posted::check_key(&asked.visitor, &fields)?;
             Ok((fields, asked.app.desks.command().await?))
         };

@@ -6,6 +6,8 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Map, Value};
+use url::form_urlencoded;
+use uwf_util::text::cut_line;
 
 use crate::asked::Fields;
 use crate::guard::Visitor;
@@ -19,20 +21,87 @@ const FEW_BYTES: usize = 8 * 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The field with the key of the session.
 pub(crate) const KEY_FIELD: &str = "key";
+/// What browsers call a form.
+const FORM: &str = "application/x-www-form-urlencoded";
+/// What programs call a JSON object.
+const JSON: &str = "application/json";
+/// How many characters of an unknown field are shown.
+const SHOWN: usize = 64;
 
-/// Reads the fields of a form, or those of a JSON object.
+/// What a body is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The fields of a form.
+    Form,
+    /// A JSON object.
+    Json,
+    /// Nothing says what it is.
+    Unsaid,
+    /// Something else.
+    Other,
+}
+
+/// Reads the fields of a form, or those of a JSON object. Only those with these names, and the key of a session, are taken:
+/// a field that is not understood may be one that was meant to prevent something.
 ///
 /// # Errors
-/// When the body is too large, does not come in time, or is no object of plain values.
-pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Fields, Refusal> {
-    let kind = headers.get(header::CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let is_json = kind.split(';').next().map(str::trim) == Some("application/json");
+/// When the body is too large, does not come in time, is of another kind, is no object of plain values, or has another field.
+pub(crate) async fn fields_of(
+    headers: &HeaderMap,
+    body: Body,
+    known: &[&str],
+) -> Result<Fields, Refusal> {
+    let kind = kind(headers);
     let whole = bytes(body, MOST_BYTES).await?;
-    match is_json {
-        true => of_json(&whole),
-        false => Ok(of_form(&whole)),
+    let fields = match kind {
+        Kind::Form => form_urlencoded::parse(&whole).into_owned().collect(),
+        Kind::Json => of_json(&whole)?,
+        Kind::Unsaid if whole.is_empty() => Vec::new(),
+        Kind::Unsaid | Kind::Other => return Err(of_another_kind()),
+    };
+    refuse_unknown(&fields, kind, known)?;
+    Ok(Fields::of(fields))
+}
+
+/// Returns what a body is, as its header says.
+fn kind(headers: &HeaderMap) -> Kind {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return Kind::Unsaid;
+    };
+    let kind = kind.to_str().unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    match kind.to_ascii_lowercase().as_str() {
+        FORM => Kind::Form,
+        JSON => Kind::Json,
+        _ => Kind::Other,
     }
+}
+
+fn of_another_kind() -> Refusal {
+    let message = "this address takes a form or a JSON object";
+    let refusal = Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media-type", message);
+    refusal.hint(format!(
+        "send it as `Content-Type: {JSON}` or `Content-Type: {FORM}`"
+    ))
+}
+
+fn refuse_unknown(fields: &[(String, String)], kind: Kind, known: &[&str]) -> Result<(), Refusal> {
+    let mut names = fields.iter().map(|(name, _)| name.as_str());
+    let is_known = |name: &str| name == KEY_FIELD || known.contains(&name);
+    let Some(unknown) = names.find(|name| !is_known(name)) else {
+        return Ok(());
+    };
+    let unknown = cut_line(unknown, SHOWN);
+    let message = format!("`{unknown}` is an unknown field; nothing was done");
+    let refusal = Refusal::new(StatusCode::BAD_REQUEST, "field", message);
+    let takes = match known {
+        [] => "this address takes no fields".to_owned(),
+        known => format!("this address takes `{}`", known.join("`, `")),
+    };
+    Err(refusal.hint(match kind {
+        Kind::Form => format!("{takes}; send a JSON object as `Content-Type: {JSON}`"),
+        Kind::Json | Kind::Unsaid | Kind::Other => takes,
+    }))
 }
 
 /// Reads the fields of a form that has no text of a person.
@@ -40,11 +109,8 @@ pub(crate) async fn fields_of(headers: &HeaderMap, body: Body) -> Result<Fields,
 /// # Errors
 /// When the body is too large, or does not come in time.
 pub(crate) async fn few_fields(body: Body) -> Result<Fields, Refusal> {
-    Ok(of_form(&bytes(body, FEW_BYTES).await?))
-}
-
-fn of_form(bytes: &[u8]) -> Fields {
-    Fields::parse(&String::from_utf8_lossy(bytes))
+    let whole = bytes(body, FEW_BYTES).await?;
+    Ok(Fields::parse(&String::from_utf8_lossy(&whole)))
 }
 
 async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
@@ -63,13 +129,13 @@ async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
 }
 
 /// Returns the fields of a JSON object. An array stands for several fields of one name.
-fn of_json(bytes: &[u8]) -> Result<Fields, Refusal> {
+fn of_json(bytes: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     let wrong = || {
         let message = "the body is no JSON object of texts, numbers and lists of them";
         Refusal::new(StatusCode::BAD_REQUEST, "body", message)
     };
     if bytes.is_empty() {
-        return Ok(Fields::default());
+        return Ok(Vec::new());
     }
     let object: Map<String, Value> = serde_json::from_slice(bytes).map_err(|_| wrong())?;
     let mut fields = Vec::new();
@@ -89,7 +155,7 @@ fn of_json(bytes: &[u8]) -> Result<Fields, Refusal> {
             fields.push((name.clone(), text));
         }
     }
-    Ok(Fields::of(fields))
+    Ok(fields)
 }
 
 /// Refuses a form that does not have the key of the visitor's session. A program has the token instead.
@@ -117,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_object_has_the_fields_of_a_form() {
-        let read = |text: &str| of_json(text.as_bytes());
+        let read = |text: &str| of_json(text.as_bytes()).map(Fields::of);
         let fields = read(
             r#"{"prompt":"a\nb","count":2,"restore":true,"name":"","raise":["a","b"],"x":null}"#,
         )
@@ -131,5 +197,18 @@ mod tests {
         for wrong in ["[]", "1", "{\"a\":{}}", "{\"a\":[[]]}", "a=b"] {
             assert_eq!(read(wrong).unwrap_err().code, "body", "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_kind_of_a_body_is_read_as_browsers_and_programs_write_it() {
+        let of = |text: &'static str| {
+            let value = header::HeaderValue::from_static(text);
+            kind(&HeaderMap::from_iter([(header::CONTENT_TYPE, value)]))
+        };
+        assert_eq!(of("Application/JSON;charset=utf-8"), Kind::Json);
+        assert_eq!(of("application/x-www-form-URLencoded"), Kind::Form);
+        assert_eq!(of("text/plain"), Kind::Other);
+        assert_eq!(of("application/json-patch"), Kind::Other);
+        assert_eq!(kind(&HeaderMap::new()), Kind::Unsaid);
     }
 }

@@ -63,11 +63,11 @@ fn of_pages() -> Router<Shared> {
         .route("/threads/{thread}/live", page(pages::live::page))
         .route(
             "/threads/{thread}/do/{action}",
-            page(acts::page).merge(form(acts::submit)),
+            page(acts::page).merge(form(acts::fields, acts::submit)),
         )
         .route(
             "/new",
-            page(acts::start_page).merge(form(acts::start_submit)),
+            page(acts::start_page).merge(form(acts::start_fields, acts::start_submit)),
         )
         .route("/steps/{hash}", page(pages::step::page))
         .route("/steps/{hash}/artifact", file(pages::step::download))
@@ -92,7 +92,7 @@ fn of_data() -> Router<Shared> {
     Router::new()
         .route(
             "/threads",
-            data(api::threads::list).merge(act(acts::start_data)),
+            data(api::threads::list).merge(act(acts::start_data_fields, acts::start_data)),
         )
         .route("/threads/{thread}", data(api::threads::show))
         .route("/threads/{thread}/steps", data(api::threads::steps))
@@ -101,7 +101,7 @@ fn of_data() -> Router<Shared> {
         .route("/threads/{thread}/forks", data(api::threads::forks))
         .route("/events", get(live::events))
         .route("/threads/{thread}/actions", data(acts::possible))
-        .route("/threads/{thread}/{action}", act(acts::data))
+        .route("/threads/{thread}/{action}", act(acts::fields, acts::data))
         .route("/steps/{hash}", data(api::nodes::step))
         .route("/steps/{hash}/prompt", data(api::nodes::prompt))
         .route("/diff/{hash}/{other}", data(api::nodes::diff))

@@ -23,7 +23,10 @@ use crate::trouble::{Refusal, Trouble};
 
 use orders::{field, orders};
 
-pub(crate) use start::{data as start_data, page as start_page, submit as start_submit};
+pub(crate) use start::{
+    data as start_data, data_fields as start_data_fields, fields as start_fields,
+    page as start_page, submit as start_submit,
+};
 
 /// Returns the page that asks before an action.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
@@ -36,6 +39,11 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         return Err(Refusal::new(StatusCode::CONFLICT, "impossible", message).into());
     }
     Ok(confirm::page(asked, &view, action)?)
+}
+
+/// Returns the fields that the action in the address takes.
+pub(crate) fn fields(asked: &Asked) -> Result<&'static [&'static str], Refusal> {
+    Ok(orders::fields_of(action(asked)?))
 }
 
 /// Does what a page asked about, and leads back to the thread, or to the new one.

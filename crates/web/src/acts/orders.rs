@@ -34,6 +34,19 @@ pub(crate) mod field {
 /// How many steps a form may ask for.
 const MOST_STEPS: u64 = 1000;
 
+/// Returns the fields that an action takes.
+pub(crate) fn fields_of(action: Action) -> &'static [&'static str] {
+    match action {
+        Action::Step => &[field::HEAD, field::COUNT],
+        Action::Run | Action::Kill | Action::Unpause => &[field::HEAD],
+        Action::Resume => &[field::HEAD, field::PROMPT, field::RAISE, field::ACCEPT],
+        Action::Poke => &[field::HEAD, field::PROMPT, field::RESTORE],
+        Action::Pause => &[field::HEAD, field::MESSAGE],
+        Action::Fork => &[field::HEAD, field::STEP, field::NAME, field::RESTORE],
+        Action::Label => &[field::HEAD, field::NAME, field::LABELS, field::WHOLE],
+    }
+}
+
 /// Returns the commands that an action is. What does steps or ends the thread compares its head with the one of the form, under
 /// the lock that it needs anyway.
 ///
@@ -63,7 +76,7 @@ pub(crate) fn orders(
         }],
         Action::Resume => vec![steps().with_any(raised(fields)?).saying(said)],
         Action::Poke => {
-            let restore = fields.get(field::RESTORE).map(|_| "--restore".to_owned());
+            let restore = restore(fields)?;
             vec![steps().with_any(restore).saying(said)]
         }
         Action::Pause => {
@@ -105,10 +118,26 @@ pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
 
 fn fork(view: &ThreadView, fields: &Fields) -> Result<Order, Refusal> {
     let step: CasRef = parsed(fields, field::STEP)?.unwrap_or(view.head);
-    let restore = fields.get(field::RESTORE).map(|_| "--restore".to_owned());
+    let restore = restore(fields)?;
     let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
     let order = Order::quick(&["thread", "fork", step.as_str()]);
     Ok(order.with_any(restore).with_any(name))
+}
+
+fn restore(fields: &Fields) -> Result<Option<String>, Refusal> {
+    let is_chosen = is_chosen(fields, field::RESTORE)?;
+    Ok(is_chosen.then(|| "--restore".to_owned()))
+}
+
+/// Tells whether something was chosen. A text that may mean the contrary is refused.
+fn is_chosen(fields: &Fields, name: &str) -> Result<bool, Refusal> {
+    match fields.get(name) {
+        None => Ok(false),
+        Some("1" | "true" | "on") => Ok(true),
+        Some(_) => Err(wrong(format!(
+            "`{name}` is `1`, `true` or `on`, or it is left out"
+        ))),
+    }
 }
 
 /// Returns the options that raise limits and accept unknown usage.
@@ -133,7 +162,7 @@ fn raised(fields: &Fields) -> Result<Vec<String>, Refusal> {
 /// Returns the commands that change the name and the labels; none if nothing changes.
 fn named(view: &ThreadView, fields: &Fields) -> Result<Vec<Order>, Refusal> {
     let thread = view.thread.as_str();
-    let is_whole = fields.get(field::WHOLE).is_some();
+    let is_whole = is_chosen(fields, field::WHOLE)?;
     let name: Option<Name> = parsed(fields, field::NAME)?;
     let mut orders = Vec::new();
     match &name {

@@ -25,6 +25,38 @@ use crate::trouble::{Refusal, Trouble};
 const THEN: &str = "then";
 const RUN: &str = "run";
 
+/// Returns the fields of the form.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all forms have the same signature"
+)]
+pub(crate) fn fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal> {
+    Ok(&[
+        field::WORKFLOW,
+        field::PROMPT,
+        field::CWD,
+        field::NAME,
+        field::LABELS,
+        field::WHOLE,
+        THEN,
+    ])
+}
+
+/// Returns the fields that programs send.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all forms have the same signature"
+)]
+pub(crate) fn data_fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal> {
+    Ok(&[
+        field::WORKFLOW,
+        field::PROMPT,
+        field::CWD,
+        field::NAME,
+        field::LABELS,
+    ])
+}
+
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     refuse_if_read_only(asked)?;

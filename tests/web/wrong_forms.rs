@@ -1,0 +1,101 @@
+//! Forms that say something else than their address takes: nothing is done, and the answer says what is wrong.
+
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+use crate::web_client::{Answer, bearer};
+
+const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
+
+/// Sends a body of some kind to an action of a thread, as a program.
+fn send(scene: &Scene, path: &str, kind: &str, body: &str) -> Answer {
+    let path = format!("/api/v1/threads/{path}");
+    scene.server.ask("POST", &path, &[&bearer(), kind], body)
+}
+
+#[track_caller]
+fn refused(answer: &Answer, status: u16, code: &str) -> Value {
+    assert_eq!(answer.status, status, "{}", answer.body);
+    let error = answer.json()["error"].clone();
+    assert_eq!(error["code"], code, "{}", answer.body);
+    error
+}
+
+#[test]
+fn a_field_that_an_address_does_not_take_is_refused() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let kill = format!("{thread}/kill");
+    let stale = json!({ "head": "0000000000000" }).to_string();
+    // What `curl -d` sends if nobody says that it is JSON.
+    let error = refused(&send(&scene, &kill, FORM, &stale), 400, "field");
+    assert!(error["message"].as_str().unwrap().contains("unknown field"));
+    let hint = error["hint"].as_str().unwrap();
+    assert!(hint.contains("`head`") && hint.contains("application/json"));
+    let json = "content-type: Application/JSON; charset=utf-8";
+    refused(&send(&scene, &kill, json, &stale), 409, "changed");
+    let misspelt = json!({ "haed": "0000000000000" }).to_string();
+    let error = refused(&send(&scene, &kill, json, &misspelt), 400, "field");
+    assert!(error["message"].as_str().unwrap().contains("`haed`"));
+    refused(&send(&scene, &kill, FORM, "prompt="), 400, "field");
+    let form = FORM.to_ascii_uppercase();
+    refused(
+        &send(&scene, &kill, &form, "head=0000000000000"),
+        409,
+        "changed",
+    );
+    let then = json!({ "workflow": "review", "prompt": "x", "then": "run" });
+    refused(&scene.act("threads", &then), 400, "field");
+    assert_eq!(scene.world.show(&thread)["status"], "idle");
+}
+
+#[test]
+fn a_body_of_another_kind_is_refused() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let kill = format!("{thread}/kill");
+    for kind in [
+        "Content-Type: text/plain",
+        "Content-Type: multipart/form-data; boundary=x",
+        "X-None: 1",
+    ] {
+        let error = refused(&send(&scene, &kill, kind, "{}"), 415, "media-type");
+        assert!(error["hint"].as_str().unwrap().contains("application/json"));
+    }
+    assert_eq!(scene.world.show(&thread)["status"], "idle");
+    // Without a body, there is nothing to misread.
+    assert_eq!(send(&scene, &kill, "X-None: 1", "").status, 200);
+}
+
+#[test]
+fn a_choice_is_yes_only_if_it_says_so() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    for no in ["0", "false", "no", "off", "2"] {
+        for action in ["fork", "poke"] {
+            let form = format!("restore={no}");
+            let sent = send(&scene, &format!("{thread}/{action}"), FORM, &form);
+            refused(&sent, 400, "field");
+        }
+        let form = format!("whole={no}");
+        refused(
+            &send(&scene, &format!("{thread}/label"), FORM, &form),
+            400,
+            "field",
+        );
+    }
+    let named = json!({ "name": "nice-one" });
+    assert_eq!(
+        scene.act(&format!("threads/{thread}/label"), &named).status,
+        200
+    );
+    let part = json!({ "labels": ["a=b"], "whole": false });
+    assert_eq!(
+        scene.act(&format!("threads/{thread}/label"), &part).status,
+        200
+    );
+    assert_eq!(scene.world.show(&thread)["name"], "nice-one");
+    let whole = send(&scene, &format!("{thread}/label"), FORM, "whole=on");
+    assert_eq!(whole.status, 200, "{}", whole.body);
+    assert_eq!(scene.world.show(&thread)["name"], json!(null));
+}
