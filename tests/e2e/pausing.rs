@@ -38,6 +38,16 @@ fn listed(world: &World, status: &str) -> Vec<Value> {
 }
 
 #[test]
+fn a_message_is_read_from_standard_input() {
+    let (world, thread) = world(REVIEW, ENDLESS);
+    let file = world.write("why", "two\nlines\n");
+    let mut command = world.command(&["thread", "pause", &thread, "-m", "-"]);
+    command.stdin(std::fs::File::open(file).unwrap());
+    assert!(command.output().unwrap().status.success());
+    assert_eq!(world.show(&thread)["paused"]["reason"], "two\nlines");
+}
+
+#[test]
 fn a_paused_thread_does_no_step_until_it_is_unpaused() {
     let (world, thread) = world(REVIEW, ENDLESS);
     world.step(&thread).exits(0);

@@ -99,3 +99,21 @@ fn a_choice_is_yes_only_if_it_says_so() {
     assert_eq!(whole.status, 200, "{}", whole.body);
     assert_eq!(scene.world.show(&thread)["name"], json!(null));
 }
+
+#[test]
+fn a_message_of_a_pause_is_a_text_however_long_it_is() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    // An argument may have 128 KiB.
+    for text in ["-", "@/etc/passwd", "…", &"long ".repeat(40_000)] {
+        let paused = scene.act(
+            &format!("threads/{thread}/pause"),
+            &json!({ "message": text }),
+        );
+        assert_eq!(paused.status, 200, "{}", paused.body);
+        let shown = scene.world.show(&thread);
+        assert_eq!(shown["paused"]["reason"].as_str().unwrap(), text.trim());
+        let unpaused = scene.act(&format!("threads/{thread}/unpause"), &json!({}));
+        assert_eq!(unpaused.status, 200, "{}", unpaused.body);
+    }
+}

@@ -9,6 +9,8 @@ use crate::failure::Failure;
 
 /// The longest prompt, in bytes.
 const MAX_PROMPT: u64 = 16 << 20;
+/// The longest message from standard input, in bytes.
+const MAX_MESSAGE: u64 = 1 << 20;
 /// The longest text from standard input, in bytes: as much as a node of a bundle may have.
 const MAX_INPUT: u64 = 256 << 20;
 /// What messages call standard input.
@@ -49,6 +51,19 @@ fn text_or_stdin(text: String) -> Result<String, Failure> {
             .hint("put them in its place: `-p \"…\"`, or `-p -` to read them from standard input")),
         _ => Ok(text),
     }
+}
+
+/// Returns the text of a message; `-` stands for standard input, without the end of its last line.
+pub(crate) fn message_text(text: String) -> Result<String, Failure> {
+    if text != "-" {
+        return Ok(text);
+    }
+    let read = read_text(std::io::stdin().lock(), MAX_MESSAGE);
+    let text = read.map_err(|unread| match unread {
+        Unread::TooLong => too_long(STDIN, MAX_MESSAGE),
+        Unread::Failed(error) => unread_stdin(&error),
+    })?;
+    Ok(text.trim_end().to_owned())
 }
 
 /// Reads standard input to its end.

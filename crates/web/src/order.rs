@@ -4,10 +4,33 @@ use serde_json::Value;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
 
-/// The option that gets the text of a person from standard input.
-pub(crate) const TEXT_FROM_INPUT: &str = "--prompt=-";
-/// How that option is shown: the text is in its place.
-const TEXT_SHOWN: &str = "-p \"…\"";
+/// An option that gets the text of a person from standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextOption {
+    /// What an agent is told.
+    Prompt,
+    /// What other people are told.
+    Message,
+}
+
+impl TextOption {
+    const ALL: [Self; 2] = [Self::Prompt, Self::Message];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Prompt => "--prompt=-",
+            Self::Message => "--message=-",
+        }
+    }
+
+    /// Returns how it is shown: the text is in its place.
+    fn shown(self) -> &'static str {
+        match self {
+            Self::Prompt => "-p \"…\"",
+            Self::Message => "-m \"…\"",
+        }
+    }
+}
 
 /// A command of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,11 +89,11 @@ impl Order {
 
     /// Adds what a person says, if anything.
     #[must_use]
-    pub(crate) fn saying(self, text: Option<&str>) -> Self {
+    pub(crate) fn saying(self, option: TextOption, text: Option<&str>) -> Self {
         match text {
             Some(text) => Self {
                 input: Some(text.to_owned()),
-                ..self.with(TEXT_FROM_INPUT)
+                ..self.with(option.word())
             },
             None => self,
         }
@@ -80,9 +103,10 @@ impl Order {
     pub(crate) fn shown(&self) -> String {
         let words = self.words.iter().map(String::as_str);
         let words = words.filter(|word| *word != "--quiet" && *word != "--");
-        let words = words.map(|word| match word {
-            TEXT_FROM_INPUT => TEXT_SHOWN.to_owned(),
-            word => shell_words::quote(word).into_owned(),
+        let text = |word: &str| TextOption::ALL.into_iter().find(|one| one.word() == word);
+        let words = words.map(|word| match text(word) {
+            Some(option) => option.shown().to_owned(),
+            None => shell_words::quote(word).into_owned(),
         });
         let words: Vec<String> = std::iter::once("uwf".to_owned()).chain(words).collect();
         words.join(" ")
@@ -95,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_command_is_shown_as_a_person_types_it() {
-        let order = Order::quick(&["thread", "start"]).saying(Some("x"));
+        let order = Order::quick(&["thread", "start"]).saying(TextOption::Prompt, Some("x"));
         let order = order.with("--cwd=/a b").with("--").with("review");
         assert_eq!(
             order.shown(),

@@ -26,7 +26,7 @@ pub(crate) struct KillArgs {
 pub(crate) struct PauseArgs {
     #[command(flatten)]
     pub(crate) which: ThreadsArgs,
-    /// Why, for those who find the threads paused
+    /// Why, for those who find the threads paused; `-` reads it from standard input
     #[arg(
         short,
         long,

@@ -10,7 +10,7 @@ use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Label, LabelChange, Name};
 
 use crate::asked::Fields;
-use crate::order::Order;
+use crate::order::{Order, TextOption};
 use crate::trouble::Refusal;
 
 /// The fields of forms.
@@ -74,15 +74,16 @@ pub(crate) fn orders(
             may_wait: is_waiting,
             ..steps()
         }],
-        Action::Resume => vec![steps().with_any(raised(fields)?).saying(said)],
+        Action::Resume => vec![
+            steps()
+                .with_any(raised(fields)?)
+                .saying(TextOption::Prompt, said),
+        ],
         Action::Poke => {
             let restore = restore(fields)?;
-            vec![steps().with_any(restore).saying(said)]
+            vec![steps().with_any(restore).saying(TextOption::Prompt, said)]
         }
-        Action::Pause => {
-            let message = fields.get(field::MESSAGE);
-            vec![quick().with_any(message.map(|text| format!("--message={text}")))]
-        }
+        Action::Pause => vec![quick().saying(TextOption::Message, fields.get(field::MESSAGE))],
         Action::Unpause => vec![quick()],
         Action::Kill => vec![quick().with_any(head)],
         Action::Fork => vec![fork(view, fields)?],
@@ -108,7 +109,7 @@ pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
     });
     let labels: Vec<String> = labels.collect::<Result<_, Refusal>>()?;
     Ok(Order::quick(&["thread", "start"])
-        .saying(Some(prompt))
+        .saying(TextOption::Prompt, Some(prompt))
         .with_any(cwd)
         .with_any(name)
         .with_any(labels)

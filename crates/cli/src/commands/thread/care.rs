@@ -13,6 +13,7 @@ use super::stepping::refuse_head_of_many;
 use crate::args::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
+use crate::input::message_text;
 use crate::output::{Show, print};
 use crate::text::{
     CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView, unkept_line,
@@ -30,8 +31,9 @@ pub(super) fn kill(context: &Context, args: &KillArgs) -> Result<Exit, Failure> 
 }
 
 pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<Exit, Failure> {
+    let message = args.message.clone().map(message_text).transpose()?;
     each(context, &args.which, |id| {
-        let paused = uwf_engine::pause(context.site(), id, args.message.clone())?;
+        let paused = uwf_engine::pause(context.site(), id, message.clone())?;
         Ok(PausedView::from(paused))
     })
 }
