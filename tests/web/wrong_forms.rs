@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::forms::{Person, hidden};
 use crate::scene::Scene;
 use crate::web_client::{Answer, bearer};
 
@@ -116,4 +117,78 @@ fn a_message_of_a_pause_is_a_text_however_long_it_is() {
         let unpaused = scene.act(&format!("threads/{thread}/unpause"), &json!({}));
         assert_eq!(unpaused.status, 200, "{}", unpaused.body);
     }
+}
+
+/// Returns the entries of the log about acts, in their order.
+fn log(scene: &Scene) -> Vec<String> {
+    let words = [
+        "log",
+        "show",
+        "--event",
+        "acted-by-page",
+        "--format",
+        "json",
+    ];
+    let log = scene.world.uwf(&words).exits(0).stdout;
+    let entries = log.split("\"act=").skip(1);
+    let entries = entries.map(|rest| format!("act={}", rest.split('"').next().unwrap()));
+    entries.collect()
+}
+
+#[test]
+fn those_who_are_refused_are_logged() {
+    let scene = Scene::new(&[]);
+    assert_eq!(scene.server.post("/login", &[], "token=wrong").status, 401);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/kill");
+    let wrong_key = scene.server.post(&path, &[person.cookie()], "key=x");
+    assert_eq!(wrong_key.status, 403);
+    let foreign = ["Origin: http://evil.example", person.cookie(), FORM];
+    let foreign = scene.server.ask("POST", &path, &foreign, "key=x");
+    assert_eq!(foreign.status, 403);
+    let wrong = ["Authorization: Bearer wrong"];
+    assert_eq!(
+        scene
+            .server
+            .ask("GET", "/api/v1/threads", &wrong, "")
+            .status,
+        401
+    );
+    assert_eq!(
+        scene
+            .act(&format!("threads/{thread}/kill"), &json!({}))
+            .status,
+        200
+    );
+    assert_eq!(
+        log(&scene),
+        [
+            "act=log-in by=nobody from=127.0.0.1 result=token",
+            "act=log-in by=session-1 from=127.0.0.1 result=done",
+            "act=kill by=session-1 from=127.0.0.1 result=key",
+            "act=kill by=session-1 from=127.0.0.1 result=origin",
+            "act=request by=nobody from=127.0.0.1 result=unknown",
+            "act=kill by=token from=127.0.0.1 result=asked",
+            "act=kill by=token from=127.0.0.1 result=done",
+        ]
+    );
+}
+
+#[test]
+fn a_server_for_looking_lets_people_out_and_logs_whom_it_refuses() {
+    let scene = Scene::new(&["--read-only"]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    scene.act(&format!("threads/{thread}/kill"), &json!({}));
+    let key = hidden(&person.look("/").body, "key").unwrap();
+    let form = format!("key={key}");
+    let left = scene.server.post("/logout", &[person.cookie()], &form);
+    assert_eq!(left.status, 303, "{}", left.body);
+    assert_eq!(left.header("location"), Some("/login"));
+    assert_eq!(person.look("/").status, 303);
+    let stranger = scene.server.post("/logout", &[], &form);
+    assert_eq!(stranger.status, 401, "{}", stranger.body);
+    let read_only = "act=kill by=token from=127.0.0.1 result=read-only".to_owned();
+    assert!(log(&scene).contains(&read_only), "{:?}", log(&scene));
 }

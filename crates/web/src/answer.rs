@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use uwf_protocol::ids::CasRef;
 
+use crate::audit::Refused;
 use crate::pages::missing;
 use crate::trouble::Refusal;
 
@@ -164,12 +165,20 @@ pub(crate) fn refused_page(refusal: &Refusal) -> Response {
 
 /// Returns a refusal for people who come from a thread, to which it leads back.
 pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Response {
-    html(refusal.status, missing::page(refusal, thread))
+    let page = html(refusal.status, missing::page(refusal, thread));
+    because(refusal.code, page)
 }
 
 /// Returns a refusal for programs.
 pub(crate) fn refused_data(refusal: &Refusal) -> Response {
-    json(refusal.status, json!({ "error": refusal }).to_string())
+    let body = json!({ "error": refusal }).to_string();
+    because(refusal.code, json(refusal.status, body))
+}
+
+/// Adds to a refusal why it is one, for the log.
+pub(crate) fn because(code: &'static str, mut response: Response) -> Response {
+    response.extensions_mut().insert(Refused(code));
+    response
 }
 
 /// Returns the answer when something of ours failed that a person asked for.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site};
 
+use crate::audit::Refusals;
 use crate::desks::Desks;
 use crate::guard::{Access, Gate};
 use crate::live::hub::Hub;
@@ -29,6 +30,8 @@ pub(crate) struct App {
     pub(crate) token: Token,
     /// Those who came in.
     pub(crate) sessions: Sessions,
+    /// Who was not let in of late.
+    pub(crate) refusals: Refusals,
     /// Those who listen to what happens.
     pub(crate) hub: Hub,
     /// Places for streams of events.

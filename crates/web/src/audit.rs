@@ -1,50 +1,228 @@
-//! Who did what by a page: a line in the process log of the root for each act. Nothing in it is secret: a session has a number there.
+//! Who did what by a page: lines in the process log of the root for each act, before it and after it, and for those who are not let
+//! in. Nothing in it is secret: a session has a number there.
 
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use uwf_engine::{ActByPage, Site, log_act};
+use axum::http::Method;
+use axum::response::Response;
+use uwf_engine::{ActByPage, Action, Site, log_act};
 use uwf_protocol::ids::ThreadId;
 
+use crate::app::App;
 use crate::asked::Asked;
-use crate::guard::Visitor;
+use crate::guard::{Visitor, reads};
+use crate::routes::API;
 use crate::trouble::Refusal;
+
+/// How many refusals are logged in a [while](WHILE): somebody who asks again and again must not fill the disk.
+const MOST: u32 = 20;
+/// How long a while is.
+const WHILE: Duration = Duration::from_secs(10);
 
 /// The address from which a request came. Behind a proxy, it is the proxy's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
+/// Why an answer is a refusal. The answer has it, for the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refused(pub(crate) &'static str);
+
+/// Logs that somebody wants to do something. If the server is killed before the result, this says that it may have been done.
+pub(crate) fn note_wish(asked: &Asked, act: &str, thread: Option<ThreadId>) {
+    log(asked, act, thread, "asked");
+}
+
 /// Logs that somebody did something, or was refused.
 pub(crate) fn note(asked: &Asked, act: &str, thread: Option<ThreadId>, refused: Option<&Refusal>) {
-    let by = match &asked.visitor {
-        Visitor::Stranger => "nobody".to_owned(),
-        Visitor::Program => "token".to_owned(),
-        Visitor::Person { number, .. } => by_session(*number),
-    };
+    log(
+        asked,
+        act,
+        thread,
+        refused.map_or("done", |refusal| refusal.code),
+    );
+}
+
+fn log(asked: &Asked, act: &str, thread: Option<ThreadId>, result: &str) {
     let act = ActByPage {
         act,
-        by: &by,
+        by: &name(&asked.visitor),
         from: asked.peer.0,
         thread,
-        result: refused.map_or("done", |refusal| refusal.code),
+        result,
     };
     log_act(asked.site(), &act);
 }
 
 /// Logs that somebody came in.
 pub(crate) fn note_log_in(site: &Site, number: u64, peer: Peer) {
-    let by = by_session(number);
-    log_act(
-        site,
-        &ActByPage {
-            act: "log-in",
-            by: &by,
-            from: peer.0,
-            thread: None,
-            result: "done",
-        },
-    );
+    let act = ActByPage {
+        act: LOG_IN,
+        by: &session_name(number),
+        from: peer.0,
+        thread: None,
+        result: "done",
+    };
+    log_act(site, &act);
 }
 
-fn by_session(number: u64) -> String {
+const LOG_IN: &str = "log-in";
+
+/// Returns what a visitor is called in the log.
+pub(crate) fn name(visitor: &Visitor) -> String {
+    match visitor {
+        Visitor::Stranger => "nobody".to_owned(),
+        Visitor::Program => "token".to_owned(),
+        Visitor::Person { number, .. } => session_name(*number),
+    }
+}
+
+fn session_name(number: u64) -> String {
     format!("session-{number}")
+}
+
+/// A request, as far as the log has it.
+pub(crate) struct Request {
+    by: String,
+    from: Peer,
+    act: &'static str,
+    thread: Option<ThreadId>,
+    /// Whether it may change something, or tries a token.
+    matters: bool,
+}
+
+impl Request {
+    /// Returns the request of a visitor.
+    pub(crate) fn of(
+        visitor: &Visitor,
+        from: Peer,
+        method: &Method,
+        path: &str,
+        tries: bool,
+    ) -> Self {
+        let is_read = reads(method);
+        let (act, thread) = match is_read {
+            true => (SOME, None),
+            false => meant(path),
+        };
+        Self {
+            by: name(visitor),
+            from,
+            act,
+            thread,
+            matters: !is_read || tries,
+        }
+    }
+}
+
+/// What an act is called that has no name.
+const SOME: &str = "request";
+
+/// Returns what somebody who sends something to an address wants to do.
+fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
+    let path = path.strip_prefix(API).unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    match parts[..] {
+        ["login"] => (LOG_IN, None),
+        ["logout"] => ("log-out", None),
+        ["new"] | ["threads"] => ("start", None),
+        ["threads", thread, "do", word] | ["threads", thread, word] => {
+            let mut all = Action::ALL.into_iter();
+            let action = all.find(|action| action.as_str() == word);
+            (action.map_or(SOME, Action::as_str), thread.parse().ok())
+        }
+        _ => (SOME, None),
+    }
+}
+
+/// Logs that somebody was not let in, if an answer says so.
+pub(crate) fn note_refusal(app: &App, request: &Request, answer: &Response) {
+    let Some(Refused(code)) = answer.extensions().get() else {
+        return;
+    };
+    let is_of_access = matches!(*code, "token" | "key" | "origin" | "read-only" | "unknown");
+    if !is_of_access || !request.matters {
+        return;
+    }
+    let Some(left_out) = app.refusals.count(Instant::now()) else {
+        return;
+    };
+    let result = match left_out {
+        0 => (*code).to_owned(),
+        left_out => format!("{code} left-out={left_out}"),
+    };
+    let act = ActByPage {
+        act: request.act,
+        by: &request.by,
+        from: request.from.0,
+        thread: request.thread,
+        result: &result,
+    };
+    log_act(&app.site, &act);
+}
+
+/// How many refusals were logged of late.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Mutex<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    since: Option<Instant>,
+    logged: u32,
+    left_out: u64,
+}
+
+impl Refusals {
+    /// Counts a refusal. Returns how many were left out before it; nothing if it is left out, too.
+    fn count(&self, now: Instant) -> Option<u64> {
+        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= WHILE;
+        if count.since.is_none_or(is_over) {
+            count.since = Some(now);
+            count.logged = 0;
+        }
+        if count.logged == MOST {
+            count.left_out += 1;
+            return None;
+        }
+        count.logged += 1;
+        Some(std::mem::take(&mut count.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_what_is_meant() {
+        let thread = ThreadId::new(1, 1);
+        for (path, expected) in [
+            ("/login".to_owned(), (LOG_IN, None)),
+            ("/api/v1/threads".to_owned(), ("start", None)),
+            (format!("/threads/{thread}/do/kill"), ("kill", Some(thread))),
+            (
+                format!("/api/v1/threads/{thread}/step"),
+                ("step", Some(thread)),
+            ),
+            ("/threads/x y/do/act=kill".to_owned(), (SOME, None)),
+            ("/elsewhere".to_owned(), (SOME, None)),
+        ] {
+            assert_eq!(meant(&path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_so_many_refusals_are_logged_and_the_next_tells_of_the_rest() {
+        let refusals = Refusals::default();
+        let start = Instant::now();
+        for _ in 0..MOST {
+            assert_eq!(refusals.count(start), Some(0));
+        }
+        assert_eq!(refusals.count(start), None);
+        assert_eq!(refusals.count(start), None);
+        assert_eq!(refusals.count(start + WHILE), Some(2));
+        assert_eq!(refusals.count(start + WHILE), Some(0));
+    }
 }

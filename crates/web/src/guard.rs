@@ -10,6 +10,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
@@ -17,6 +18,7 @@ use axum::response::Response;
 
 use crate::answer::{refused_data, refused_page, secured, see_other};
 use crate::app::{App, Shared};
+use crate::audit::{self, Peer};
 use crate::routes::{self, Kind};
 use crate::settings::Place;
 use crate::token::Token;
@@ -129,6 +131,11 @@ enum Verdict {
     Unknown,
 }
 
+/// Tells whether a request with a method changes nothing.
+pub(crate) fn reads(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
 /// Decides about a request.
 fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
     if !gate.is_ours(wish.host) {
@@ -141,7 +148,7 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
             "open the address that `uwf serve` printed, or start it with `--allow-host NAME:PORT`",
         ));
     }
-    let reads = matches!(*wish.method, Method::GET | Method::HEAD);
+    let reads = reads(wish.method);
     let is_program = matches!(wish.visitor, Visitor::Program);
     if !reads && !is_program && !gate.is_from_us(wish.origin) {
         let message = "the request does not come from a page of this server";
@@ -160,10 +167,18 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
 }
 
 /// Lets a request in or refuses it. Every request comes through here.
-pub(crate) async fn admit(State(app): State<Shared>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn admit(
+    State(app): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let headers = request.headers();
     let visitor = visitor(&app, headers);
-    let kind = routes::kind(request.uri().path());
+    let path = request.uri().path();
+    let kind = routes::kind(path);
+    let tries = given_token(headers).is_some();
+    let noted = audit::Request::of(&visitor, peer, request.method(), path, tries);
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let wish = Wish {
         kind,
@@ -188,19 +203,15 @@ pub(crate) async fn admit(State(app): State<Shared>, mut request: Request, next:
             Kind::Page | Kind::Open | Kind::Session => refused_page(&refusal),
         },
     };
+    audit::note_refusal(&app, &noted, &response);
     secured(response)
 }
 
 /// Finds out who asks: by the token, or by the session of the cookie.
 fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
-    let given = headers.get(header::AUTHORIZATION);
-    // A proxy may pass on what it asked its own visitors for. That is no token.
-    if let Some(given) = given.and_then(|given| bearer(given.to_str().ok()?)) {
-        // A wrong token is no reason to look at cookies.
-        return match app.token.is(given) {
-            true => Visitor::Program,
-            false => Visitor::Stranger,
-        };
+    // A proxy may pass on what it asked its own visitors for. That is no token of ours, and shuts nobody out who has a session.
+    if given_token(headers).is_some_and(|given| app.token.is(given)) {
+        return Visitor::Program;
     }
     let cookies = headers.get_all(header::COOKIE).iter();
     let cookies = cookies.filter_map(|value| value.to_str().ok());
@@ -219,6 +230,12 @@ fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
         }
     }
     Visitor::Stranger
+}
+
+/// Returns what a program sends as the token.
+fn given_token(headers: &HeaderMap) -> Option<&str> {
+    let given = headers.get(header::AUTHORIZATION)?;
+    bearer(given.to_str().ok()?)
 }
 
 fn bearer(value: &str) -> Option<&str> {

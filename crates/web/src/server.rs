@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
-use crate::audit::Peer;
+use crate::audit::{Peer, Refusals};
 use crate::desks::{COMMANDS, Desks, READERS};
 use crate::guard::Gate;
 use crate::live::STREAMS;
@@ -144,6 +144,7 @@ impl Server {
             access: settings.access,
             token: settings.token,
             sessions: Sessions::default(),
+            refusals: Refusals::default(),
             hub: Hub::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             desks: Desks::default(),

@@ -94,8 +94,9 @@ pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
 /// Does an action. Returns the thread as it was before, what the last command printed, and what all of them said.
 fn act(asked: &Asked, fields: &Fields) -> Result<(ThreadView, Carried), Refusal> {
     let action = action(asked)?;
-    let done = done(asked, action, fields).map_err(|trouble| trouble.explained(asked.app.explain));
     let thread = asked.thread().ok();
+    audit::note_wish(asked, action.as_str(), thread);
+    let done = done(asked, action, fields).map_err(|trouble| trouble.explained(asked.app.explain));
     audit::note(asked, action.as_str(), thread, done.as_ref().err());
     done
 }

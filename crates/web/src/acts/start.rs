@@ -127,6 +127,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble
     let (thread, mut done) = started(asked, fields)?;
     let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
+        audit::note_wish(asked, RUN, Some(thread));
         let run = carry(asked, &Order::of_steps(thread, "run"));
         audit::note(asked, RUN, Some(thread), run.as_ref().err());
         match run {
@@ -150,6 +151,7 @@ pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> 
 }
 
 fn started(asked: &Asked, fields: &Fields) -> Result<(ThreadId, Carried), Refusal> {
+    audit::note_wish(asked, "start", None);
     let done = start(fields).and_then(|order| carry(asked, &order));
     let thread = done.as_ref().ok().and_then(started_thread);
     audit::note(asked, "start", thread, done.as_ref().err());

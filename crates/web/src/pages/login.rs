@@ -10,7 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::answer::{broken, html as html_answer, refused_page, see_other};
+use crate::answer::{because, broken, html as html_answer, refused_page, see_other};
 use crate::app::{App, Shared};
 use crate::asked::Fields;
 use crate::audit::{self, Peer};
@@ -48,7 +48,7 @@ pub(crate) async fn submit(
     if !app.token.is(fields.get("token").unwrap_or_default().trim()) {
         tokio::time::sleep(DELAY).await;
         let wrong = page(next, Some("This is not the token of this server."));
-        return html_answer(StatusCode::UNAUTHORIZED, wrong);
+        return because("token", html_answer(StatusCode::UNAUTHORIZED, wrong));
     }
     match open(&app, peer) {
         Some(cookie) => with_cookie(see_other(next), &cookie),
