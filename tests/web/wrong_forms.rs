@@ -192,3 +192,24 @@ fn a_server_for_looking_lets_people_out_and_logs_whom_it_refuses() {
     let read_only = "act=kill by=token from=127.0.0.1 result=read-only".to_owned();
     assert!(log(&scene).contains(&read_only), "{:?}", log(&scene));
 }
+
+#[test]
+fn what_was_done_of_a_form_before_it_was_refused_is_said() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let labels: Vec<String> = (0..65).map(|number| format!("l{number}=x")).collect();
+    let path = format!("/threads/{thread}/do/label");
+    let fields = [
+        ("whole", "1"),
+        ("name", "given"),
+        ("labels", &*labels.join(" ")),
+    ];
+    let refused = person.fill(&path, &fields);
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    let said = format!("uwf thread rename {thread} given");
+    assert!(refused.body.contains(&said), "{}", refused.body);
+    assert!(refused.body.contains("was done"), "{}", refused.body);
+    assert!(refused.body.contains("65 labels"), "{}", refused.body);
+    assert_eq!(scene.world.show(&thread)["name"], "given");
+}

@@ -5,6 +5,8 @@ use serde::Serialize;
 use uwf_engine::EngineError;
 use uwf_protocol::exit::Exit;
 
+use crate::order::Order;
+
 /// What an error of the engine means, as the commands say it.
 #[derive(Debug, Clone)]
 pub struct Explained {
@@ -103,6 +105,19 @@ impl Refusal {
                 ..refusal
             },
             false => refusal,
+        }
+    }
+
+    /// Says which command was done before the refusal, if one was.
+    #[must_use]
+    pub(crate) fn after(self, done: Option<&Order>) -> Self {
+        let Some(done) = done else {
+            return self;
+        };
+        let (done, why) = (done.shown(), &self.message);
+        Self {
+            message: format!("`{done}` was done, but the rest was refused: {why}"),
+            ..self
         }
     }
 

@@ -105,8 +105,10 @@ fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<(ThreadView, C
     let view = show(asked.site(), asked.thread()?)?;
     refuse_stale(&view, fields)?;
     let mut done = Carried::default();
+    let mut before: Option<Order> = None;
     for order in orders(action, &view, fields)? {
-        let one = carry(asked, &order)?;
+        let one = carry(asked, &order).map_err(|refusal| refusal.after(before.as_ref()))?;
+        before = Some(order);
         done.printed = one.printed;
         done.notices.extend(one.notices);
     }
