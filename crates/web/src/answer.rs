@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use uwf_protocol::ids::CasRef;
 
+use crate::assets::digest;
 use crate::audit::Refused;
 use crate::pages::missing;
 use crate::trouble::Refusal;
@@ -39,8 +40,9 @@ const HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// What is named by a hash never changes.
-const FOR_EVER: &str = "private, max-age=31536000, immutable";
+/// What a browser may keep, if it asks each time whether it is still the same. What a hash names never changes, but what is said about
+/// it may: another version says more.
+const ASK_AGAIN: &str = "private, no-cache";
 
 /// Adds the headers of every answer. What has no other rule is not kept by the browser.
 pub(crate) fn secured(mut response: Response) -> Response {
@@ -57,7 +59,7 @@ pub(crate) fn secured(mut response: Response) -> Response {
 /// Data for programs.
 pub(crate) struct Data {
     body: Result<String, serde_json::Error>,
-    /// The hash that names the data, if it never changes.
+    /// The hash of what the data is about.
     hash: Option<CasRef>,
 }
 
@@ -70,7 +72,7 @@ impl Data {
         }
     }
 
-    /// Returns the value that a hash names.
+    /// Returns what is said about something that a hash names.
     pub(crate) fn named(hash: CasRef, value: &impl Serialize) -> Self {
         Self {
             hash: Some(hash),
@@ -86,14 +88,16 @@ impl Data {
         let Some(hash) = self.hash else {
             return json(StatusCode::OK, body);
         };
-        let tag = format!("\"{hash}\"");
+        let tag = format!("\"{hash}-{:016x}\"", digest(&body));
         let known = asked.get(header::IF_NONE_MATCH);
-        let mut response = match known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        let known = known.and_then(|known| known.to_str().ok());
+        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
+        let mut response = match is_known {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => json(StatusCode::OK, body),
         };
         let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(ASK_AGAIN));
         if let Ok(tag) = HeaderValue::from_str(&tag) {
             headers.insert(header::ETAG, tag);
         }

@@ -84,7 +84,7 @@ pub(crate) async fn file(Path(name): Path<String>) -> Response {
 }
 
 /// Returns a number that another content hardly has (FNV-1a).
-fn digest(content: &str) -> u64 {
+pub(crate) fn digest(content: &str) -> u64 {
     content.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -1,4 +1,4 @@
-//! Nodes by their hashes, as data. What a hash names never changes.
+//! Nodes by their hashes, as data.
 
 use uwf_engine::{StepReadOptions, diff_steps, node_detail, read_step, read_step_prompt, which};
 
