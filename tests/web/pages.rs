@@ -184,6 +184,41 @@ fn a_page_is_fresh_within_a_second_in_every_tab_and_keeps_what_a_reader_did() {
 }
 
 #[test]
+fn what_happens_while_somebody_types_is_shown_afterwards() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let first = scene.thread();
+    enter(&browser, &scene, "/");
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    let is_there =
+        |thread: &str| format!("document.querySelector('main a[href=\"/threads/{thread}\"]')");
+    browser.wait_for(&is_there(&first));
+    // The page catches up once with what happened before it was heard.
+    std::thread::sleep(SOON);
+    browser.type_into("#q", "half a wo");
+    let second = scene.thread();
+    // Long enough for the page to hear of it, and to leave it out.
+    std::thread::sleep(SOON);
+    assert_eq!(browser.value(&is_there(&second)), json!(null));
+    assert_eq!(browser.value("document.activeElement.value"), "half a wo");
+    browser.script("document.activeElement.blur()");
+    browser.wait_for(&is_there(&second));
+    // What was typed is still there.
+    assert_eq!(
+        browser.value("document.getElementById('q').value"),
+        "half a wo"
+    );
+    // A part of an address that stands for nothing breaks nothing.
+    enter(&browser, &scene, "/");
+    browser.open(&format!("http://{}/#%", scene.server.at));
+    browser.press(&["j"]);
+    browser.wait_for("document.activeElement.matches('main a')");
+    browser.complains_of_nothing();
+}
+
+#[test]
 fn without_scripts_everything_can_be_read_and_done() {
     let Some(browser) = Browser::start() else {
         return;

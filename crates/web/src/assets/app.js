@@ -2,6 +2,10 @@
 // Logs in with the token of the address, keeps the page fresh, and answers keys. Pages can be read without it.
 (() => {
   const byId = (id) => document.getElementById(id);
+  // Somebody may have typed a `%` that stands for nothing.
+  const decoded = (text) => {
+    try { return decodeURIComponent(text); } catch { return text; }
+  };
 
   // The token is behind `#`, which no server sees. It leaves the address and the history at once.
   const login = byId("login");
@@ -9,7 +13,7 @@
     const token = location.hash.slice(1);
     if (token) {
       history.replaceState(null, "", location.pathname + location.search);
-      login.elements.token.value = decodeURIComponent(token);
+      login.elements.token.value = decoded(token);
       login.submit();
     }
     return;
@@ -18,6 +22,8 @@
   // Brings the page again and puts its main part in the place of ours. Open steps stay open, and the focus stays.
   // A document that a request parses runs no scripts.
   let busy = false;
+  // Whether what came was not shown, because somebody was writing.
+  let isBehind = false;
   const refresh = () => new Promise((done) => {
     if (busy) return done(false);
     busy = true;
@@ -30,8 +36,9 @@
       const fresh = request.response && request.response.getElementById("main");
       if (request.status === 401 || (request.responseURL && new URL(request.responseURL).pathname === "/login")) {
         location.reload();
-      } else if (fresh && !isWriting()) {
-        replace(fresh);
+      } else if (fresh) {
+        isBehind = isWriting();
+        if (!isBehind) replace(fresh);
       }
       done(true);
     };
@@ -41,6 +48,8 @@
     const at = document.activeElement;
     return at && (at.matches("select, textarea") || (at.matches("input") && at.value !== at.defaultValue));
   };
+  const fields = (room) => [...room.querySelectorAll("select, textarea, input:not([type=hidden])")];
+  const isTyped = (field) => field.matches("select") || field.value !== field.defaultValue;
   const keyOf = (details, nth) => (details.closest("[id]") || {}).id + "/" + nth;
   const replace = (fresh) => {
     const main = byId("main");
@@ -53,7 +62,12 @@
       if (open !== undefined) one.open = open;
     }
     if (main.innerHTML === fresh.innerHTML) return;
+    const typed = fields(main).filter(isTyped).map((one) => [one.name, one.value]);
     main.replaceChildren(...document.adoptNode(fresh).childNodes);
+    for (const [name, value] of typed) {
+      const field = fields(main).find((one) => one.name === name);
+      if (field) field.value = value;
+    }
     if (!focus) return;
     const again = focus.id ? byId(focus.id)
       : [...main.querySelectorAll(focus.tag)].find((one) => one.getAttribute("href") === focus.href);
@@ -109,6 +123,8 @@
     return later;
   };
   const refreshSoon = again(refresh, 60);
+  // Later, because a click on a button takes the focus away first.
+  addEventListener("focusout", () => { if (isBehind) { isBehind = false; setTimeout(refreshSoon, 500); } });
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
   // Whether the page was brought up to date after it began to listen: what happened before that was heard by nobody.
   let hasCaughtUp = false;
@@ -156,7 +172,7 @@
 
   // A step in the address is opened.
   const openTarget = () => {
-    const target = location.hash && byId(decodeURIComponent(location.hash.slice(1)));
+    const target = location.hash && byId(decoded(location.hash.slice(1)));
     const details = target && target.querySelector("details");
     if (details) details.open = true;
   };
