@@ -150,6 +150,41 @@ fn the_overview_counts_filters_and_pages() {
         page.contains("Waiting for you") && page.contains("Which one?"),
         "{page}"
     );
+    assert!(!page.contains("The newest"), "{page}");
+    // A form keeps all choices that the address has.
+    let page = server
+        .get("/?status=idle&status=failed&label=a%3Db&label=c%3Dd")
+        .body;
+    for kept in [
+        "name=\"status\" value=\"idle\"",
+        "name=\"status\" value=\"failed\"",
+        "name=\"label\" value=\"a=b\"",
+        "name=\"label\" value=\"c=d\"",
+    ] {
+        assert!(page.contains(kept), "{kept}: {page}");
+    }
+}
+
+#[test]
+fn more_threads_that_wait_than_a_page_has_are_told_by_their_number() {
+    let world = World::new();
+    let asks = json!({ "output": { "$status": "ask", "question": "Which?" } });
+    let script =
+        json!({ "roles": { "writer": [ { "output": { "plan": "p" } } ], "reviewer": [asks] } });
+    world.mock(&script.to_string());
+    let workflow = world.put(REVIEW);
+    let thread = world.start(&workflow);
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    let head = world.show(&thread)["head"].as_str().unwrap().to_owned();
+    for _ in 0..20 {
+        world.uwf(&["thread", "fork", &head]).exits(0);
+    }
+    let server = Server::start(&world, &[]);
+    let board = server.get("/api/v1/threads").json();
+    assert_eq!(board["waiting"], 21);
+    assert_eq!(board["urgent"].as_array().unwrap().len(), 20);
+    let page = server.get("/").body;
+    assert!(page.contains("The newest 20 of 21"), "{page}");
 }
 
 #[test]
@@ -226,6 +261,10 @@ fn the_data_is_what_the_commands_print() {
         "",
     );
     assert_eq!((again.status, &*again.body), (304, ""));
+    let old = format!("If-None-Match: \"{head}\"");
+    let old = [&*crate::web_client::bearer(), &old];
+    let old = server.ask("GET", &format!("/api/v1/cas/{head}"), &old, "");
+    assert_eq!(old.status, 200);
 }
 
 #[test]
@@ -290,7 +329,7 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     let workflow = world.put(ONE_STEP);
     let script = world.script(
         "agent.sh",
-        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; printf -- '---\\nnote: n\\n---\\n'",
+        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; echo x > \"$UWF_ARTIFACTS/bé.txt\"; printf -- '---\\nnote: n\\n---\\n'",
     );
     world.agent("uwf-command", &["--", script.to_str().unwrap()]);
     let thread = world.start(&workflow);
@@ -310,6 +349,11 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     assert_eq!(
         kept.header("content-disposition"),
         Some("attachment; filename=\"x.html\"")
+    );
+    let other = server.get(&format!("/steps/{head}/artifact?path=b%C3%A9.txt"));
+    assert_eq!(
+        other.header("content-disposition"),
+        Some("attachment; filename=\"b.txt\"; filename*=UTF-8''b%C3%A9.txt")
     );
     for path in ["", "a+b", "..%2Fconfig.yaml", "%2Fetc%2Fpasswd"] {
         let none = server.get(&format!("/steps/{head}/artifact?path={path}"));

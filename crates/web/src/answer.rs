@@ -8,6 +8,7 @@ use maud::Markup;
 use serde::Serialize;
 use serde_json::json;
 use uwf_protocol::ids::CasRef;
+use uwf_util::printable::printable;
 
 use crate::assets::digest;
 use crate::audit::Refused;
@@ -118,12 +119,26 @@ impl File {
     pub(crate) fn answer(self) -> Response {
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
         let plain: String = self.name.chars().filter(is_plain).collect();
-        let attached = format!("attachment; filename=\"{}\"", plain.trim_start_matches('.'));
+        let plain = plain.trim_start_matches('.');
+        let whole = printable(&self.name);
+        let mut attached = format!("attachment; filename=\"{plain}\"");
+        if !self.name.is_ascii() {
+            attached.push_str("; filename*=UTF-8''");
+            attached.extend(whole.bytes().map(percent));
+        }
         let headers = [
             (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
             (header::CONTENT_DISPOSITION, attached),
         ];
         (headers, self.content).into_response()
+    }
+}
+
+/// Returns a byte of a name as a header has it (RFC 8187).
+fn percent(byte: u8) -> String {
+    match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
     }
 }
 

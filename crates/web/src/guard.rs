@@ -7,7 +7,7 @@
 //!    alone do not tell: a browser sends them to every port of a host.
 //! 3. The key in a form, which `posted` compares: the same once more, by something that a foreign page does not know.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use axum::Extension;
@@ -59,7 +59,11 @@ impl Gate {
         ];
         if port == HTTP_PORT {
             // Browsers leave the usual port out.
-            hosts.extend(["127.0.0.1", "localhost", "[::1]"].map(str::to_owned));
+            let own = match listen.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            };
+            hosts.extend(["127.0.0.1", "localhost", "[::1]", &own].map(str::to_owned));
         }
         hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
         let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
@@ -413,6 +417,22 @@ mod tests {
             Verdict::Admitted => "admitted",
             Verdict::Unknown => "unknown",
             Verdict::Refused(refusal) => refusal.code,
+        }
+    }
+
+    #[test]
+    fn the_usual_port_may_be_left_out_of_the_address_where_it_listens() {
+        for (listen, host) in [
+            ("127.0.0.2:80", "127.0.0.2"),
+            ("127.0.0.2:8930", "127.0.0.2:8930"),
+            ("[::1]:80", "[::1]"),
+        ] {
+            let listen: SocketAddr = listen.parse().unwrap();
+            let place = Place::new(listen, None, Front::Nothing).unwrap();
+            let gate = Gate::new(listen, &place, &[]);
+            assert!(gate.is_ours(Some(host)), "{host}");
+            let origin = format!("http://{host}");
+            assert!(gate.is_from_us(Some(&origin)), "{origin}");
         }
     }
 

@@ -45,6 +45,8 @@ pub struct Board {
     pub counts: Vec<StatusCount>,
     /// The newest of those that wait for a person, whatever the filter says about the status.
     pub urgent: Vec<ThreadItem>,
+    /// How many threads wait for a person, with those that `urgent` leaves out.
+    pub waiting: usize,
     /// The problems that may hide a thread or its status, one line each.
     pub warnings: Vec<String>,
 }
@@ -86,8 +88,9 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
             .map_or(ThreadStatus::Corrupt, |item| item.status),
     };
     let counts = counts(found.iter().map(status));
-    let urgent = found.iter().filter(|one| needs_person(status(one)));
-    let urgent = urgent.filter_map(|one| active.get(&one.id)).take(URGENT);
+    let urgent = || found.iter().filter(|one| needs_person(status(one)));
+    let waiting = urgent().count();
+    let urgent = urgent().filter_map(|one| active.get(&one.id)).take(URGENT);
     let mut urgent: Vec<ThreadItem> = urgent.cloned().collect();
     let is_wanted = |one: &&Candidate| {
         let wanted = filter.statuses.as_ref();
@@ -115,6 +118,7 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
         total,
         counts,
         urgent,
+        waiting,
         warnings,
     })
 }

@@ -27,7 +27,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         (warnings(&board))
         (counts(&board.counts, query))
         (filters(&workflow_names(asked), query))
-        @if is_first && !board.urgent.is_empty() { (urgent(&board.urgent, now_ms)) }
+        @if is_first && !board.urgent.is_empty() { (urgent(&board, now_ms)) }
         @if board.threads.is_empty() { (nothing(query)) } @else {
             (table(&board.threads, now_ms))
             (pages(&board, query))
@@ -56,17 +56,20 @@ fn warnings(board: &Board) -> Markup {
 
 /// Returns how many threads there are of each status, each a link to them.
 fn counts(counts: &[StatusCount], query: &Fields) -> Markup {
-    let chosen = query.get(field::STATUS);
+    let chosen: Vec<&str> = query
+        .all(field::STATUS)
+        .flat_map(|text| text.split(','))
+        .collect();
     let all: usize = counts.iter().map(|one| one.count).sum();
     let rest = Fields::parse(&query.with(field::BEFORE, None));
     let address = |status| format!("/?{}", rest.with(field::STATUS, status));
     html! {
         ul.counts aria-label="Statuses" {
-            li { a href=(address(None)) aria-current=[chosen.is_none().then_some("true")] { "all " b { (all) } } }
+            li { a href=(address(None)) aria-current=[chosen.is_empty().then_some("true")] { "all " b { (all) } } }
             @for one in counts {
                 @let word = one.status.as_str();
                 li {
-                    a href=(address(Some(word))) aria-current=[(chosen == Some(word)).then_some("true")] {
+                    a href=(address(Some(word))) aria-current=[chosen.contains(&word).then_some("true")] {
                         (status(one.status)) " " b { (one.count) }
                     }
                 }
@@ -80,7 +83,7 @@ fn filters(names: &[String], query: &Fields) -> Markup {
     let is_listed = workflow.is_none_or(|chosen| names.iter().any(|name| name == chosen));
     html! {
         form.filters method="get" action="/" role="search" {
-            @if let Some(status) = query.get(field::STATUS) { input type="hidden" name=(field::STATUS) value=(status); }
+            @for status in query.all(field::STATUS) { input type="hidden" name=(field::STATUS) value=(status); }
             label.grow { "Text in the task, the name or the id"
                 input #q type="search" name=(field::TEXT) value=[query.get(field::TEXT)];
             }
@@ -94,6 +97,7 @@ fn filters(names: &[String], query: &Fields) -> Markup {
             label { "Label"
                 input type="text" name=(field::LABEL) value=[query.get(field::LABEL)] placeholder="key=value" size="12";
             }
+            @for label in query.all(field::LABEL).skip(1) { input type="hidden" name=(field::LABEL) value=(label); }
             label { "Children"
                 select name=(field::CHILDREN) {
                     option value="" { "below their parents" }
@@ -106,7 +110,9 @@ fn filters(names: &[String], query: &Fields) -> Markup {
 }
 
 /// Returns the threads that wait for a person, each with what it waits for.
-fn urgent(threads: &[ThreadItem], now_ms: i64) -> Markup {
+fn urgent(board: &Board, now_ms: i64) -> Markup {
+    let threads = &board.urgent;
+    let hidden = board.waiting.saturating_sub(threads.len());
     html! {
         section.urgent aria-labelledby="urgent" {
             h2 #urgent { "Waiting for you" }
@@ -120,6 +126,7 @@ fn urgent(threads: &[ThreadItem], now_ms: i64) -> Markup {
                     }
                 }
             }
+            @if hidden > 0 { p.hint { "The newest " (threads.len()) " of " (board.waiting) "; the statuses above lead to all." } }
         }
     }
 }
