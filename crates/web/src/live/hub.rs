@@ -71,6 +71,7 @@ impl Hub {
 
     /// Watches a root until nobody listens.
     fn watch(&self, root: &Root) {
+        let _ends = Watching(self);
         let mut watch = ThreadWatch::of(root);
         // A file that cannot be read now is read after its next change.
         let mut known = heads(root).unwrap_or_default();
@@ -126,6 +127,17 @@ impl Hub {
         };
         *lock(&self.slow) = why;
         pace
+    }
+}
+
+/// The watch, while it goes on. If it fails, the next listener begins another one.
+struct Watching<'a>(&'a Hub);
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            *lock(&self.0.is_watching) = false;
+        }
     }
 }
 
