@@ -213,3 +213,20 @@ fn what_was_done_of_a_form_before_it_was_refused_is_said() {
     assert!(refused.body.contains("65 labels"), "{}", refused.body);
     assert_eq!(scene.world.show(&thread)["name"], "given");
 }
+
+#[test]
+fn a_page_about_something_else_than_steps_is_never_stale() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/pause");
+    let page = person.look(&path);
+    scene.world.step(&thread).exits(0);
+    let sent = person.send(&page, &path, &[("message", "stop")]);
+    assert_eq!(sent.status, 303, "{}", sent.body);
+    assert_eq!(scene.world.show(&thread)["status"], "paused");
+    // A program that says a head is held to it.
+    let stale = json!({ "head": "0000000000000" });
+    let unpause = scene.act(&format!("threads/{thread}/unpause"), &stale);
+    refused(&unpause, 409, "changed");
+}

@@ -115,7 +115,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
             p.mind { (about.mind) }
             form.act method="post" action=(address(action, view)) {
                 (key(asked))
-                input type="hidden" name=(field::HEAD) value=(view.head);
+                @if is_about_steps(action) { input type="hidden" name=(field::HEAD) value=(view.head); }
                 (inputs(asked, view, action))
                 div.choice {
                     button class=(class) type="submit" { (about.title) }
@@ -135,6 +135,14 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
         tab: Tab::Threads,
         main,
     })
+}
+
+/// Tells whether an action on a thread that has another step by now would be another one.
+fn is_about_steps(action: Action) -> bool {
+    match action {
+        Action::Step | Action::Run | Action::Resume | Action::Poke | Action::Kill => true,
+        Action::Pause | Action::Unpause | Action::Fork | Action::Label => false,
+    }
 }
 
 fn asks(view: &ThreadView) -> bool {
