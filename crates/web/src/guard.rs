@@ -4,7 +4,8 @@
 //! What each check is against:
 //! 1. The host: a foreign name that was made to lead here (DNS rebinding) is not ours.
 //! 2. The origin: a page of another site, or of another port of this machine, cannot make a visitor's browser act. Cookies
-//!    alone do not tell: a browser sends them to every port of a host.
+//!    alone do not tell: a browser sends them to every port of a host. So a server of another user of this machine may learn a
+//!    session, and nothing here prevents what it does with that: `docs/web.md` says what to do about it.
 //! 3. The key in a form, which `posted` compares: the same once more, by something that a foreign page does not know.
 
 use std::net::{IpAddr, SocketAddr};

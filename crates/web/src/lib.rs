@@ -6,7 +6,8 @@
 //! `api` is for programs. `acts` starts a command for each action, which an `order` describes, and `audit` logs who did it. `live` sends events. `asked` is the
 //! input of every handler, and `answer` its output; `desks` limits how many are at work.
 //!
-//! The crate never holds a lock that a step needs, and keeps no state but the sessions of its visitors.
+//! The crate keeps no state but the sessions of its visitors. A view delays no step: it may take the lock of a thread for an instant, to
+//! see whether that is free, and calls try for some milliseconds.
 
 mod acts;
 mod answer;

@@ -155,7 +155,7 @@ impl Server {
             here: settings.here,
         });
         let served = runtime.block_on(serve(listener, &app, closing));
-        // What still reads the site only reads it.
+        // What is still at work only reads the site, or waits for a command, which goes on as a process of its own.
         runtime.shutdown_background();
         served.map_err(ServeError::Machine)
     }

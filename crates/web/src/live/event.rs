@@ -1,4 +1,4 @@
-//! What a stream of events says. Events are hints: what is true, a request after them tells.
+//! What a stream of events says. An event only says that something may have changed: listeners ask again.
 
 use serde_json::{Value, json};
 use uwf_protocol::ids::{CasRef, ThreadId};
