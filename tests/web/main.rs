@@ -12,6 +12,7 @@ mod browser;
 mod checking;
 mod events;
 mod forms;
+mod large_files;
 mod pages;
 mod pictures;
 mod scene;

@@ -1,6 +1,7 @@
 //! What handlers give: pages, data, and refusals in both forms, with the headers that keep a browser from doing anything
 //! that we did not mean.
 
+use axum::body::Bytes;
 use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +13,7 @@ use uwf_util::printable::printable;
 
 use crate::assets::digest;
 use crate::audit::Refused;
+use crate::desks::FilePlace;
 use crate::pages::missing;
 use crate::trouble::Refusal;
 
@@ -115,8 +117,8 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Returns the answer.
-    pub(crate) fn answer(self) -> Response {
+    /// Returns the answer, which has a place until the client has read it.
+    pub(crate) fn answer(self, place: FilePlace) -> Response {
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
@@ -130,7 +132,23 @@ impl File {
             (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
             (header::CONTENT_DISPOSITION, attached),
         ];
-        (headers, self.content).into_response()
+        let content = Bytes::from_owner(Held {
+            content: self.content,
+            _place: place,
+        });
+        (headers, content).into_response()
+    }
+}
+
+/// The bytes of a file, with its place.
+struct Held {
+    content: Vec<u8>,
+    _place: FilePlace,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.content
     }
 }
 

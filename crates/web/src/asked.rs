@@ -152,11 +152,19 @@ pub(crate) fn data_of_command(make: DataOf) -> MethodRouter<Shared> {
 
 /// Returns the route of files.
 pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
-    read(
-        move |asked| Ok(make(asked)?.answer()),
-        refused_page,
-        Work::Reads,
-    )
+    get(move |parts: AskedParts| async move {
+        let asked = asked(parts);
+        let place = match asked.app.desks.file().await {
+            Ok(place) => place,
+            Err(refusal) => return refused_page(&refusal),
+        };
+        let desk = asked.app.desks.reader().await;
+        let work = move || {
+            let made = make(&asked).map(|file| file.answer(place));
+            answered(&asked, made, refused_page)
+        };
+        desk.work(work, refused_page).await
+    })
 }
 
 /// How a request that changes nothing is met.

@@ -15,7 +15,10 @@ use crate::trouble::Refusal;
 pub(crate) const READERS: usize = 8;
 /// How many commands there are at once. More of them wait for a moment, and then are refused.
 pub(crate) const COMMANDS: usize = 8;
-/// How long a command waits for its place.
+/// How many files are given at once, which may be large: each is in memory until its client has read it. More of them wait for a
+/// moment, and then are refused.
+pub(crate) const FILES: usize = 4;
+/// How long a command or a file waits for its place.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The places.
@@ -23,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Desks {
     readers: Arc<Semaphore>,
     commands: Arc<Semaphore>,
+    files: Arc<Semaphore>,
 }
 
 impl Default for Desks {
@@ -30,12 +34,13 @@ impl Default for Desks {
         Self {
             readers: Arc::new(Semaphore::new(READERS)),
             commands: Arc::new(Semaphore::new(COMMANDS)),
+            files: Arc::new(Semaphore::new(FILES)),
         }
     }
 }
 
 /// A place. It is free again when the work has ended, even if nobody waits for the answer any more.
-pub(crate) struct Desk(Option<OwnedSemaphorePermit>);
+pub(crate) struct Desk(Place);
 
 impl Desks {
     /// Waits for a place to read.
@@ -49,18 +54,45 @@ impl Desks {
     /// # Errors
     /// When all are taken, and stay so for a moment.
     pub(crate) async fn command(&self) -> Result<Desk, Refusal> {
-        let place = timeout(PATIENCE, Arc::clone(&self.commands).acquire_owned());
-        match place.await {
-            Ok(place) => Ok(Desk(place.ok())),
-            Err(_) => {
-                let message = format!(
-                    "{COMMANDS} commands are being done, which is the most; nothing was done for this one"
-                );
-                let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message);
-                Err(refusal.hint("send the form again in a moment, or type the command"))
-            }
-        }
+        let message = format!(
+            "{COMMANDS} commands are being done, which is the most; nothing was done for this one"
+        );
+        let hint = "send the form again in a moment, or type the command";
+        let place = soon(&self.commands).await;
+        place.map(Desk).map_err(|Full| full(message).hint(hint))
     }
+
+    /// Returns a place for a file. It is free again when the client has read the file.
+    ///
+    /// # Errors
+    /// When all are taken, and stay so for a moment.
+    pub(crate) async fn file(&self) -> Result<FilePlace, Refusal> {
+        let message = format!("{FILES} files are being read, which is the most");
+        let place = soon(&self.files).await;
+        let place = place.map(FilePlace);
+        place.map_err(|Full| full(message).hint("ask again in a moment"))
+    }
+}
+
+/// A place for a file.
+#[derive(Debug)]
+pub(crate) struct FilePlace(#[expect(dead_code, reason = "it is free when this is dropped")] Place);
+
+/// A place; none if the server has no places any more.
+type Place = Option<OwnedSemaphorePermit>;
+
+/// All places are taken.
+struct Full;
+
+/// Waits for a place for a moment.
+async fn soon(places: &Arc<Semaphore>) -> Result<Place, Full> {
+    let place = timeout(PATIENCE, Arc::clone(places).acquire_owned());
+    // The places are never closed.
+    place.await.map(Result::ok).map_err(|_| Full)
+}
+
+fn full(message: String) -> Refusal {
+    Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
 }
 
 impl Desk {
