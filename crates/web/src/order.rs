@@ -54,6 +54,13 @@ pub struct Carried {
     pub notices: Vec<String>,
 }
 
+impl Carried {
+    /// Returns the thread that it printed, if it did.
+    pub(crate) fn thread(&self) -> Option<ThreadId> {
+        self.printed["thread"].as_str()?.parse().ok()
+    }
+}
+
 impl Order {
     /// Returns a command that is done at once.
     pub(crate) fn quick(words: &[&str]) -> Self {

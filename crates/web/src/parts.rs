@@ -70,6 +70,12 @@ fn sign(status: ThreadStatus) -> &'static str {
     }
 }
 
+/// Returns what a thread is called: its task.
+pub(crate) fn task(task: Option<&str>) -> &str {
+    task.filter(|task| !task.trim().is_empty())
+        .unwrap_or("(no task)")
+}
+
 /// Returns what runs cost; nothing if there were none.
 pub(crate) fn cost(total: Option<&UsageTotal>) -> Markup {
     match total.filter(|total| total.runs > 0) {

@@ -17,11 +17,16 @@ const MOST_KEPT: usize = 16;
 
 /// What a browser got when it logged in.
 #[derive(Debug, Clone)]
-pub(crate) struct Session {
+pub(crate) struct Badge {
     /// The value that every form of this session has: a foreign page does not know it.
     pub(crate) form_key: Token,
     /// Which one it is, for logs.
     pub(crate) number: u64,
+}
+
+#[derive(Debug)]
+struct Session {
+    badge: Badge,
     used: Instant,
     /// What commands of this session said, each with its number.
     kept: VecDeque<(u64, Vec<String>)>,
@@ -47,8 +52,7 @@ impl Sessions {
             }
         }
         let session = Session {
-            form_key,
-            number,
+            badge: Badge { form_key, number },
             used: now,
             kept: VecDeque::new(),
         };
@@ -56,8 +60,8 @@ impl Sessions {
         number
     }
 
-    /// Returns a session that is not over, which is used by this.
-    pub(crate) fn find(&self, id: &str, now: Instant) -> Option<Session> {
+    /// Returns what is to be known about a session that is not over, which is used by this.
+    pub(crate) fn find(&self, id: &str, now: Instant) -> Option<Badge> {
         let mut sessions = self.lock();
         let session = sessions.get_mut(id)?;
         if is_over(session, now) {
@@ -65,7 +69,7 @@ impl Sessions {
             return None;
         }
         session.used = now;
-        Some(session.clone())
+        Some(session.badge.clone())
     }
 
     /// Tells whether a session is not over. That does not use it.

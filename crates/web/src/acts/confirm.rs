@@ -10,7 +10,7 @@ use crate::asked::Asked;
 use crate::guard::{Access, Visitor};
 use crate::order::Order;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, preformatted, status, thread_address};
+use crate::parts::{Said, preformatted, status, task, thread_address};
 use crate::posted::KEY_FIELD;
 use crate::trouble::Refusal;
 
@@ -106,7 +106,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
             h1 { (about.title) }
             p.of {
                 (status(view.state.status)) " "
-                (Said(view.outline.task.as_deref().unwrap_or("(no task)")))
+                (Said(task(view.outline.task.as_deref())))
             }
             @if let (Action::Resume, Some(message)) = (action, &view.state.suspend_message) {
                 section.question { h2 { "What it says" } (preformatted(message)) }

@@ -12,7 +12,7 @@ use axum::response::Response;
 use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 
-use crate::answer::{Data, json_answer, refused_on_the_way as refused_page};
+use crate::answer::{Data, json_answer, refused_on_the_way};
 use crate::asked::{Asked, Fields};
 use crate::audit;
 use crate::guard::Access;
@@ -52,15 +52,16 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble
         Ok(done) => done,
         Err(refusal) => {
             let thread = asked.thread().map(thread_address);
-            return Ok(refused_page(&refusal, thread.ok().as_deref()));
+            return Ok(refused_on_the_way(&refusal, thread.ok().as_deref()));
         }
     };
-    let thread = done.printed["thread"].as_str();
-    let address = match thread {
-        Some(thread) => format!("/threads/{thread}"),
-        None => thread_address(view.thread),
-    };
-    Ok(told::see_other(asked, &address, done.notices))
+    // A fork is another thread.
+    let thread = done.thread().unwrap_or(view.thread);
+    Ok(told::see_other(
+        asked,
+        &thread_address(thread),
+        done.notices,
+    ))
 }
 
 /// Does the same for a program.

@@ -153,7 +153,7 @@ pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> 
 fn started(asked: &Asked, fields: &Fields) -> Result<(ThreadId, Carried), Refusal> {
     audit::note_wish(asked, "start", None);
     let done = start(fields).and_then(|order| carry(asked, &order));
-    let thread = done.as_ref().ok().and_then(started_thread);
+    let thread = done.as_ref().ok().and_then(Carried::thread);
     audit::note(asked, "start", thread, done.as_ref().err());
     let done = done?;
     let thread = thread.ok_or_else(|| {
@@ -161,8 +161,4 @@ fn started(asked: &Asked, fields: &Fields) -> Result<(ThreadId, Carried), Refusa
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)
     })?;
     Ok((thread, done))
-}
-
-fn started_thread(done: &Carried) -> Option<ThreadId> {
-    done.printed["thread"].as_str()?.parse().ok()
 }

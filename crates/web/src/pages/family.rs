@@ -6,7 +6,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Name;
 use uwf_util::text::{counted, cut_line};
 
-use crate::parts::{Said, hash_link, status, thread_address};
+use crate::parts::{Said, hash_link, status, task, thread_address};
 
 /// How many characters of a task or a question stand in the tree.
 const LINE: usize = 100;
@@ -39,7 +39,7 @@ fn forked(forks: &Forks) -> Markup {
                 p { "Forks" }
                 ul { @for fork in &forks.forks {
                     @let item = &fork.item;
-                    @let task = item.outline.task.as_deref().unwrap_or("(no task)");
+                    @let task = task(item.outline.task.as_deref());
                     @let name = item.name.as_ref().map_or(item.thread.as_str(), Name::as_str);
                     li {
                         (status(item.status)) " "
@@ -54,7 +54,7 @@ fn forked(forks: &Forks) -> Markup {
 
 fn member(one: &FamilyMember, this: ThreadId) -> Markup {
     let item = &one.item;
-    let task = item.outline.task.as_deref().unwrap_or("(no task)");
+    let task = task(item.outline.task.as_deref());
     let reasons = [
         &item.suspend_message,
         &item.blocked_reason,

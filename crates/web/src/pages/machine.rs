@@ -7,7 +7,7 @@ use uwf_util::text::counted;
 
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, status, thread_address, when};
+use crate::parts::{Said, status, task, thread_address, when};
 use crate::settings::{Finding, Level};
 use crate::trouble::{Refusal, Trouble};
 
@@ -67,7 +67,7 @@ fn running(view: &MachineView, now_ms: i64) -> Markup {
                         th scope="col" { "Agent" } th scope="col" { "Process" } th scope="col" { "Since" }
                     } }
                     tbody { @for item in &view.running { tr {
-                        th.row scope="row" { a href=(thread_address(item.thread)) { (Said(item.outline.task.as_deref().unwrap_or("(no task)"))) } }
+                        th.row scope="row" { a href=(thread_address(item.thread)) { (Said(task(item.outline.task.as_deref()))) } }
                         td { (status(item.status)) }
                         @if let Some(now) = &item.running {
                             td { (Said(now.role.as_str())) }

@@ -7,7 +7,7 @@ use uwf_util::text::{counted, cut_line};
 use crate::acts::confirm::new_thread;
 use crate::asked::{Asked, Fields};
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, cost, labels, status, thread_address, when, workflow_link};
+use crate::parts::{Said, cost, labels, status, task, thread_address, when, workflow_link};
 use crate::selection::{self, field};
 use crate::trouble::Trouble;
 
@@ -120,7 +120,7 @@ fn urgent(board: &Board, now_ms: i64) -> Markup {
                 @for item in threads {
                     li.row {
                         (status(item.status))
-                        a href=(thread_address(item.thread)) { (Said(task(item))) }
+                        a href=(thread_address(item.thread)) { (Said(task(item.outline.task.as_deref()))) }
                         @if let Some(at_ms) = item.outline.changed_at_ms { (when(at_ms, now_ms)) }
                         @if let Some(reason) = reason(item) { span.why { (Said(&cut_line(reason, REASON))) } }
                     }
@@ -140,12 +140,6 @@ fn reason(item: &ThreadItem) -> Option<&str> {
         &item.error,
     ];
     reasons.into_iter().find_map(|reason| reason.as_deref())
-}
-
-fn task(item: &ThreadItem) -> &str {
-    let task = item.outline.task.as_deref();
-    task.filter(|task| !task.trim().is_empty())
-        .unwrap_or("(no task)")
 }
 
 fn table(threads: &[ThreadItem], now_ms: i64) -> Markup {
@@ -173,7 +167,7 @@ fn row(item: &ThreadItem, now_ms: i64) -> Markup {
     html! {
         tr {
             td.task {
-                a href=(thread_address(item.thread)) { (Said(task(item))) }
+                a href=(thread_address(item.thread)) { (Said(task(item.outline.task.as_deref()))) }
                 span.under {
                     @if let Some(name) = &item.name { b { (Said(name.as_str())) } " " }
                     span.id { (item.thread) }

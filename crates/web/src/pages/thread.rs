@@ -13,7 +13,7 @@ use crate::acts::confirm::links;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::{family, live, standing, steps};
-use crate::parts::{Said, cost, drawing, hash_link, labels, status, when, workflow_link};
+use crate::parts::{Said, cost, drawing, hash_link, labels, status, task, when, workflow_link};
 use crate::trouble::{Refusal, Trouble};
 
 /// How many steps a page has. Older ones are on pages of their own.
@@ -43,7 +43,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let forks = uwf_engine::forks(site, id)?;
     let running = view.running.is_some();
     let turns = running.then(|| live::turns(site, id)).transpose()?;
-    let title = title(&view);
+    let title = task(view.outline.task.as_deref()).to_owned();
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
         (standing::state(&view))
@@ -68,14 +68,6 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         tab: Tab::Threads,
         main,
     })
-}
-
-/// Returns what a thread is called: by its task.
-fn title(view: &ThreadView) -> String {
-    let task = view.outline.task.as_deref();
-    task.filter(|task| !task.trim().is_empty())
-        .unwrap_or("(no task)")
-        .to_owned()
 }
 
 fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
