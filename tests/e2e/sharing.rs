@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::gates::{NOTE, at_work, gated_agent, open_gate, runs};
 use crate::gc::text;
-use crate::postgres::{Server, new_schema, own_server, server};
+use crate::postgres::{self, Server, new_schema, own_server, server};
+use crate::postgres_admin::Admin;
 use crate::processes::{self, signal};
 use crate::resumes;
 use crate::world::{AGAIN, REVIEW, Run, World, is_soak, wait_until};
@@ -28,6 +29,21 @@ pub(crate) fn with_remote(world: &World, server: &Server, schema: &str) {
     let url = server.url();
     let add = ["remote", "add", &url, "--schema", schema];
     world.uwf(&add).exits(0);
+}
+
+/// Lets a machine use the remote as a worker, who may do less than the owner. Returns the name of its user.
+pub(crate) fn as_worker(world: &World, server: &Server, schema: &str) -> String {
+    let admin = Admin::new(&server.url());
+    admin.run(&world.uwf(&["remote", "roles"]).exits(0).stdout);
+    let user = format!("{schema}_machine");
+    admin.run(&format!(
+        "CREATE ROLE {user} LOGIN; GRANT {schema}_worker TO {user}"
+    ));
+    let url = server
+        .url()
+        .replace(&format!("//{}@", postgres::USER), &format!("//{user}@"));
+    world.configure("remote.url", &url);
+    user
 }
 
 /// Two machines with one remote, and the agents for a role that works again and again.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
-use crate::sharing::{agree, machines_in, shared, with_remote, with_server};
+use crate::sharing::{agree, as_worker, machines_in, shared, with_remote, with_server};
 use crate::world::World;
 
 #[test]
@@ -46,5 +46,39 @@ fn what_a_remote_lost_comes_back_from_a_machine_that_has_it() {
         agree(&machines, &thread, 1);
         agree(&machines, &sound, 0);
         assert_eq!(one.uwf(&repair).exits(0).json()["repaired"], json!(0));
+    });
+}
+
+#[test]
+fn a_worker_sends_what_is_missing_and_leaves_what_is_damaged_to_the_owner() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        other.step(&thread).exits(0);
+        let admin = Admin::new(&server.url());
+        as_worker(&machines[1], server, &schema);
+        let run = |sql: &str| admin.run(&sql.replace('@', &schema));
+        run(
+            "UPDATE @.nodes SET payload = payload || ' ' WHERE hash IN (SELECT workflow FROM @.threads)",
+        );
+        run("DELETE FROM @.nodes WHERE hash IN (SELECT head FROM @.threads)");
+        let repair = ["remote", "verify", "--repair"];
+        let repaired = other.uwf(&repair).exits(4).json();
+        assert_eq!(repaired["repaired"], json!(1), "{repaired}");
+        assert_eq!(repaired["needOwner"], json!(1), "{repaired}");
+        let left = repaired["problems"].as_array().unwrap();
+        assert_eq!(left.len(), 1, "{repaired}");
+        assert_eq!(left[0]["verdict"], json!("corrupted"));
+        let said = other.uwf(&[&repair[..], &["--format", "text"]].concat());
+        let said = said.exits(4).stdout;
+        assert!(said.contains("1 damaged node needs the owner"), "{said}");
+        assert!(!said.contains("not whole on this machine"), "{said}");
+        one.uwf(&["fetch", &thread]).exits(0);
+        let whole = one.uwf(&repair).exits(0).json();
+        assert_eq!(whole["repaired"], json!(1), "{whole}");
+        assert!(whole["needOwner"].is_null(), "{whole}");
+        agree(&machines, &thread, 1);
     });
 }

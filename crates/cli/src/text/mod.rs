@@ -48,7 +48,7 @@ pub(crate) use sharing::{
     AddedRemoteView, FetchedView, MOST_ENDED, PushedView, RemoteThreadsView, RemoteView, Shared,
 };
 pub(crate) use sharing_care::{
-    CollectedRemoteView, MigratedRemoteView, ReleasedView, VerifiedRemoteView,
+    CollectedRemoteView, MigratedRemoteView, ReleasedView, Repaired, VerifiedRemoteView,
 };
 pub(crate) use store_care::RepairView;
 pub(crate) use store_import::StoreImportView;

@@ -93,6 +93,18 @@ pub(crate) struct VerifiedRemoteView {
     /// How many nodes were sent again, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     repaired: Option<usize>,
+    /// How many damaged nodes are whole on this machine, and only the owner of the schema may replace them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    need_owner: Option<usize>,
+}
+
+/// What was done about a remote that has lost or damaged something.
+#[derive(Clone, Copy)]
+pub(crate) struct Repaired {
+    /// How many nodes were sent again.
+    pub(crate) sent: usize,
+    /// How many damaged nodes this user must not replace.
+    pub(crate) need_owner: usize,
 }
 
 /// Something that is wrong with a remote.
@@ -154,7 +166,7 @@ impl VerifiedRemoteView {
         verified: Verified,
         faults: Vec<Fault>,
         needing: Needing,
-        repaired: Option<usize>,
+        repaired: Option<Repaired>,
     ) -> Self {
         Self {
             ok: faults.is_empty(),
@@ -164,7 +176,10 @@ impl VerifiedRemoteView {
             problems: faults.into_iter().map(RemoteProblem::from).collect(),
             needed_by_threads: needing.threads,
             needed_by_names: needing.names,
-            repaired,
+            repaired: repaired.map(|repaired| repaired.sent),
+            need_owner: repaired
+                .map(|repaired| repaired.need_owner)
+                .filter(|count| *count > 0),
         }
     }
 
@@ -177,16 +192,22 @@ impl VerifiedRemoteView {
             .map(|(what, all)| format!("{what} that need this: {}", all.join(", ")))
             .collect();
         let is_lost = self.problems.iter().any(|one| one.verdict != "invalid");
-        lines.extend(match self.repaired {
-            Some(count) if is_lost => Some(format!(
+        lines.extend(match (self.repaired, self.need_owner) {
+            (Some(count), Some(damaged)) => Some(format!(
+                "{} sent; {} {} the owner of the schema: the same command as that user replaces what is damaged",
+                counted(count as u64, "node"),
+                counted(damaged as u64, "damaged node"),
+                if damaged == 1 { "needs" } else { "need" },
+            )),
+            (Some(count), None) if is_lost => Some(format!(
                 "{} sent; the rest is not whole on this machine: run the same on another one that has these threads",
                 counted(count as u64, "node")
             )),
-            Some(count) => Some(format!("{} sent", counted(count as u64, "node"))),
-            None if is_lost => Some(
+            (Some(count), None) => Some(format!("{} sent", counted(count as u64, "node"))),
+            (None, _) if is_lost => Some(
                 hints::here("`uwf remote verify --repair` sends it again from a machine that has it; the owner of the schema can also replace what is damaged").into_owned(),
             ),
-            None => None,
+            (None, _) => None,
         });
         lines
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use uwf_engine::{EngineError, SharingError, machine_of, send_lost, whole_nodes};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
-use uwf_remote::{Lease, Standing};
+use uwf_remote::{Lease, RemoteError, Standing};
 use uwf_remote_postgres::{Fault, Needing};
 use uwf_util::time::format_duration;
 
@@ -17,7 +17,9 @@ use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::{self, print};
-use crate::text::{CollectedRemoteView, MigratedRemoteView, ReleasedView, VerifiedRemoteView};
+use crate::text::{
+    CollectedRemoteView, MigratedRemoteView, ReleasedView, Repaired, VerifiedRemoteView,
+};
 
 pub(super) fn migrate(context: &Context) -> Result<Exit, Failure> {
     let migrated = answer(configured(context.site())?.migrate())?;
@@ -57,17 +59,23 @@ fn lost(faults: &[Fault]) -> Vec<CasRef> {
     lost.into_iter().collect()
 }
 
-/// Sends again what is damaged or missing, as far as it is whole here. Returns how many nodes were sent.
-fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<usize, Failure> {
+/// Sends again what is damaged or missing, as far as it is whole here. Only the owner of the schema replaces what is damaged.
+fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<Repaired, Failure> {
+    let sent = send_lost(context.site(), remote.as_remote(), &lost(faults))?;
     let is_damaged = |fault: &&Fault| matches!(fault, Fault::Damaged(_));
     let damaged: Vec<Fault> = faults.iter().filter(is_damaged).cloned().collect();
     let whole = whole_nodes(context.site(), &lost(&damaged));
-    let restored = match whole.as_slice() {
-        [] => 0,
-        whole => answer(remote.restore(whole))?,
+    let (restored, need_owner) = match whole.as_slice() {
+        [] => (0, 0),
+        whole => match remote.restore(whole) {
+            Err(RemoteError::Denied(_)) => (0, whole.len()),
+            restored => (answer(restored)?, 0),
+        },
     };
-    let sent = send_lost(context.site(), remote.as_remote(), &lost(faults))?;
-    Ok(restored + sent)
+    Ok(Repaired {
+        sent: sent + restored,
+        need_owner,
+    })
 }
 
 pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure> {
