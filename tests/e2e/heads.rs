@@ -1,8 +1,10 @@
 //! `--head`: a call that names the head at which somebody saw the thread does nothing at another one.
 
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::world::{AGAIN, World};
+use crate::world::{AGAIN, World, wait_until};
 
 fn head(world: &World, thread: &str) -> String {
     world.show(thread)["head"].as_str().unwrap().to_owned()
@@ -28,6 +30,11 @@ fn what_was_decided_at_another_head_is_not_done() {
     }
     let background = ["thread", "step", &thread, &seen, "--background"];
     world.uwf(&background).exits(5);
+    let dry = ["thread", "step", &thread, &seen, "--dry-run"];
+    world.uwf(&dry).exits(5).says("has changed");
+    let seen = format!("--head={now}");
+    let dry = ["thread", "step", &thread, &seen, "--dry-run"];
+    world.uwf(&dry).exits(0);
     assert_eq!(head(&world, &thread), now);
 }
 
@@ -51,4 +58,35 @@ fn the_head_is_compared_once_and_is_of_one_thread() {
         world.uwf(&both).exits(2).says("one thread");
     }
     assert_eq!(world.show(&one)["status"], json!("idle"));
+}
+
+#[test]
+fn a_run_that_waits_for_an_attempt_still_compares_the_head() {
+    let world = World::new();
+    world.put(&AGAIN.replace('@', ""));
+    world.mock(
+        "roles: { writer: [ { output: { status: more } }, { exit: 1, class: overloaded } ] }",
+    );
+    world.configure("agents.default.retry.max", "1");
+    world.configure("agents.default.retry.backoff", "1h");
+    let thread = world.start("again");
+    world.step(&thread).exits(0);
+    let seen = format!("--head={}", head(&world, &thread));
+    world.step(&thread).exits(3);
+    let mut run = world.command(&["thread", "run", &thread, &seen]);
+    let told = world.dir().join("told");
+    run.stderr(std::fs::File::create(&told).unwrap());
+    let run = run.stdout(Stdio::piped()).spawn().unwrap();
+    let told = || std::fs::read_to_string(&told).unwrap();
+    wait_until("the run waits", || told().contains("waits until"));
+    world
+        .uwf(&["thread", "poke", &thread, "-p", "Better"])
+        .exits(0);
+    let poked = head(&world, &thread);
+    let ended = run.wait_with_output().unwrap();
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(5), "{stdout}");
+    assert!(stdout.contains("changed"), "{stdout}");
+    assert!(told().contains("has changed"), "{}", told());
+    assert_eq!(head(&world, &thread), poked);
 }

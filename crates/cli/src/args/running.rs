@@ -80,7 +80,7 @@ impl Patience {
 /// The head at which the caller saw a thread.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct HeadArgs {
-    /// Do it only if this is still the head of the thread, which is one then; else exit with 5
+    /// Do nothing and exit with 5 unless this is still the head; only with one thread
     #[arg(long, value_name = "HASH")]
     pub(crate) head: Option<String>,
 }

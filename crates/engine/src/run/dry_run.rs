@@ -20,7 +20,7 @@ use crate::run::admission::refuse_early;
 use crate::run::cycle::StepOptions;
 use crate::run::workspace;
 use crate::run::{agent_command, contract};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Thread, ThreadAt};
 use crate::{EngineError, Runner};
 
 /// What the next call for a step would do.
@@ -70,9 +70,15 @@ pub struct AgentPlan {
 /// # Errors
 /// As of [`step`](crate::step), as far as they are known before an agent is started. A call that comes too early is none: the plan
 /// says when the step is done.
-pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<StepPlan, EngineError> {
-    let site = &runner.site;
+pub fn plan(
+    runner: &Runner,
+    at: impl Into<ThreadAt>,
+    options: &StepOptions,
+) -> Result<StepPlan, EngineError> {
+    let (site, at) = (&runner.site, at.into());
+    let id = at.id;
     let head = thread::active_head(site, id)?;
+    at.refuse_other(head)?;
     let run = site.root.run(id);
     let activity = Activity::at(site, &run, head)?;
     if activity.running.is_some() {

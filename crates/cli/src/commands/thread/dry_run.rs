@@ -2,21 +2,17 @@
 
 use uwf_agent_kit::KitError;
 use uwf_agent_kit::context::{self, Past, Showing};
-use uwf_engine::{AgentPlan, Session, StepOptions, StepPlan, plan};
+use uwf_engine::{AgentPlan, Session, StepOptions, StepPlan, ThreadAt, plan};
 use uwf_protocol::agent::{AgentCall, CallForm};
-use uwf_protocol::ids::ThreadId;
 
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::text::PlanView;
 
-pub(super) fn show(
-    context: &Context,
-    thread: ThreadId,
-    options: &StepOptions,
-) -> Result<(), Failure> {
-    let view = match plan(&context.runner, thread, options)? {
+pub(super) fn show(context: &Context, at: ThreadAt, options: &StepOptions) -> Result<(), Failure> {
+    let thread = at.id;
+    let view = match plan(&context.runner, at, options)? {
         StepPlan::Agent(plan) => {
             let prompt = prompt(context, &plan, options.session)?;
             PlanView::agent(*plan, prompt)

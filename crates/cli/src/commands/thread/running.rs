@@ -132,7 +132,6 @@ impl Run<'_> {
                 Ok(()) => {
                     options.session = Session::Known;
                     options.early = Early::Refuse;
-                    at.head = None;
                     continue;
                 }
                 Err(report) => *report,

@@ -37,7 +37,7 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
         }
     } else if args.dry_run {
         for thread in threads {
-            dry_run::show(context, thread, &options)?;
+            dry_run::show(context, context.thread_at(thread, &args.at)?, &options)?;
         }
     } else if let ([thread], None) = (threads.as_slice(), args.part_of) {
         step_thread(
