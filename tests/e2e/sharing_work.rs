@@ -277,6 +277,41 @@ fn a_worker_that_leaves_a_failed_step_undone_says_so() {
 }
 
 #[test]
+fn a_worker_leaves_nothing_undone_that_another_machine_does() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        other.scripted_agent(&format!(
+            "touch {}/failing; exit 9",
+            other.project().display()
+        ));
+        let mut worker = other.spawn(&["work", "--idle", "5s"]);
+        wait_until("the step has failed", || {
+            other.project().join("failing").exists() && at_remote(one, &thread)["leftMs"].is_null()
+        });
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        assert_eq!(worker.wait().unwrap().code(), Some(0));
+        open_gate(one);
+        assert!(working.wait().unwrap().success());
+    });
+}
+
+#[test]
+fn a_worker_names_what_it_leaves_undone_in_the_order_of_the_threads() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [_, other] = &machines;
+        let threads = [(); 4].map(|()| shared(&machines, "again"));
+        other.scripted_agent("exit 9");
+        let said = other.uwf(&["work", "--idle", "2s"]).exits(3).stderr;
+        let places = threads.map(|thread| said.find(&format!("thread `{thread}` is still ready")));
+        assert!(places.iter().all(Option::is_some), "{said}");
+        assert!(places.is_sorted(), "{said}");
+    });
+}
+
+#[test]
 fn a_worker_ends_although_a_thread_waits_for_its_next_attempt() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

@@ -6,6 +6,7 @@ mod cost;
 mod dry_run;
 mod files;
 mod following;
+mod idle;
 pub(super) mod jobs;
 mod listing;
 mod live;

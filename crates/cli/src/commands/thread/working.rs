@@ -11,9 +11,10 @@ use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_remote::{Remote, RemoteError};
+use uwf_remote::{Listed, Remote, RemoteError};
 use uwf_util::text::counted;
 
+use super::idle::Idle;
 use super::jobs::{Jobs, Next};
 use super::next::ended_for_all;
 use super::tally::is_skipped;
@@ -44,11 +45,10 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         jobs: Jobs::new(context)?,
         resting: HashMap::new(),
         taken: HashMap::new(),
-        begun: HashMap::new(),
         count: Count::default(),
         look_at: Instant::now(),
         look_here_at: Instant::now(),
-        last_work: Instant::now(),
+        idle: Idle::new(Instant::now()),
         is_away: false,
         is_told: false,
         failure: None,
@@ -70,15 +70,13 @@ struct Worker<'a> {
     resting: HashMap<ThreadId, Rest>,
     /// The threads at work, by which those are given back whose step never began.
     taken: HashMap<ThreadId, Taken>,
-    /// When the threads at work were begun.
-    begun: HashMap<ThreadId, Instant>,
     count: Count,
     /// When it asks for the next thread.
     look_at: Instant,
     /// When it looks for finished steps that wait here.
     look_here_at: Instant,
-    /// When it had something to do the last time. A step at work that did nothing then counts as no pause, and as no work.
-    last_work: Instant,
+    /// For how long it has had nothing to do.
+    idle: Idle,
     /// Whether the remote did not answer the last time.
     is_away: bool,
     /// Whether it was told to stop. It begins nothing more, and what it has begun is paid for.
@@ -124,7 +122,7 @@ impl Worker<'_> {
         if let Some(failure) = self.failure.take() {
             return Some(Err(failure));
         }
-        let has_waited = |idle| self.last_work.elapsed() >= idle;
+        let has_waited = |idle| self.idle.time(Instant::now()) >= idle;
         let is_over = self.args.idle.is_some_and(has_waited);
         Some(Ok(match () {
             () if self.is_told => Exit::Done,
@@ -135,23 +133,30 @@ impl Worker<'_> {
         }))
     }
 
-    /// Returns the exit of a worker that found nothing to do any more: that of a failed step, if its thread is still ready.
+    /// Returns the exit of a worker that found nothing to do any more: that of the first failed step whose thread is still ready.
     fn left_undone(&mut self) -> Exit {
-        let mut left = Exit::Done;
-        for (thread, rest) in self.resting.iter().filter(|(_, rest)| rest.failures > 0) {
-            let found = self.remote.find(*thread, CasRef::from_u64(0));
-            match found.map(|found| found.map(|found| found.listed.status)) {
-                Ok(Some(HeadStatus::Ready)) => {
+        let failed = self.resting.iter().filter(|(_, rest)| rest.failures > 0);
+        let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
+        failed.sort_unstable_by_key(|(thread, _)| *thread);
+        let mut left = None;
+        for (thread, exit) in failed {
+            match self.remote.find(thread, CasRef::from_u64(0)) {
+                Ok(Some(found)) if is_left(&found.listed) => {
                     warn(&format!(
                         "thread `{thread}` is still ready at the remote, and its step has failed here"
                     ));
-                    left = rest.exit;
+                    left.get_or_insert(exit);
                 }
                 Ok(_) => {}
-                Err(_) => return Exit::Busy,
+                Err(error) => {
+                    warn(&format!(
+                        "{error}: thread `{thread}`, whose step has failed here, may still be ready"
+                    ));
+                    return left.unwrap_or(Exit::Busy);
+                }
             }
         }
-        left
+        left.unwrap_or(Exit::Done)
     }
 
     fn has_room(&self) -> bool {
@@ -244,7 +249,7 @@ impl Worker<'_> {
         let arguments = own_program::one_of_many(&self.args.agent, thread);
         match self.jobs.start(thread, &arguments) {
             Ok(()) => {
-                self.begun.insert(thread, Instant::now());
+                self.idle.begin(Instant::now());
                 self.taken.extend(taken.map(|taken| (thread, taken)));
             }
             Err(failure) => {
@@ -270,14 +275,7 @@ impl Worker<'_> {
 
     fn ended(&mut self, thread: ThreadId, exit: Exit) {
         let now = Instant::now();
-        let at_work = self
-            .begun
-            .remove(&thread)
-            .map_or(Duration::ZERO, |begun| now - begun);
-        self.last_work = match is_skipped(exit) {
-            true => (self.last_work + at_work).min(now),
-            false => now,
-        };
+        self.idle.end(now, is_skipped(exit));
         self.look_at = now;
         let taken = self.taken.remove(&thread);
         if exit == Exit::Done {
@@ -341,6 +339,11 @@ impl Worker<'_> {
         }
         Ok(Exit::Signal(stop.signal))
     }
+}
+
+/// Tells whether a thread waits for somebody who does its next step, and nobody does it now.
+fn is_left(listed: &Listed) -> bool {
+    listed.status == HeadStatus::Ready && listed.busy.is_none()
 }
 
 /// Tells whether an error is that the remote cannot be reached.
