@@ -1,5 +1,8 @@
 //! Finished steps that wait on a machine: what `push` and `fetch` make of them, and what they say.
 
+use std::fs;
+use std::process::Command;
+
 use serde_json::json;
 
 use crate::gates::{at_work, open_gate, runs};
@@ -101,4 +104,26 @@ fn a_push_shares_the_steps_of_a_run_that_wait_here() {
     assert!(at_remote(other, &thread)["leftMs"].is_null());
     sharing_runs::resume(other, &thread).exits(0);
     sharing_runs::agree_on(&machines, &thread, &["A", "B", "_resume", "C"]);
+}
+
+#[test]
+fn a_push_sends_nothing_of_a_waiting_step_that_the_remote_has() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let_a_step_wait(one, &thread);
+        // As if the call had died that had moved the head at the remote.
+        let (root, kept) = (one.root(), one.dir().join("kept"));
+        let copied = Command::new("cp").arg("-a").args([&root, &kept]).status();
+        assert!(copied.unwrap().success());
+        one.uwf(&["push", &thread]).exits(0);
+        fs::remove_dir_all(&root).unwrap();
+        fs::rename(&kept, &root).unwrap();
+        assert!(one.pending(&thread).is_some());
+        let pushed = one.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("unchanged"), "{pushed}");
+        assert_eq!(pushed[0]["nodes"], json!(0), "{pushed}");
+        agree(&machines, &thread, 1);
+    });
 }

@@ -15,8 +15,8 @@ use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 
 /// Commits the finished step of a thread that waits here, if there is one. A shared thread has it at the remote, too. If another
-/// machine has gone on instead, the step is kept beside the thread, and the person is told. Returns the head that the thread had before,
-/// if it has another one now.
+/// machine has gone on instead, the step is kept beside the thread, and the person is told. Returns the head before the step if this call
+/// put it there: the remote may have had the step.
 ///
 /// # Errors
 /// When the thread is busy here or elsewhere. Then the step waits as before.
@@ -27,8 +27,14 @@ pub(crate) fn commit_waiting_step(
     let Some(step) = waiting_step(&runner.site, id)? else {
         return Ok(None);
     };
-    let before = thread::find(&runner.site, id)?.head();
-    match with_thread_and_lease(runner, id, |run| commit(runner, run, id)) {
+    let head = || Ok::<_, EngineError>(thread::find(&runner.site, id)?.head());
+    let mut before = step;
+    let committed = with_thread_and_lease(runner, id, |run| {
+        // What the remote has of the thread is here by now.
+        before = head()?;
+        commit(runner, run, id)
+    });
+    match committed {
         // It has ended at the remote, and the step is kept beside it.
         Ok(()) | Err(EngineError::Ended { .. } | EngineError::Unrouted { .. }) => {}
         Err(error) => {
@@ -41,8 +47,7 @@ pub(crate) fn commit_waiting_step(
             return Err(error);
         }
     }
-    let after = thread::find(&runner.site, id)?.head();
-    Ok((after == step).then_some(before))
+    Ok((before != step && head()? == step).then_some(before))
 }
 
 /// Commits the finished steps of children of a thread that wait here: the thread has gone on elsewhere, so perhaps nobody steps these
