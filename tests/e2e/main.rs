@@ -153,6 +153,7 @@ mod sharing_children;
 mod sharing_children_killed;
 mod sharing_elsewhere;
 mod sharing_ends;
+mod sharing_labels;
 mod sharing_names;
 mod sharing_objects;
 mod sharing_repair;

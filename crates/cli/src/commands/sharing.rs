@@ -4,8 +4,8 @@ mod care;
 mod kind;
 
 use uwf_engine::{
-    EngineError, FamilyFetch, Fetched, FetchedName, SharingError, Site, fetch, fetch_name, push,
-    push_name, remote_name, remote_names, remote_threads, shared_threads,
+    EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, SharingError, Site, fetch,
+    fetch_name, push, push_name, remote_name, remote_names, remote_threads, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -160,12 +160,24 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     let (pushed, exit) = each(threads, |thread| {
         push(&context.runner, remote.as_mut(), thread, label)
     });
-    let pushed = pushed.into_iter().flatten().map(Shared::Thread);
-    let (pushed, exit) = together(names, (pushed.collect(), exit));
+    let pushed: Vec<Pushed> = pushed.into_iter().flatten().collect();
+    let (_, of_labels) = each(pushed.iter().collect(), label_is_set);
+    let threads = pushed.into_iter().map(Shared::Thread).collect();
+    let threads = together((threads, exit), (Vec::new(), of_labels));
+    let (pushed, exit) = together(names, threads);
     if !pushed.is_empty() {
         print(&PushedView(pushed), context.format)?;
     }
     Ok(exit)
+}
+
+/// Fails if a thread that was pushed did not get its new label.
+fn label_is_set(pushed: &Pushed) -> Result<(), EngineError> {
+    let (thread, denied) = (pushed.thread, pushed.label_denied.clone());
+    match denied {
+        Some(why) => Err(SharingError::LabelDenied { thread, why }.into()),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit, Failure> {
@@ -255,9 +267,11 @@ fn here_or_there(
     if let Ok(thread) = text.parse() {
         return Ok(thread);
     }
+    let found = uwf_engine::find_thread(context.site(), text);
+    let is_unknown = matches!(found, Err(NameError::NoThread(_)));
     let unknown = match context.thread(text) {
-        Ok(thread) => return Ok(thread),
-        Err(unknown) => unknown,
+        Err(unknown) if is_unknown => unknown,
+        found => return found,
     };
     let begin = text.to_ascii_uppercase();
     let may_be_id = begin.len() >= LEAST_OF_ID && begin.chars().all(|c| c.is_ascii_alphanumeric());

@@ -85,6 +85,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         ),
         SharingError::BadName(_) => return None,
         SharingError::NameDiffers { name, had, .. } => of_name(name, *had),
+        SharingError::LabelDenied { .. } => {
+            "what is new is at the remote; the owner of its schema calls `uwf remote migrate`, which lets workers change labels; then run the same command again".to_owned()
+        }
         SharingError::OnlyHere { thread, .. } => {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
         }

@@ -141,7 +141,7 @@ const COLUMNS: [Column; 6] = [
 
 impl RemoteThreadsView {
     /// Returns the view of these threads. `here` are those that are shared under this root, `waiting` those with a finished step that
-    /// waits here, and `names` are those of workflows. So many that have ended are not among them.
+    /// waits here, and `names` are those of workflows. `hidden` is how many ended threads are left out.
     pub(crate) fn new(
         threads: Vec<Listed>,
         (here, waiting): (&[ThreadId], &[ThreadId]),
@@ -265,9 +265,10 @@ impl Show for PushedView {
                     one.thread
                 ),
             };
-            let relabelled = match one.relabelled {
-                true => "; it has the new label",
-                false => "",
+            let relabelled = match (one.relabelled, &one.label_denied) {
+                (true, _) => "; it has the new label",
+                (false, Some(_)) => "; it keeps its label",
+                (false, None) => "",
             };
             let said = format!("{said}{relabelled}");
             row(&one.thread, one.head, one.nodes, &said)

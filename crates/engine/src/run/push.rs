@@ -7,7 +7,7 @@ use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
-use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
+use uwf_remote::{Found, Listed, NewThread, Put, Remote, RemoteError};
 use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
 
 use crate::children::moved::at_work;
@@ -17,7 +17,7 @@ use crate::needs::push::nodes_of_push;
 use crate::run::finished::commit_waiting_step;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
-use crate::sharing::family::there;
+use crate::sharing::family::{bring_missing_children, there};
 use crate::sharing::{check_remote, has_on_its_way, new_record, nodes};
 use crate::thread::{self, Thread};
 use crate::workspace::family_of;
@@ -52,11 +52,21 @@ pub struct Pushed {
     /// Whether it was shared before, and got another label.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub relabelled: bool,
+    /// Why it did not get another label, if the remote does not let this user change it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_denied: Option<String>,
 }
 
-/// Shares a thread with its children and theirs, or sends their new steps to the remote, also finished ones that wait here. A worker that takes one of them next needs the
-/// label, if there is one; those that were shared before get it, too. The last of the threads that are returned is the given one. Children of which the remote has had all steps
-/// are left out.
+impl Pushed {
+    /// Tells whether there is something to say about a thread that was pushed with another one.
+    fn is_news(&self) -> bool {
+        self.outcome != PushOutcome::Unchanged || self.relabelled || self.label_denied.is_some()
+    }
+}
+
+/// Sends a thread and all threads below it: new threads, new steps, and finished steps that wait here. `label` becomes the label of
+/// each, also of those below it that are only at the remote: these are brought. Returns those that changed; the given thread is always
+/// the last.
 ///
 /// # Errors
 /// When one of the threads is busy here or elsewhere, or has gone on at the remote in another way; when the thread cannot be shared.
@@ -145,11 +155,14 @@ impl Family<'_> {
             let mut children = Vec::new();
             if has_children(&thread.program) || thread.is_run() {
                 refuse_hidden(site, &thread)?;
+                if self.label.is_some() && self.below == Line::Ready {
+                    bring_missing_children(site, remote, &thread)?;
+                }
                 children = children_by_parent(site)?.remove(&id).unwrap_or_default();
             }
             for child in children {
                 let one = self.push(remote, child.thread, self.below)?;
-                if one.outcome != PushOutcome::Unchanged || one.relabelled {
+                if one.is_news() {
                     self.pushed.push(one);
                 }
             }
@@ -246,21 +259,36 @@ fn push_one(
         None => job.share(remote, label)?,
         Some(found) => job.forward(remote, found)?,
     };
-    let other = label.filter(|label| {
-        let had = found.as_ref().map(|found| found.listed.label.as_ref());
-        had.is_some_and(|had| had != Some(label))
-    });
-    if let Some(label) = other {
-        remote.set_label(id, label).map_err(SharingError::from)?;
-    }
+    let (relabelled, label_denied) = match found {
+        Some(found) => relabel(remote, &found.listed, label)?,
+        None => (false, None),
+    };
     let pushed = Pushed {
         thread: id,
         head,
         outcome,
         nodes,
-        relabelled: other.is_some(),
+        relabelled,
+        label_denied,
     };
     Ok((pushed, is_held))
+}
+
+/// Gives a shared thread another label. Returns whether it got one, and why it did not if this user must not change it: what was pushed
+/// is pushed.
+fn relabel(
+    remote: &mut dyn Remote,
+    listed: &Listed,
+    label: Option<&Label>,
+) -> Result<(bool, Option<String>), EngineError> {
+    let Some(label) = label.filter(|label| listed.label.as_ref() != Some(label)) else {
+        return Ok((false, None));
+    };
+    match remote.set_label(listed.thread, label) {
+        Ok(()) => Ok((true, None)),
+        Err(RemoteError::Denied(why)) => Ok((false, Some(why))),
+        Err(error) => Err(SharingError::from(error).into()),
+    }
 }
 
 /// Returns whether a step can be done at the head. A thread that a person has ended here has ended for all.

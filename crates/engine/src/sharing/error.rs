@@ -109,6 +109,14 @@ pub enum SharingError {
         /// Whether it stood at the remote for what it stands for here.
         had: bool,
     },
+    /// The thread was pushed, and another label was refused.
+    #[error("thread `{thread}` keeps its label: the remote refuses this user: {why}")]
+    LabelDenied {
+        /// The thread.
+        thread: ThreadId,
+        /// What the remote says.
+        why: String,
+    },
     /// A command that would move the head of a shared thread only here.
     #[error("thread `{thread}` is shared, and `{command}` would change it only here")]
     OnlyHere {
@@ -154,6 +162,7 @@ impl SharingError {
             | Self::UnknownName(_)
             | Self::BadName(_)
             | Self::NameDiffers { .. }
+            | Self::LabelDenied { .. }
             | Self::OnlyHere { .. } => Exit::Request,
         }
     }

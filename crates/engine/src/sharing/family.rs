@@ -105,17 +105,48 @@ impl FamilyFetch {
         remote: &mut dyn Remote,
         run: &Thread,
     ) -> Result<(), EngineError> {
-        if State::new(&site.root).head(run.id)?.is_none() {
-            return Ok(());
-        }
-        for child in ids_for_next(site, run)? {
-            if there(remote, child, None)?.is_none() {
-                break;
-            }
-            self.fetch(site, remote, child)?;
-        }
-        Ok(())
+        each_of_run(site, remote, run, &mut |remote, child| {
+            self.fetch(site, remote, child)
+        })
     }
+}
+
+/// Calls a function with each child of the next step of a run that the remote knows.
+fn each_of_run(
+    site: &Site,
+    remote: &mut dyn Remote,
+    run: &Thread,
+    bring: &mut dyn FnMut(&mut dyn Remote, ThreadId) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    if State::new(&site.root).head(run.id)?.is_none() {
+        return Ok(());
+    }
+    for child in ids_for_next(site, run)? {
+        if there(remote, child, None)?.is_none() {
+            break;
+        }
+        bring(remote, child)?;
+    }
+    Ok(())
+}
+
+/// Brings the children for the next step of a thread that are not here. What is here stays as it is.
+pub(crate) fn bring_missing_children(
+    site: &Site,
+    remote: &mut dyn Remote,
+    thread: &Thread,
+) -> Result<(), EngineError> {
+    let state = State::new(&site.root);
+    let mut bring = |remote: &mut dyn Remote, child: ThreadId| match state.find(child)? {
+        Some(_) => Ok(()),
+        None => fetch_child(site, remote, child),
+    };
+    if thread.is_run() {
+        return each_of_run(site, remote, thread, &mut bring);
+    }
+    each_needed(site, remote, thread, None, &mut |remote, child, _| {
+        bring(remote, child.thread)
+    })
 }
 
 /// Brings the threads that a thread works for, if they are not here: they say where it works.

@@ -1,0 +1,58 @@
+//! The labels of shared threads: what another push with a label changes, and who may do that.
+
+use serde_json::json;
+
+use crate::gates::runs;
+use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
+use crate::sharing::{as_worker, at_remote, machines_in, with_server};
+use crate::sharing_children::{family, family_at_remote, share};
+
+const LABEL: [&str; 2] = ["--label", "gpu=yes"];
+
+#[test]
+fn children_that_are_only_at_the_remote_get_the_label_too() {
+    with_server(|server| {
+        let (machines, thread) = family(server, "workflow: ./middle.yaml");
+        let [one, other] = &machines;
+        share(&machines, &thread);
+        // The second machine makes the child and that of the child.
+        other.step(&thread).exits(0);
+        assert_eq!(runs(other), 1);
+        let labels = || {
+            let all = family_at_remote(one, &thread).into_iter();
+            all.map(|one| one["label"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(labels(), [(); 3].map(|()| json!(null)));
+        let pushed = one.uwf(&[&["push", &thread], &LABEL[..]].concat());
+        let pushed = pushed.exits(0).json();
+        assert_eq!(labels(), [(); 3].map(|()| json!("gpu=yes")), "{pushed}");
+        assert_eq!(pushed[2]["thread"], json!(thread), "{pushed}");
+        let pushed = one.uwf(&[&["push", &thread], &LABEL[..]].concat());
+        let pushed = pushed.exits(0).json();
+        assert_eq!(pushed.as_array().unwrap().len(), 1, "{pushed}");
+    });
+}
+
+#[test]
+fn who_may_not_change_a_label_is_told_what_was_pushed_and_what_to_do() {
+    with_server(|server| {
+        let schema = new_schema();
+        let [one, owner] = &machines_in(server, &schema);
+        let thread = one.start("again");
+        one.uwf(&["push", &thread]).exits(0);
+        as_worker(one, server, &schema);
+        Admin::new(&server.url()).run(&format!(
+            "REVOKE UPDATE (label) ON {schema}.threads FROM {schema}_worker"
+        ));
+        let push = [&["push", &thread], &LABEL[..]].concat();
+        let refused = one.uwf(&push).exits(1);
+        assert_eq!(refused.json()[0]["outcome"], json!("unchanged"));
+        let said = refused.says(&format!("thread `{thread}` keeps its label"));
+        said.says("uwf remote migrate");
+        owner.uwf(&["remote", "migrate"]).exits(0);
+        let pushed = one.uwf(&push).exits(0).json();
+        assert_eq!(pushed[0]["relabelled"], json!(true), "{pushed}");
+        assert_eq!(at_remote(owner, &thread)["label"], json!("gpu=yes"));
+    });
+}
