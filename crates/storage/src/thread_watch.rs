@@ -123,7 +123,7 @@ struct Told {
 }
 
 impl Told {
-    /// Watches a root from now on. Fails if the user watches too much, as everything else here.
+    /// Watches a root from now on. All functions here fail if the user has too many watches.
     fn of(root: &Path, runs: &Path) -> Result<Self, StorageError> {
         let mut watch = Self {
             watches: Watches::new()?,

@@ -71,8 +71,8 @@ impl SharedThread {
         Some(SharingError::busy(child, owner, left).into())
     }
 
-    /// Brings a child that may be at the remote, and tells whether it is there. It is brought also if another machine works on it: its
-    /// own step says so.
+    /// Brings a child that may be at the remote, and tells whether it is there. It is brought even if another machine works on it:
+    /// stepping it will say so.
     pub(crate) fn bring_child(&self, site: &Site, child: ThreadId) -> Result<bool, EngineError> {
         let mut remote = self.remote.borrow_mut();
         let is_there = there(remote.as_mut(), child, None)?.is_some();
