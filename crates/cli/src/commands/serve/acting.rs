@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
 use uwf_engine::Site;
@@ -30,12 +30,8 @@ pub(super) fn carry(site: &Site, order: &Order) -> Result<Carried, Explained> {
 
 /// Waits for the end of the command.
 fn at_once(site: &Site, order: &Order) -> Result<Carried, Explained> {
-    let mut command = own_program::on_site(site, &order.words);
     let stdin = input(order).map_err(|error| not_started(&error))?;
-    let output = command
-        .stdin(stdin)
-        .output()
-        .map_err(|error| not_started(&error))?;
+    let output = ended(site, &order.words, stdin)?;
     match output.status.success() {
         true => Ok(Carried {
             printed: serde_json::from_slice(&output.stdout).unwrap_or_default(),
@@ -43,6 +39,13 @@ fn at_once(site: &Site, order: &Order) -> Result<Carried, Explained> {
         }),
         false => Err(said(&output.stderr, output.status)),
     }
+}
+
+/// Returns what a command was like that has ended.
+pub(super) fn ended(site: &Site, words: &[String], stdin: Stdio) -> Result<Output, Explained> {
+    let mut command = own_program::on_site(site, words);
+    let output = command.stdin(stdin).output();
+    output.map_err(|error| not_started(&error))
 }
 
 /// Returns as soon as the command works on its thread. What becomes of the step then is on record.
@@ -89,7 +92,7 @@ fn input(order: &Order) -> std::io::Result<Stdio> {
     Ok(file.into())
 }
 
-pub(super) fn not_started(error: &std::io::Error) -> Explained {
+fn not_started(error: &std::io::Error) -> Explained {
     explain_failure(Failure::request("cannot start this program").cause(error))
 }
 

@@ -1,12 +1,13 @@
 //! What `uwf doctor` finds, for the page about the machine. A process of its own checks: it takes all processes that appear below
 //! it for those that it started, and it changes what signals do. In the server, that would end the steps of others.
 
+use std::process::Stdio;
+
 use serde::Deserialize;
 use uwf_engine::Site;
 use uwf_web::{Explained, Finding};
 
-use super::acting::{not_started, said};
-use crate::commands::own_program;
+use super::acting::{ended, said};
 use crate::hints;
 
 /// What `uwf doctor` prints, as far as it matters here.
@@ -18,9 +19,7 @@ struct Printed {
 /// Checks everything as `uwf doctor --offline` does.
 pub(super) fn check(site: &Site) -> Result<Vec<Finding>, Explained> {
     let words = ["doctor", "--offline"].map(str::to_owned);
-    let mut command = own_program::on_site(site, &words);
-    let output = command.stdin(std::process::Stdio::null()).output();
-    let output = output.map_err(|error| not_started(&error))?;
+    let output = ended(site, &words, Stdio::null())?;
     // A check that found an error makes the exit code another one, and prints its findings all the same.
     let printed: Printed =
         serde_json::from_slice(&output.stdout).map_err(|_| said(&output.stderr, output.status))?;
