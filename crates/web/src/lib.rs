@@ -3,8 +3,8 @@
 //!
 //! The rooms: `settings` has the address of a server and its rules of access. `server` owns the listener and its connections.
 //! `guard` admits or refuses each request, with `session` and `token`. `routes` is the table of addresses. `pages` are for people,
-//! `api` is for programs. `acts` starts a command for each action, which an `order` describes, and `audit` logs who did it. `live` sends events. `asked` is the
-//! input of every handler, and `answer` its output; `desks` limits how many are at work.
+//! `api` is for programs. `acts` starts a command for each action, which an `order` describes, and `audit` logs who did it. `live` sends events. `handlers` calls what answers: `asked` is
+//! its input, with `fields`, and `answer` its output; `desks` limits how many are at work.
 //!
 //! The crate keeps no state but the sessions of its visitors. A view delays no step: it may take the lock of a thread for an instant, to
 //! see whether that is free, and calls try for some milliseconds.
@@ -17,7 +17,9 @@ mod asked;
 mod assets;
 mod audit;
 mod desks;
+mod fields;
 mod guard;
+mod handlers;
 mod live;
 mod order;
 mod pages;

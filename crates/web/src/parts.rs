@@ -9,6 +9,9 @@ use uwf_util::printable::printable;
 use uwf_util::time;
 use uwf_words::usage;
 
+use crate::asked::Asked;
+use crate::guard::{Access, Visitor};
+use crate::posted::KEY_FIELD;
 use crate::selection::field;
 
 /// A text that somebody else wrote: escaped, and with the characters that would change the direction or the appearance of
@@ -129,6 +132,31 @@ pub(crate) fn labels(labels: &Labels) -> Markup {
 /// Returns a link to a node, by its hash.
 pub(crate) fn hash_link(hash: CasRef) -> Markup {
     html! { a.hash href=(format!("/cas/{hash}")) { (hash) } }
+}
+
+/// Returns the hidden field with the key of a visitor's session.
+pub(crate) fn key(asked: &Asked) -> Markup {
+    html! {
+        @if let Visitor::Person { form_key, .. } = &asked.visitor {
+            input type="hidden" name=(KEY_FIELD) value=(form_key.reveal());
+        }
+    }
+}
+
+/// Returns a command that a person could type instead.
+pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
+    html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
+}
+
+/// Returns the link to the form of a new thread; nothing if visitors may look only.
+pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
+    let address = match workflow {
+        Some(workflow) => with_field("/new", field::WORKFLOW, workflow),
+        None => "/new".to_owned(),
+    };
+    html! {
+        @if asked.app.access == Access::Full { a.button href=(address) { "New thread" } }
+    }
 }
 
 /// Returns a drawing of ours. Its texts are escaped where it is made.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use url::form_urlencoded;
 use uwf_util::text::cut_line;
 
-use crate::asked::Fields;
+use crate::fields::Fields;
 use crate::guard::Visitor;
 use crate::trouble::Refusal;
 

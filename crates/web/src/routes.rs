@@ -8,7 +8,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::Shared;
-use crate::asked::{act, data, data_of_command, file, form, page, page_of_command};
+use crate::handlers::{act, data, data_of_command, file, form, page, page_of_command};
 use crate::{acts, answer, api, assets, guard, live, pages};
 
 /// Which rules are for an address.

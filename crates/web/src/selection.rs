@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use uwf_engine::{BoardPage, Children, ListFilter, Site, ThreadStatus, choose_workflow};
 use uwf_protocol::ids::ThreadId;
 
-use crate::asked::Fields;
+use crate::fields::Fields;
 use crate::trouble::{Refusal, Trouble};
 
 /// How many threads a page has.

@@ -7,41 +7,15 @@ use uwf_protocol::naming::{Labels, Name};
 use crate::acts::orders::{field, orders};
 use crate::acts::words::{about, button};
 use crate::asked::Asked;
-use crate::guard::{Access, Visitor};
+use crate::guard::Access;
 use crate::order::Order;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, preformatted, status, task, thread_address};
-use crate::posted::KEY_FIELD;
+use crate::parts::{Said, command, key, preformatted, status, task, thread_address};
 use crate::trouble::Refusal;
 
 /// Returns the address of the page that asks before an action.
 pub(crate) fn address(action: Action, view: &ThreadView) -> String {
     format!("{}/do/{}", thread_address(view.thread), action.as_str())
-}
-
-/// Returns the hidden field with the key of a visitor's session.
-pub(crate) fn key(asked: &Asked) -> Markup {
-    html! {
-        @if let Visitor::Person { form_key, .. } = &asked.visitor {
-            input type="hidden" name=(KEY_FIELD) value=(form_key.reveal());
-        }
-    }
-}
-
-/// Returns a command that a person could type instead.
-pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
-    html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
-}
-
-/// Returns the link to the form of a new thread; nothing if visitors may look only.
-pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
-    let address = match workflow {
-        Some(workflow) => format!("/new?{}={workflow}", field::WORKFLOW),
-        None => "/new".to_owned(),
-    };
-    html! {
-        @if asked.app.access == Access::Full { a.button href=(address) { "New thread" } }
-    }
 }
 
 /// Returns a sentence in which names stand between back quotes.

@@ -13,8 +13,9 @@ use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 
 use crate::answer::{Data, json_answer, refused_on_the_way};
-use crate::asked::{Asked, Fields};
+use crate::asked::Asked;
 use crate::audit;
+use crate::fields::Fields;
 use crate::guard::Access;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;

@@ -9,7 +9,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Label, LabelChange, Name};
 
-use crate::asked::Fields;
+use crate::fields::Fields;
 use crate::order::{Order, TextOption};
 use crate::trouble::Refusal;
 

@@ -10,15 +10,16 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Labels;
 use uwf_util::shell_words;
 
-use crate::acts::confirm::{command, key, naming};
+use crate::acts::confirm::naming;
 use crate::acts::orders::{field, start};
 use crate::acts::{carry, refuse_if_read_only, told};
 use crate::answer::{json_answer, refused_on_the_way};
-use crate::asked::{Asked, Fields};
+use crate::asked::Asked;
 use crate::audit;
+use crate::fields::Fields;
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, thread_address};
+use crate::parts::{Said, command, key, thread_address};
 use crate::trouble::{Refusal, Trouble};
 
 /// The field that says what happens after the start.

@@ -19,7 +19,7 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::answer::refused_data;
 use crate::app::Shared;
-use crate::asked::Fields;
+use crate::fields::Fields;
 use crate::guard::{Access, Visitor};
 use crate::trouble::Refusal;
 

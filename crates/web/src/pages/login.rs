@@ -12,8 +12,8 @@ use maud::{Markup, html};
 
 use crate::answer::{because, broken, html as html_answer, refused_page, see_other};
 use crate::app::{App, Shared};
-use crate::asked::Fields;
 use crate::audit::{self, Peer};
+use crate::fields::Fields;
 use crate::guard::Visitor;
 use crate::pages::frame::bare;
 use crate::parts::with_field;

@@ -4,10 +4,12 @@ use maud::{Markup, html};
 use uwf_engine::{Board, StatusCount, ThreadItem, board, list_workflows};
 use uwf_util::text::{counted, cut_line};
 
-use crate::acts::confirm::new_thread;
-use crate::asked::{Asked, Fields};
+use crate::asked::Asked;
+use crate::fields::Fields;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, cost, labels, status, task, thread_address, when, workflow_link};
+use crate::parts::{
+    Said, cost, labels, new_thread, status, task, thread_address, when, workflow_link,
+};
 use crate::selection::{self, field};
 use crate::trouble::Trouble;
 

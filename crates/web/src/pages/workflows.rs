@@ -10,10 +10,11 @@ use uwf_util::text::counted;
 use uwf_util::time;
 use uwf_words::graph::linked_svg;
 
-use crate::acts::confirm::new_thread;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, drawing, folded, hash_link, section, threads_of, workflow_link};
+use crate::parts::{
+    Said, drawing, folded, hash_link, new_thread, section, threads_of, workflow_link,
+};
 use crate::trouble::Trouble;
 
 /// Returns the page with all workflows.

@@ -1,0 +1,64 @@
+//! The fields of a form or of an address.
+
+use url::form_urlencoded;
+
+/// The fields of a form, or those after the question mark of an address. The first of a name counts; an empty one counts as absent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+
+impl Fields {
+    pub(crate) fn parse(text: &str) -> Self {
+        Self::of(form_urlencoded::parse(text.as_bytes()).into_owned())
+    }
+
+    pub(crate) fn of(fields: impl IntoIterator<Item = (String, String)>) -> Self {
+        let fields = fields.into_iter();
+        Self(fields.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns every value of a name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let found = self.0.iter().filter(move |(field, _)| field == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the same fields with another one.
+    #[must_use]
+    pub(crate) fn and(&self, name: &str, value: &str) -> Self {
+        let mut fields = self.0.clone();
+        fields.push((name.to_owned(), value.to_owned()));
+        Self(fields)
+    }
+
+    /// Returns the text of the same fields, but with this value for one of them; without it if there is no value.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
+        let rest = self.0.iter().filter(|(field, _)| field != name);
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(rest);
+        if let Some(value) = value {
+            text.append_pair(name, value);
+        }
+        text.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_keeps_its_other_fields() {
+        let query = Fields::parse("status=idle&q=a%20b&status=failed&workflow=");
+        assert_eq!(query.get("q"), Some("a b"));
+        assert_eq!(query.get("workflow"), None);
+        assert_eq!(query.all("status").collect::<Vec<_>>(), ["idle", "failed"]);
+        let next = query.with("before", Some("01&"));
+        assert_eq!(next, "status=idle&q=a+b&status=failed&before=01%26");
+        assert_eq!(query.with("status", None), "q=a+b");
+    }
+}

@@ -1,0 +1,151 @@
+//! How handlers are called: on a thread that may block, because functions on a site read files, and when there is a place for that.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+
+use crate::answer::{Data, File, refused_data, refused_page};
+use crate::app::Shared;
+use crate::asked::{Asked, AskedParts, asked};
+use crate::fields::Fields;
+use crate::pages::frame::Page;
+use crate::posted;
+use crate::trouble::{Refusal, Trouble};
+
+/// What a handler of pages is.
+pub(crate) type PageOf = fn(&Asked) -> Result<Page, Trouble>;
+/// What a handler of data is.
+pub(crate) type DataOf = fn(&Asked) -> Result<Data, Trouble>;
+
+/// What a handler of files is.
+pub(crate) type FileOf = fn(&Asked) -> Result<File, Trouble>;
+
+/// Returns the route of a page.
+pub(crate) fn page(make: PageOf) -> MethodRouter<Shared> {
+    read(
+        move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
+        refused_page,
+        Work::Reads,
+    )
+}
+
+/// Returns the route of a page that shows what a command says.
+pub(crate) fn page_of_command(make: PageOf) -> MethodRouter<Shared> {
+    read(
+        move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
+        refused_page,
+        Work::Command,
+    )
+}
+
+/// Returns the route of data.
+pub(crate) fn data(make: DataOf) -> MethodRouter<Shared> {
+    read(
+        move |asked| Ok(make(asked)?.answer(&asked.headers)),
+        refused_data,
+        Work::Reads,
+    )
+}
+
+/// Returns the route of data that a command prints.
+pub(crate) fn data_of_command(make: DataOf) -> MethodRouter<Shared> {
+    read(
+        move |asked| Ok(make(asked)?.answer(&asked.headers)),
+        refused_data,
+        Work::Command,
+    )
+}
+
+/// Returns the route of files.
+pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
+    get(move |parts: AskedParts| async move {
+        let asked = asked(parts);
+        let place = match asked.app.desks.file().await {
+            Ok(place) => place,
+            Err(refusal) => return refused_page(&refusal),
+        };
+        let desk = asked.app.desks.reader().await;
+        let work = move || {
+            let made = make(&asked).map(|file| file.answer(place));
+            answered(&asked, made, refused_page)
+        };
+        desk.work(work, refused_page).await
+    })
+}
+
+/// How a request that changes nothing is met.
+#[derive(Debug, Clone, Copy)]
+enum Work {
+    /// The site is read.
+    Reads,
+    /// A command is started, which may take its time.
+    Command,
+}
+
+/// Returns the route of something that changes nothing.
+fn read(
+    make: impl Fn(&Asked) -> Result<Response, Trouble> + Copy + Send + Sync + 'static,
+    refuse: fn(&Refusal) -> Response,
+    work: Work,
+) -> MethodRouter<Shared> {
+    get(move |parts: AskedParts| async move {
+        let asked = asked(parts);
+        let desk = match work {
+            Work::Reads => Ok(asked.app.desks.reader().await),
+            Work::Command => asked.app.desks.command().await,
+        };
+        match desk {
+            Ok(desk) => {
+                let work = move || answered(&asked, make(&asked), refuse);
+                desk.work(work, refuse).await
+            }
+            Err(refusal) => refuse(&refusal),
+        }
+    })
+}
+
+/// What a handler of a form is. It gets the fields, too.
+pub(crate) type FormOf = fn(&Asked, &Fields) -> Result<Response, Trouble>;
+/// What tells which fields a form may have.
+pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>;
+
+/// Returns the route of a form of a page.
+pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
+    posted_to(known, make, refused_page)
+}
+
+/// Returns the route of what programs send.
+pub(crate) fn act(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
+    posted_to(known, make, refused_data)
+}
+
+fn posted_to(
+    known: KnownOf,
+    make: FormOf,
+    refuse: fn(&Refusal) -> Response,
+) -> MethodRouter<Shared> {
+    post(move |parts: AskedParts, body: Body| async move {
+        let asked = asked(parts);
+        let come = async {
+            let fields = posted::fields_of(&asked.headers, body, known(&asked)?).await?;
+            posted::check_key(&asked.visitor, &fields)?;
+            Ok((fields, asked.app.desks.command().await?))
+        };
+        match come.await {
+            Ok((fields, desk)) => {
+                let work = move || answered(&asked, make(&asked, &fields), refuse);
+                desk.work(work, refuse).await
+            }
+            Err(refusal) => refuse(&refusal),
+        }
+    })
+}
+
+/// Returns what a handler gave, or why it gave nothing.
+fn answered(
+    asked: &Asked,
+    made: Result<Response, Trouble>,
+    refuse: fn(&Refusal) -> Response,
+) -> Response {
+    made.unwrap_or_else(|trouble| refuse(&trouble.explained(asked.app.explain)))
+}
