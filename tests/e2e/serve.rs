@@ -34,6 +34,7 @@ fn closed(server: &Server, thread: &str) -> Vec<String> {
         format!("/workflows/{workflow}"),
         format!("/cas/{head}?uses=all"),
         "/machine".to_owned(),
+        "/machine/checks".to_owned(),
         "/help".to_owned(),
     ];
     let data = [
@@ -50,6 +51,7 @@ fn closed(server: &Server, thread: &str) -> Vec<String> {
         format!("cas/{head}"),
         format!("cas/{head}/uses"),
         "machine".to_owned(),
+        "machine/checks".to_owned(),
     ];
     let data = data.map(|path| format!("/api/v1/{path}"));
     pages.into_iter().chain(data).collect()

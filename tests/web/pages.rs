@@ -48,6 +48,7 @@ fn addresses(scene: &Scene, thread: &str) -> Vec<String> {
         format!("/workflows/{workflow}"),
         format!("/cas/{head}?uses=all"),
         "/machine".to_owned(),
+        "/machine/checks".to_owned(),
         "/help".to_owned(),
         "/new".to_owned(),
     ];
