@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use uwf_engine::{Action, HeldBy, ThreadView};
 use uwf_protocol::naming::{Labels, Name};
 
-use crate::acts::orders::{field, orders};
+use crate::acts::from_form::{field, orders};
 use crate::acts::words::{about, button};
 use crate::asked::Asked;
 use crate::guard::Access;

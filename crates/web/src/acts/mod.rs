@@ -2,7 +2,7 @@
 //! takes the same locks and is refused for the same reasons.
 
 pub(crate) mod confirm;
-mod orders;
+mod from_form;
 mod start;
 pub(crate) mod told;
 mod words;
@@ -22,7 +22,7 @@ use crate::pages::frame::Page;
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
 
-use orders::{field, orders};
+use from_form::{field, orders};
 
 pub(crate) use start::{
     data as start_data, data_fields as start_data_fields, fields as start_fields,
@@ -44,7 +44,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 
 /// Returns the fields that the action in the address takes.
 pub(crate) fn fields(asked: &Asked) -> Result<&'static [&'static str], Refusal> {
-    Ok(orders::fields_of(action(asked)?))
+    Ok(from_form::fields_of(action(asked)?))
 }
 
 /// Does what a page asked about, and leads back to the thread, or to the new one.

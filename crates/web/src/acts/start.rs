@@ -11,7 +11,7 @@ use uwf_protocol::naming::Labels;
 use uwf_util::shell_words;
 
 use crate::acts::confirm::naming;
-use crate::acts::orders::{field, start};
+use crate::acts::from_form::{field, start};
 use crate::acts::{carry, refuse_if_read_only, told};
 use crate::answer::{json_answer, refused_on_the_way};
 use crate::asked::Asked;

@@ -216,4 +216,22 @@ mod tests {
         let said = HashSet::from([ThreadChange::Output(a)]);
         assert_eq!(events(&said, &now, &now), [Event::Turn(a)]);
     }
+
+    #[test]
+    fn a_watch_that_fails_makes_room_for_another_one() {
+        let hub = Hub::default();
+        *lock(&hub.is_watching) = true;
+        let failed = std::thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let _ends = Watching(&hub);
+                panic!("a watch fails");
+            });
+            watch.join().is_err()
+        });
+        assert!(failed && !*lock(&hub.is_watching));
+        // One that ends by itself has said so already.
+        *lock(&hub.is_watching) = true;
+        drop(Watching(&hub));
+        assert!(*lock(&hub.is_watching));
+    }
 }
