@@ -38,7 +38,7 @@ impl<'a> Person<'a> {
     /// Sends the form of a page that was opened before.
     pub(crate) fn send(&self, page: &Answer, path: &str, fields: &[(&str, &str)]) -> Answer {
         let mut form = Serializer::new(String::new());
-        for name in ["key", "head"] {
+        for name in ["key", "once", "head"] {
             if let Some(value) = hidden(&page.body, name) {
                 form.append_pair(name, &value);
             }

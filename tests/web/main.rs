@@ -16,6 +16,7 @@ mod large_files;
 mod pages;
 mod pictures;
 mod scene;
+mod twice;
 #[path = "../e2e/web_client.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod web_client;

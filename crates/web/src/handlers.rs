@@ -9,7 +9,8 @@ use crate::app::Shared;
 use crate::asked::{Asked, AskedParts, asked};
 use crate::fields::Fields;
 use crate::pages::frame::Page;
-use crate::posted;
+use crate::once;
+use crate::posted::{self, KEY_FIELD};
 use crate::trouble::{Refusal, Trouble};
 
 /// What a handler of pages is.
@@ -111,23 +112,24 @@ pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>
 
 /// Returns the route of a form of a page.
 pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
-    posted_to(known, make, refused_page)
+    posted_to(known, make, refused_page, &[KEY_FIELD, once::FIELD])
 }
 
 /// Returns the route of what programs send.
 pub(crate) fn act(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
-    posted_to(known, make, refused_data)
+    posted_to(known, make, refused_data, &[KEY_FIELD])
 }
 
 fn posted_to(
     known: KnownOf,
     make: FormOf,
     refuse: fn(&Refusal) -> Response,
+    ours: &'static [&'static str],
 ) -> MethodRouter<Shared> {
     post(move |parts: AskedParts, body: Body| async move {
         let asked = asked(parts);
         let come = async {
-            let fields = posted::fields_of(&asked.headers, body, known(&asked)?).await?;
+            let fields = posted::fields_of(&asked.headers, body, known(&asked)?, ours).await?;
             posted::check_key(&asked.visitor, &fields)?;
             Ok((fields, asked.app.desks.command().await?))
         };

@@ -21,6 +21,7 @@ mod fields;
 mod guard;
 mod handlers;
 mod live;
+mod once;
 mod order;
 mod pages;
 mod parts;

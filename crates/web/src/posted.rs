@@ -41,7 +41,7 @@ enum Kind {
     Other,
 }
 
-/// Reads the fields of a form, or those of a JSON object. Only those with these names, and the key of a session, are taken:
+/// Reads the fields of a form, or those of a JSON object. Only those with these names, and those that we put there, are taken:
 /// a field that is not understood may be one that was meant to prevent something.
 ///
 /// # Errors
@@ -50,6 +50,7 @@ pub(crate) async fn fields_of(
     headers: &HeaderMap,
     body: Body,
     known: &[&str],
+    ours: &[&str],
 ) -> Result<Fields, Refusal> {
     let kind = kind(headers);
     let whole = bytes(body, MOST_BYTES).await?;
@@ -59,7 +60,7 @@ pub(crate) async fn fields_of(
         Kind::Unsaid if whole.is_empty() => Vec::new(),
         Kind::Unsaid | Kind::Other => return Err(of_another_kind()),
     };
-    refuse_unknown(&fields, kind, known)?;
+    refuse_unknown(&fields, kind, known, ours)?;
     Ok(Fields::of(fields))
 }
 
@@ -85,9 +86,14 @@ fn of_another_kind() -> Refusal {
     ))
 }
 
-fn refuse_unknown(fields: &[(String, String)], kind: Kind, known: &[&str]) -> Result<(), Refusal> {
+fn refuse_unknown(
+    fields: &[(String, String)],
+    kind: Kind,
+    known: &[&str],
+    ours: &[&str],
+) -> Result<(), Refusal> {
     let mut names = fields.iter().map(|(name, _)| name.as_str());
-    let is_known = |name: &str| name == KEY_FIELD || known.contains(&name);
+    let is_known = |name: &str| ours.contains(&name) || known.contains(&name);
     let Some(unknown) = names.find(|name| !is_known(name)) else {
         return Ok(());
     };

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::once::Uses;
 use crate::token::Token;
 
 /// How long a session may be idle.
@@ -30,6 +31,8 @@ struct Session {
     used: Instant,
     /// What commands of this session said, each with its number.
     kept: VecDeque<(u64, Vec<String>)>,
+    /// The forms that it sent.
+    uses: Arc<Uses>,
 }
 
 /// The sessions of a server.
@@ -55,6 +58,7 @@ impl Sessions {
             badge: Badge { form_key, number },
             used: now,
             kept: VecDeque::new(),
+            uses: Arc::default(),
         };
         sessions.insert(id.reveal().to_owned(), session);
         number
@@ -101,6 +105,11 @@ impl Sessions {
             .flat_map(|session| &session.kept);
         let found = kept.find(|(other, _)| *other == number);
         found.map(|(_, said)| said.clone()).unwrap_or_default()
+    }
+
+    /// Returns the forms that a session sent; nothing if it has ended.
+    pub(crate) fn uses(&self, id: &str) -> Option<Arc<Uses>> {
+        self.lock().get(id).map(|session| Arc::clone(&session.uses))
     }
 
     /// Ends a session.

@@ -8,6 +8,7 @@ use crate::acts::from_form::{field, orders};
 use crate::acts::words::{about, button};
 use crate::asked::Asked;
 use crate::guard::Access;
+use crate::once;
 use crate::order::Order;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, command, key, preformatted, status, task, thread_address};
@@ -89,6 +90,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
             p.mind { (about.mind) }
             form.act method="post" action=(address(action, view)) {
                 (key(asked))
+                (once::field(asked))
                 @if is_about_steps(action) { input type="hidden" name=(field::HEAD) value=(view.head); }
                 (inputs(asked, view, action))
                 div.choice {

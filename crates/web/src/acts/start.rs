@@ -17,6 +17,7 @@ use crate::answer::{json_answer, refused_on_the_way};
 use crate::asked::Asked;
 use crate::audit;
 use crate::fields::Fields;
+use crate::once::{self, Outcome, once};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, command, key, thread_address};
@@ -71,6 +72,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
             p { "The task is recorded with the workflow as it is now. A step is done only if you also run it." }
             form.act method="post" action="/new" {
                 (key(asked))
+                (once::field(asked))
                 (workflow(&names, wanted))
                 label for="prompt" { "Task" }
                 textarea #prompt name=(field::PROMPT) rows="8" required {}
@@ -125,6 +127,10 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
 
 /// Starts a thread from a page, runs it if that is wanted, and leads to it.
 pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
+    once(asked, fields, || start_and_run(asked, fields))
+}
+
+fn start_and_run(asked: &Asked, fields: &Fields) -> Result<Outcome, Trouble> {
     let (thread, mut done) = started(asked, fields)?;
     let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
@@ -137,11 +143,12 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble
                 let why = &refusal.message;
                 let message = format!("thread `{thread}` was started, but it cannot be run: {why}");
                 let refusal = Refusal { message, ..refusal };
-                return Ok(refused_on_the_way(&refusal, Some(&address)));
+                let page = refused_on_the_way(&refusal, Some(&address));
+                return Ok(Outcome::done_in_part(page, address));
             }
         }
     }
-    Ok(told::see_other(asked, &address, done.notices))
+    Ok(told::outcome(asked, address, done.notices))
 }
 
 /// Starts a thread for a program.

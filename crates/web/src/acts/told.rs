@@ -1,30 +1,29 @@
 //! What a command said although it succeeded: its notes and warnings. A person sees them on the page that follows, and a program
 //! finds them in the answer.
 
-use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::answer;
 use crate::asked::Asked;
 use crate::guard::Visitor;
+use crate::once::Outcome;
 use crate::parts::{Said, with_field};
 
 /// The field of an address that names what is to be told there.
 const FIELD: &str = "told";
 
-/// Sends a person to a page of ours, which tells what a command said.
-pub(super) fn see_other(asked: &Asked, address: &str, notices: Vec<String>) -> Response {
+/// Returns the outcome that leads a person to a page of ours, which tells what a command said.
+pub(super) fn outcome(asked: &Asked, address: String, notices: Vec<String>) -> Outcome {
     let number = match &asked.visitor {
         Visitor::Person { session, .. } if !notices.is_empty() => {
             asked.app.sessions.keep(session, notices)
         }
         Visitor::Person { .. } | Visitor::Program | Visitor::Stranger => None,
     };
-    match number {
-        Some(number) => answer::see_other(&with_field(address, FIELD, &number.to_string())),
-        None => answer::see_other(address),
-    }
+    Outcome::leads(match number {
+        Some(number) => with_field(&address, FIELD, &number.to_string()),
+        None => address,
+    })
 }
 
 /// Returns what is to be told at an address, if something is.

@@ -170,6 +170,16 @@
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 
+  // A form is sent once. The server sees to that, too; here it is seen.
+  const sendOnce = (form) => {
+    const buttons = [...form.querySelectorAll("button")];
+    // The button that was pressed is a field of the form, so it is switched off after that.
+    form.addEventListener("submit", () => setTimeout(() => { for (const one of buttons) one.disabled = true; }));
+    // The page may come back as it was.
+    addEventListener("pageshow", () => { for (const one of buttons) one.disabled = false; });
+  };
+  for (const form of document.querySelectorAll("form.act")) sendOnce(form);
+
   // A step in the address is opened.
   const openTarget = () => {
     const target = location.hash && byId(decoded(location.hash.slice(1)));
