@@ -10,6 +10,7 @@ mod acts;
 mod attacks;
 mod browser;
 mod checking;
+mod children;
 mod events;
 mod forms;
 mod large_files;

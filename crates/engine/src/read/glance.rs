@@ -4,6 +4,7 @@
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::Located;
 
+use crate::children::with_descendants;
 use crate::read::activity::Activity;
 use crate::{EngineError, Site, thread};
 
@@ -46,4 +47,15 @@ pub fn glance(site: &Site, id: ThreadId) -> Result<Glance, EngineError> {
             failed_attempts: 0,
         },
     })
+}
+
+/// Returns the processes that are on record as working on the threads below a thread, at every depth. A record may be left from a
+/// process that has ended.
+///
+/// # Errors
+/// When the files of the state cannot be read.
+pub fn engines_below(site: &Site, id: ThreadId) -> Result<Vec<u32>, EngineError> {
+    let family = with_descendants(site, &[id])?.into_iter().skip(1);
+    let records = family.filter_map(|thread| site.root.run(thread).lease.read_record());
+    Ok(records.map(|record| record.engine.pid).collect())
 }

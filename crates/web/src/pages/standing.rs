@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use uwf_engine::{HeldBy, ThreadStatus, ThreadView};
+use uwf_protocol::ids::ThreadId;
 use uwf_util::time;
 
 use crate::pages::step_parts::attempt;
@@ -53,6 +54,14 @@ fn asks(view: &ThreadView) -> Markup {
     }
 }
 
+/// Returns the first child that somebody works on, and the role there.
+fn child_at_work(view: &ThreadView) -> Option<(ThreadId, &str)> {
+    let mut children = view.children.iter();
+    let child = children.find(|child| child.status == Some(ThreadStatus::Running))?;
+    let role = child.current_role.as_ref();
+    Some((child.thread?, role.map_or("A child", |role| role.as_str())))
+}
+
 /// Returns who is next or at work, or that nobody is any more.
 fn next(view: &ThreadView) -> Option<Markup> {
     if let Some(running) = &view.running {
@@ -62,6 +71,11 @@ fn next(view: &ThreadView) -> Option<Markup> {
             @if running.waiting { " waits until its agent may start" } @else { " is at work" }
             @if let Some(agent) = &running.agent { ", by " (Said(agent)) }
             ", since " (since) " UTC."
+        });
+    }
+    if let Some((child, at_work)) = child_at_work(view) {
+        return Some(html! {
+            b { (Said(at_work)) } " is at work in " a href=(thread_address(child)) { (child) } "."
         });
     }
     let Some(role) = &view.state.current_role else {

@@ -13,7 +13,7 @@ use uwf_web::{Carried, Explained, Order};
 
 use super::explain_failure;
 use crate::commands::own_program;
-use crate::commands::thread::background::{DETACHED, begin};
+use crate::commands::thread::background::{Begun, DETACHED, begin};
 use crate::commands::thread::jobs::buffer;
 use crate::failure::Failure;
 
@@ -58,12 +58,9 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
     let mut begun = begun.map_err(explain_failure)?;
     match begun.child.try_wait() {
         Ok(Some(status)) if !status.success() => {
-            let exit = status.code().and_then(Exit::of_code);
-            // Another process may have changed the thread before this one could have: then it is refused as busy.
-            let is_on_record =
-                exit == Some(Exit::Agent) || (begun.has_begun && exit != Some(Exit::Busy));
-            if !is_on_record {
-                return Err(said(&end_of(&begun.output, begun.from), status));
+            let messages = end_of(&begun.output, begun.from);
+            if !is_on_record(&begun, status, &messages) {
+                return Err(said(&messages, status));
             }
         }
         Ok(Some(_)) => {}
@@ -73,6 +70,19 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
         printed: Value::Null,
         notices: notices(&end_of(&begun.output, begun.from)),
     })
+}
+
+/// Tells whether the thread says what came of a command that did not succeed.
+fn is_on_record(begun: &Begun, status: ExitStatus, messages: &[u8]) -> bool {
+    let exit = status.code().and_then(Exit::of_code);
+    match exit {
+        Some(Exit::Agent) => true,
+        _ if begun.was_at_work => true,
+        // A run that stopped, because it asks or is to wait, has no failure among its messages.
+        Some(Exit::Busy | Exit::Suspended) if failure(messages).is_none() => true,
+        // Another process may have changed the thread before this one could have: then it is refused as busy.
+        exit => begun.has_begun && exit != Some(Exit::Busy),
+    }
 }
 
 /// Waits for the end of a process on a thread of its own: one that nobody waits for would stay in the table of the system.
@@ -121,14 +131,19 @@ fn notices(messages: &[u8]) -> Vec<String> {
     text.lines().filter_map(notice).collect()
 }
 
-/// Returns why a command failed, from its last message.
-pub(super) fn said(messages: &[u8], status: ExitStatus) -> Explained {
+/// Returns the last failure among the messages of a command.
+fn failure(messages: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(messages);
     let mut lines = text.lines().rev();
-    let failure = lines.find_map(|line| {
+    lines.find_map(|line| {
         let value: Value = serde_json::from_str(line).ok()?;
         value.get("exitCode").is_some().then_some(value)
-    });
+    })
+}
+
+/// Returns why a command failed, from its last message.
+pub(super) fn said(messages: &[u8], status: ExitStatus) -> Explained {
+    let failure = failure(messages);
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let field = |name: &str| failure.as_ref().and_then(|failure| text(&failure[name]));
     let causes = failure

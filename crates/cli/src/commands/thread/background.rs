@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getsid, setsid};
-use uwf_engine::{Glance, Site, StepOptions, glance, plan};
+use uwf_engine::{Glance, Site, StepOptions, engines_below, glance, plan};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
@@ -19,6 +19,8 @@ use crate::text::BackgroundView;
 
 /// The pause between two looks at the new process.
 const PAUSE: Duration = Duration::from_millis(5);
+/// The pause between two looks at the threads below, of which there may be many.
+const PAUSE_BELOW: Duration = Duration::from_millis(20);
 /// How long to wait until the new process works on the thread. It goes on if it takes longer.
 const START_TIME: Duration = Duration::from_secs(5);
 /// What makes a process leave the session of its caller.
@@ -58,6 +60,8 @@ pub(crate) struct Begun {
     pub(crate) output: PathBuf,
     /// Where the output of this one begins.
     pub(crate) from: u64,
+    /// Whether it was seen at work, on the thread or on one below it.
+    pub(crate) was_at_work: bool,
     /// Whether it was seen at work, or something of the thread has changed. One that may wait counts as such.
     pub(crate) has_begun: bool,
 }
@@ -82,17 +86,23 @@ pub(crate) fn begin(
         Failure::request("cannot start this program in the background").cause(&error)
     })?;
     let deadline = Instant::now() + START_TIME;
-    let mut seen = may_wait;
+    let mut was_at_work = false;
+    let mut next_look_below = Instant::now();
     while Instant::now() < deadline {
         let has_ended = matches!(child.try_wait(), Ok(Some(_)));
-        seen = seen || is_at_work(site, thread, &child);
-        if has_ended || (seen && has_left(&child)) {
+        was_at_work = was_at_work || is_at_work(site, thread, &child);
+        if !was_at_work && Instant::now() >= next_look_below {
+            was_at_work = is_at_work_below(site, thread, &child);
+            next_look_below = Instant::now() + PAUSE_BELOW;
+        }
+        if has_ended || ((may_wait || was_at_work) && has_left(&child)) {
             break;
         }
         std::thread::sleep(PAUSE);
     }
     Ok(Begun {
-        has_begun: seen || has_changed(site, thread, before),
+        was_at_work,
+        has_begun: may_wait || was_at_work || has_changed(site, thread, before),
         child,
         output,
         from,
@@ -118,6 +128,21 @@ fn ended_at_once(status: ExitStatus, output: &str) -> Failure {
 fn is_at_work(site: &Site, thread: ThreadId, child: &Child) -> bool {
     let record = site.root.run(thread).lease.read_record();
     record.is_some_and(|record| record.engine.pid == child.id())
+}
+
+/// Tells whether the process, or one of its session, works on a thread below: several branches are processes of their own.
+fn is_at_work_below(site: &Site, thread: ThreadId, child: &Child) -> bool {
+    let lease = site.root.run(thread).lease;
+    // Only who has the lock of a thread lets the threads below work.
+    if lease.read_record().is_some() || !lease.is_held().unwrap_or(false) {
+        return false;
+    }
+    let own = Pid::from_child(child);
+    let is_ours = |pid: u32| {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        pid.is_some_and(|pid| pid == own || getsid(Some(pid)).is_ok_and(|leads| leads == own))
+    };
+    engines_below(site, thread).is_ok_and(|engines| engines.into_iter().any(is_ours))
 }
 
 /// Tells whether something of the thread has changed, which another process may have done. What cannot be read now has not.

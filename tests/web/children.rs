@@ -1,0 +1,98 @@
+//! Threads whose next role is played by another workflow or by a pipeline: a page answers as soon as the child works, says that it
+//! works, and takes the end of a run for what it is.
+
+use std::time::{Duration, Instant};
+
+use crate::forms::Person;
+use crate::scene::Scene;
+
+/// How soon an answer comes when a child works. Waiting for it in vain takes five seconds.
+const SOON: Duration = Duration::from_secs(4);
+
+/// A workflow whose role is played by another one.
+const PARENT: &str = r#"
+name: parent
+roles:
+  kid: { goal: It is done., workflow: review }
+graph:
+  $START: { _: { role: kid, prompt: "Do it." } }
+  kid: { _: { role: $END, prompt: "done" } }
+"#;
+
+/// A pipeline that works until the file is there.
+const LINE: &str = r#"
+name: line
+steps:
+- name: Wait
+  command: [sh, -c, "while [ ! -e go ]; do sleep 0.02; done"]
+"#;
+
+/// A workflow whose role is played by a pipeline.
+const OVER_PIPELINE: &str = r#"
+name: over
+roles:
+  kid: { goal: It is done., workflow: ./line.yaml }
+graph:
+  $START: { _: { role: kid, prompt: "Do it." } }
+  kid: { done: { role: $END, prompt: "done" } }
+"#;
+
+/// Returns the only child of a thread.
+#[track_caller]
+fn child_of(scene: &Scene, thread: &str) -> String {
+    let path = format!("/api/v1/threads/{thread}");
+    let shown = scene.server.get(&path).json();
+    let child = shown["children"][0]["thread"].as_str();
+    child.unwrap_or_else(|| panic!("{shown}")).to_owned()
+}
+
+#[test]
+fn a_page_answers_when_a_child_works_and_says_that_it_does() {
+    let scene = Scene::held();
+    let person = Person::of(&scene.server);
+    scene.world.put(PARENT);
+    scene.world.write("line.yaml", LINE);
+    scene.world.put(OVER_PIPELINE);
+    for (workflow, action) in [
+        ("parent", "step"),
+        ("parent", "run"),
+        ("over", "step"),
+        ("over", "run"),
+    ] {
+        let thread = scene.world.start(workflow);
+        let path = format!("/threads/{thread}/do/{action}");
+        let page = person.look(&path);
+        let before = Instant::now();
+        let sent = person.send(&page, &path, &[]);
+        assert_eq!(sent.status, 303, "{workflow}: {}", sent.body);
+        assert!(before.elapsed() < SOON, "{workflow} {action}");
+        let child = child_of(&scene, &thread);
+        let shown = person.look(&format!("/threads/{thread}")).body;
+        let says = format!("is at work in <a href=\"/threads/{child}\"");
+        assert!(shown.contains(&says), "{workflow} {action}: {shown}");
+    }
+    std::fs::write(scene.go(), "").unwrap();
+}
+
+#[test]
+fn a_run_that_stopped_because_a_child_asks_was_not_refused() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    scene.world.put(PARENT);
+    let start = [
+        ("workflow", "parent"),
+        ("prompt", "x"),
+        ("cwd", "/"),
+        ("then", "run"),
+    ];
+    let sent = person.fill("/new", &start);
+    assert_eq!(sent.status, 303, "{}", sent.body);
+    let thread = sent.header("location").unwrap().to_owned();
+    let thread = thread.strip_prefix("/threads/").unwrap();
+    scene.wait_for(thread, "suspended", 0);
+    let child = child_of(&scene, thread);
+    scene.wait_for(&child, "suspended", 2);
+    // Now it asks, and another run of it is refused.
+    let again = scene.act(&format!("threads/{thread}/run"), &serde_json::json!({}));
+    assert_eq!(again.status, 409, "{}", again.body);
+}
