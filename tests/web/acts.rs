@@ -2,17 +2,10 @@
 
 use serde_json::json;
 
-use crate::forms::{Person, hidden};
+use crate::forms::{Person, hidden, leads};
 use crate::scene::Scene;
 use crate::web_client::Answer;
 use crate::world::REVIEW;
-
-/// Returns the address to which an answer leads.
-#[track_caller]
-fn leads(answer: &Answer) -> String {
-    assert_eq!(answer.status, 303, "{}", answer.body);
-    answer.header("location").unwrap().to_owned()
-}
 
 #[test]
 fn a_person_goes_the_whole_way_by_forms() {

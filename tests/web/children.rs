@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::forms::Person;
+use crate::forms::{Person, leads};
 use crate::scene::Scene;
 
 /// How soon an answer comes when a child works. Waiting for it in vain takes five seconds.
@@ -85,10 +85,8 @@ fn a_run_that_stopped_because_a_child_asks_was_not_refused() {
         ("cwd", "/"),
         ("then", "run"),
     ];
-    let sent = person.fill("/new", &start);
-    assert_eq!(sent.status, 303, "{}", sent.body);
-    let thread = sent.header("location").unwrap().to_owned();
-    let thread = thread.strip_prefix("/threads/").unwrap();
+    let address = leads(&person.fill("/new", &start));
+    let thread = address.strip_prefix("/threads/").unwrap();
     scene.wait_for(thread, "suspended", 0);
     let child = child_of(&scene, thread);
     scene.wait_for(&child, "suspended", 2);

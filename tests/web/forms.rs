@@ -53,3 +53,10 @@ pub(crate) fn hidden(page: &str, name: &str) -> Option<String> {
     let rest = page.split(&format!("name=\"{name}\" value=\"")).nth(1)?;
     Some(rest.split_once('"')?.0.to_owned())
 }
+
+/// Returns the address to which an answer leads.
+#[track_caller]
+pub(crate) fn leads(answer: &Answer) -> String {
+    assert_eq!(answer.status, 303, "{}", answer.body);
+    answer.header("location").unwrap().to_owned()
+}

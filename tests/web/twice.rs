@@ -1,6 +1,6 @@
 //! A form that is sent twice, by a double click for example: it does once what it says, and leads to the same place each time.
 
-use crate::forms::Person;
+use crate::forms::{Person, leads};
 use crate::scene::Scene;
 use crate::web_client::Answer;
 
@@ -14,11 +14,7 @@ fn sent_again(person: &Person<'_>, path: &str, fields: &[(&str, &str)]) -> Strin
         sent.into_iter().map(|one| one.join().unwrap()).collect()
     });
     answers.push(send());
-    let lead = |answer: &Answer| {
-        assert_eq!(answer.status, 303, "{}", answer.body);
-        answer.header("location").unwrap().to_owned()
-    };
-    let mut places: Vec<String> = answers.iter().map(lead).collect();
+    let mut places: Vec<String> = answers.iter().map(leads).collect();
     places.dedup();
     assert_eq!(places.len(), 1, "{places:?}");
     places.remove(0)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::forms::{Person, hidden};
+use crate::forms::{Person, hidden, leads};
 use crate::scene::Scene;
 use crate::web_client::{Answer, bearer};
 
@@ -225,6 +225,14 @@ fn a_page_about_something_else_than_steps_is_never_stale() {
     let sent = person.send(&page, &path, &[("message", "stop")]);
     assert_eq!(sent.status, 303, "{}", sent.body);
     assert_eq!(scene.world.show(&thread)["status"], "paused");
+    let path = format!("/threads/{thread}/do/kill");
+    let page = person.look(&path);
+    assert!(!page.body.contains("--head"), "{}", page.body);
+    leads(&person.fill(&format!("/threads/{thread}/do/unpause"), &[]));
+    scene.world.step(&thread).exits(0);
+    leads(&person.send(&page, &path, &[]));
+    assert_eq!(scene.world.show(&thread)["status"], "cancelled");
+    let thread = scene.thread();
     // A program that says a head is held to it.
     let stale = json!({ "head": "0000000000000" });
     let unpause = scene.act(&format!("threads/{thread}/unpause"), &stale);

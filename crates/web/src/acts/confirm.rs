@@ -57,7 +57,10 @@ fn starts(action: Action) -> bool {
 /// Returns the page.
 pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<Page, Refusal> {
     let about = about(action, view);
-    let fields = asked.query.and(field::HEAD, view.head.as_str());
+    let fields = match is_about_steps(action) {
+        true => asked.query.and(field::HEAD, view.head.as_str()),
+        false => asked.query.clone(),
+    };
     let typed: Vec<String> = orders(action, view, &fields)?
         .iter()
         .map(Order::shown)
@@ -116,8 +119,8 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
 /// Tells whether an action on a thread that has another step by now would be another one.
 fn is_about_steps(action: Action) -> bool {
     match action {
-        Action::Step | Action::Run | Action::Resume | Action::Poke | Action::Kill => true,
-        Action::Pause | Action::Unpause | Action::Fork | Action::Label => false,
+        Action::Step | Action::Run | Action::Resume | Action::Poke => true,
+        Action::Pause | Action::Unpause | Action::Kill | Action::Fork | Action::Label => false,
     }
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn fields_of(action: Action) -> &'static [&'static str] {
     }
 }
 
-/// Returns the commands that an action is. What does steps or ends the thread compares its head with the one of the form, under
-/// the lock that it needs anyway.
+/// Returns the commands that an action is. What does steps or ends the thread compares its head with the one of the form, if it
+/// has one, under the lock that it needs anyway.
 ///
 /// # Errors
 /// When a field is not what it must be.
