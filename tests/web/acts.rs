@@ -35,11 +35,15 @@ fn a_person_goes_the_whole_way_by_forms() {
     leads(&person.fill(&format!("{address}/do/run"), &[]));
     scene.wait_for(thread, "suspended", 2);
     // A text that looks like an option is a text.
-    let answer = [("prompt", "--root=/nowhere")];
+    let answer = [("prompt", "--root=/nowhere\r\nor there")];
     leads(&person.fill(&format!("{address}/do/resume"), &answer));
     scene.wait_for(thread, "completed", 3);
     let steps = scene.world.uwf(&["thread", "read", thread]).exits(0).stdout;
     assert!(steps.contains("--root=/nowhere"), "{steps}");
+    // A browser ends each line with two characters.
+    let path = format!("/api/v1/steps/{}/prompt", scene.possible(thread).1);
+    let told = scene.server.get(&path).body;
+    assert!(told.contains("/nowhere\\nor there"), "{told}");
     assert_eq!(scene.possible(thread).0, ["fork", "label"]);
     let page = person.look(&address).body;
     assert!(!page.contains("/do/run"), "{page}");

@@ -55,13 +55,20 @@ pub(crate) async fn fields_of(
     let kind = kind(headers);
     let whole = bytes(body, MOST_BYTES).await?;
     let fields = match kind {
-        Kind::Form => form_urlencoded::parse(&whole).into_owned().collect(),
+        Kind::Form => of_form(&whole),
         Kind::Json => of_json(&whole)?,
         Kind::Unsaid if whole.is_empty() => Vec::new(),
         Kind::Unsaid | Kind::Other => return Err(of_another_kind()),
     };
     refuse_unknown(&fields, kind, known, ours)?;
     Ok(Fields::of(fields))
+}
+
+/// Returns the fields of a form. A browser sends each line of a text with `\r\n` at its end, which nobody typed.
+fn of_form(bytes: &[u8]) -> Vec<(String, String)> {
+    let fields = form_urlencoded::parse(bytes).into_owned();
+    let typed = |(name, text): (String, String)| (name, text.replace("\r\n", "\n"));
+    fields.map(typed).collect()
 }
 
 /// Returns what a body is, as its header says.
@@ -186,6 +193,15 @@ pub(crate) fn check_key(visitor: &Visitor, fields: &Fields) -> Result<(), Refusa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_a_form_end_as_they_were_typed() {
+        let fields = of_form(b"prompt=a%0D%0Ab%0Ac%0Dd&x=y");
+        let read = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        assert_eq!(fields, [read("prompt", "a\nb\nc\rd"), read("x", "y")]);
+        let object = of_json(br#"{"prompt":"a\r\nb"}"#).unwrap();
+        assert_eq!(object, [read("prompt", "a\r\nb")]);
+    }
 
     #[test]
     fn an_object_has_the_fields_of_a_form() {
