@@ -14,6 +14,7 @@ mod children;
 mod events;
 mod forms;
 mod large_files;
+mod lost_state;
 mod pages;
 mod pictures;
 mod scene;

@@ -15,6 +15,7 @@ use crate::settings::Finding;
 use crate::stop::Closing;
 use crate::token::Token;
 use crate::trouble::Explained;
+use crate::vanished::Seen;
 
 /// The server's own: the site, who may come in, and the sessions of those who did.
 pub(crate) struct App {
@@ -32,6 +33,8 @@ pub(crate) struct App {
     pub(crate) sessions: Sessions,
     /// Who was not let in of late.
     pub(crate) refusals: Refusals,
+    /// What was seen of the root.
+    pub(crate) seen: Seen,
     /// Those who listen to what happens.
     pub(crate) hub: Hub,
     /// Places for streams of events.

@@ -179,9 +179,13 @@ pub(crate) async fn admit(
     next: Next,
 ) -> Response {
     let headers = request.headers();
-    let visitor = visitor(&app, headers);
     let path = request.uri().path();
     let kind = routes::kind(path);
+    // Before anything else: the log is under the root, too.
+    if let Err(refusal) = app.seen.check(&app.site.root) {
+        return secured(refused(kind, &refusal));
+    }
+    let visitor = visitor(&app, headers);
     let tries = given_token(headers).is_some();
     let noted = audit::Request::of(&visitor, peer, request.method(), path, tries);
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -203,13 +207,17 @@ pub(crate) async fn admit(
             next.run(request).await
         }
         Verdict::Unknown => unknown(kind, request.method(), request.uri()),
-        Verdict::Refused(refusal) => match kind {
-            Kind::Data => refused_data(&refusal),
-            Kind::Page | Kind::Open | Kind::Session => refused_page(&refusal),
-        },
+        Verdict::Refused(refusal) => refused(kind, &refusal),
     };
     audit::note_refusal(&app, &noted, &response);
     secured(response)
+}
+
+fn refused(kind: Kind, refusal: &Refusal) -> Response {
+    match kind {
+        Kind::Data => refused_data(refusal),
+        Kind::Page | Kind::Open | Kind::Session => refused_page(refusal),
+    }
 }
 
 /// Finds out who asks: by the token, or by the session of the cookie.

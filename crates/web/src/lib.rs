@@ -35,6 +35,7 @@ mod settings;
 mod stop;
 mod token;
 mod trouble;
+mod vanished;
 
 pub use guard::Access;
 pub use order::{Carried, Order};

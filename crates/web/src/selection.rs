@@ -3,11 +3,15 @@
 use std::str::FromStr;
 
 use axum::http::StatusCode;
-use uwf_engine::{BoardPage, Children, ListFilter, Site, ThreadStatus, choose_workflow};
+use uwf_engine::{
+    Board, BoardPage, Children, EngineError, ListFilter, Site, ThreadStatus, board, choose_workflow,
+};
 use uwf_protocol::ids::ThreadId;
+use uwf_storage::State;
 
+use crate::asked::Asked;
 use crate::fields::Fields;
-use crate::trouble::{Refusal, Trouble};
+use crate::trouble::{Explained, Refusal, Trouble};
 
 /// How many threads a page has.
 const PER_PAGE: usize = 50;
@@ -29,7 +33,7 @@ pub(crate) mod field {
 ///
 /// # Errors
 /// When a field has no such value, or the workflow is unknown.
-pub(crate) fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
+fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     let statuses: Vec<ThreadStatus> = query
         .all(field::STATUS)
         .flat_map(|text| text.split(','))
@@ -60,6 +64,24 @@ pub(crate) fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage),
         take: take.transpose()?.unwrap_or(PER_PAGE).min(MOST),
     };
     Ok((filter, page))
+}
+
+/// Returns the threads that an address asks for, with a warning if the state has lost threads or cannot be read as a whole: then
+/// the commands refuse to work, and what is shown is not all.
+///
+/// # Errors
+/// As [`of`], and when the files of the state cannot be read at all.
+pub(crate) fn board_of(asked: &Asked) -> Result<Board, Trouble> {
+    let site = asked.site();
+    let (filter, page) = of(site, &asked.query)?;
+    let mut board = board(site, &filter, page)?;
+    if let Err(error) = State::new(&site.root).check() {
+        let Explained { message, hint, .. } = (asked.app.explain)(EngineError::from(error));
+        board.warnings.retain(|warning| *warning != message);
+        let whole = hint.map_or_else(|| message.clone(), |hint| format!("{message}; {hint}"));
+        board.warnings.insert(0, whole);
+    }
+    Ok(board)
 }
 
 fn status(text: &str) -> Result<ThreadStatus, Refusal> {

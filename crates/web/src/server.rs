@@ -29,6 +29,7 @@ use crate::routes;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::stop::{self, Closing};
+use crate::vanished::Seen;
 
 /// How many connections there are at most. More of them wait.
 const CONNECTIONS: usize = STREAMS + 256;
@@ -145,6 +146,7 @@ impl Server {
             token: settings.token,
             sessions: Sessions::default(),
             refusals: Refusals::default(),
+            seen: Seen::default(),
             hub: Hub::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             desks: Desks::default(),
@@ -154,6 +156,8 @@ impl Server {
             carry: settings.carry,
             here: settings.here,
         });
+        // From now on it is noticed if the root goes away. A new one may have nothing yet.
+        let _ = app.seen.check(&app.site.root);
         let served = runtime.block_on(serve(listener, &app, closing));
         // What is still at work only reads the site, or waits for a command, which goes on as a process of its own.
         runtime.shutdown_background();

@@ -1,6 +1,6 @@
 //! Threads and their steps, as data.
 
-use uwf_engine::{board, show as show_thread, steps as steps_of, thread_graph};
+use uwf_engine::{show as show_thread, steps as steps_of, thread_graph};
 
 use crate::answer::Data;
 use crate::asked::Asked;
@@ -9,8 +9,7 @@ use crate::trouble::Trouble;
 
 /// Returns a page of the threads, how many there are, and those that wait for a person.
 pub(crate) fn list(asked: &Asked) -> Result<Data, Trouble> {
-    let (filter, page) = selection::of(asked.site(), &asked.query)?;
-    Ok(Data::of(&board(asked.site(), &filter, page)?))
+    Ok(Data::of(&selection::board_of(asked)?))
 }
 
 /// Returns a thread.

@@ -1,7 +1,7 @@
 //! The threads: what waits for a person, then all of them, page by page. The filters live in the address.
 
 use maud::{Markup, html};
-use uwf_engine::{Board, StatusCount, ThreadItem, board, list_workflows};
+use uwf_engine::{Board, StatusCount, ThreadItem, list_workflows};
 use uwf_util::text::{counted, cut_line};
 
 use crate::asked::Asked;
@@ -20,10 +20,9 @@ const REASON: usize = 240;
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let site = asked.site();
     let query = &asked.query;
-    let (filter, part) = selection::of(site, query)?;
-    let board = board(site, &filter, part)?;
+    let board = selection::board_of(asked)?;
     let now_ms = site.env.now_ms();
-    let is_first = part.after.is_none() && filter.statuses.is_none();
+    let is_first = query.get(field::BEFORE).is_none() && query.get(field::STATUS).is_none();
     let main = html! {
         div.title { h1 { "Threads" } (new_thread(asked, None)) }
         (warnings(&board))

@@ -1,0 +1,79 @@
+//! State that has lost something: pages say what commands say, and nothing is made where the root was.
+
+use std::fs;
+
+use crate::forms::Person;
+use crate::scene::Scene;
+use crate::web_client::TOKEN;
+
+/// Checks that a page and the data say why the command to list threads fails now.
+#[track_caller]
+fn is_said(scene: &Scene, person: &Person<'_>) {
+    let listed = scene.world.uwf(&["thread", "list", "--all"]).exits(4);
+    let told = listed
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("error: "));
+    let told = told.unwrap_or_else(|| panic!("{}", listed.stderr));
+    let board = scene.server.get("/api/v1/threads").json();
+    let warnings = board["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].as_str().unwrap().contains(told),
+        "{warnings:?}, {told}"
+    );
+    let page = person.look("/");
+    assert_eq!(page.status, 200);
+    let threads = page.body.matches("<li class=\"failed\">").count();
+    assert_eq!(threads, 1, "{}", page.body);
+}
+
+#[test]
+fn what_the_list_of_threads_refuses_to_hide_is_on_the_first_page() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let active = scene.thread();
+    scene.world.step(&active).exits(0);
+    let ended = scene.thread();
+    scene.world.uwf(&["thread", "kill", &ended]).exits(0);
+    let board = scene.server.get("/api/v1/threads").json();
+    assert_eq!(board["warnings"], serde_json::json!([]));
+    for file in ["threads.yaml", "history.jsonl"] {
+        let path = scene.world.root().join(file);
+        let before = fs::read(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        is_said(&scene, &person);
+        fs::write(&path, before).unwrap();
+    }
+}
+
+#[test]
+fn a_root_that_is_gone_does_not_look_like_a_new_one_and_nothing_is_made_there() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    scene.thread();
+    let root = scene.world.root();
+    let aside = root.with_extension("aside");
+    fs::rename(&root, &aside).unwrap();
+    for path in ["/", "/login", "/machine", "/new"] {
+        let page = person.look(path);
+        assert_eq!(page.status, 503, "{path}: {}", page.body);
+        assert!(page.body.contains("is gone"), "{}", page.body);
+        assert!(!page.body.contains(root.to_str().unwrap()), "{}", page.body);
+    }
+    let data = scene.server.get("/api/v1/threads");
+    assert_eq!(
+        (data.status, data.json()["error"]["code"].as_str()),
+        (503, Some("gone"))
+    );
+    let sent = scene.server.post("/login", &[], &format!("token={TOKEN}"));
+    assert_eq!(sent.status, 503, "{}", sent.body);
+    assert!(!root.exists());
+    // A disk that is not mounted leaves an empty folder.
+    fs::create_dir(&root).unwrap();
+    assert_eq!(person.look("/").status, 503);
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+    fs::remove_dir(&root).unwrap();
+    fs::rename(&aside, &root).unwrap();
+    assert_eq!(person.look("/").status, 200);
+}
