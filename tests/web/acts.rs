@@ -11,6 +11,9 @@ use crate::world::REVIEW;
 fn a_person_goes_the_whole_way_by_forms() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);
+    let empty = person.look("/").body;
+    let names = "no threads yet. <a href=\"/new\">New thread</a>";
+    assert!(empty.contains(names), "{empty}");
     let project = scene.world.project();
     let folder = project.to_str().unwrap();
     let prompt = "@/etc/passwd is a text here";

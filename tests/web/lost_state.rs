@@ -48,6 +48,25 @@ fn what_the_list_of_threads_refuses_to_hide_is_on_the_first_page() {
 }
 
 #[test]
+fn the_machine_is_shown_with_its_checks_when_the_threads_cannot_be_read() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    scene.world.step(&thread).exits(0);
+    let head = scene.possible(&thread).1;
+    let step = format!("/steps/{head}");
+    let to_thread = format!("href=\"/threads/{thread}#{head}\"");
+    assert!(person.look(&step).body.contains(&to_thread));
+    fs::write(scene.world.root().join("threads.yaml"), "{ no").unwrap();
+    let page = person.look("/machine");
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert!(page.body.contains("threads.yaml"), "{}", page.body);
+    assert!(page.body.contains("Check everything"), "{}", page.body);
+    assert_eq!(person.look("/machine/checks").status, 200);
+    assert_eq!(person.look(&step).status, 200);
+}
+
+#[test]
 fn a_root_that_is_gone_does_not_look_like_a_new_one_and_nothing_is_made_there() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);

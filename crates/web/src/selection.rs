@@ -11,7 +11,7 @@ use uwf_storage::State;
 
 use crate::asked::Asked;
 use crate::fields::Fields;
-use crate::trouble::{Explained, Refusal, Trouble};
+use crate::trouble::{Refusal, Trouble};
 
 /// How many threads a page has.
 const PER_PAGE: usize = 50;
@@ -76,10 +76,11 @@ pub(crate) fn board_of(asked: &Asked) -> Result<Board, Trouble> {
     let (filter, page) = of(site, &asked.query)?;
     let mut board = board(site, &filter, page)?;
     if let Err(error) = State::new(&site.root).check() {
-        let Explained { message, hint, .. } = (asked.app.explain)(EngineError::from(error));
-        board.warnings.retain(|warning| *warning != message);
-        let whole = hint.map_or_else(|| message.clone(), |hint| format!("{message}; {hint}"));
-        board.warnings.insert(0, whole);
+        let explained = (asked.app.explain)(EngineError::from(error));
+        board
+            .warnings
+            .retain(|warning| *warning != explained.message);
+        board.warnings.insert(0, explained.whole());
     }
     Ok(board)
 }

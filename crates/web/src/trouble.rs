@@ -18,6 +18,16 @@ pub struct Explained {
     pub hint: Option<String>,
 }
 
+impl Explained {
+    /// Returns what happened and what to do about it, in one line.
+    pub(crate) fn whole(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
 /// Why a request was not met.
 #[derive(Debug)]
 pub(crate) enum Trouble {

@@ -14,6 +14,8 @@ pub(crate) enum Event {
     Thread(ThreadId, Option<CasRef>),
     /// The agent of a thread said something.
     Turn(ThreadId),
+    /// A session has ended. Nobody is told; its listeners are dropped.
+    LoggedOut,
     /// The server ends.
     Bye,
 }
@@ -34,6 +36,7 @@ impl Event {
     pub(crate) fn is_for(&self, wanted: Option<ThreadId>) -> bool {
         match self {
             Self::Reset | Self::Threads | Self::Bye => true,
+            Self::LoggedOut => false,
             Self::Thread(thread, _) | Self::Turn(thread) => {
                 wanted.is_none_or(|wanted| wanted == *thread)
             }
@@ -49,6 +52,7 @@ impl Event {
                 written("thread", &json!({ "thread": thread, "head": head }))
             }
             Self::Turn(thread) => written("turn", &json!({ "thread": thread })),
+            Self::LoggedOut => String::new(),
             Self::Bye => written("bye", &json!({})),
         }
     }

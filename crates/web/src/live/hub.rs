@@ -69,6 +69,11 @@ impl Hub {
         let _ = self.events.send(Event::Bye);
     }
 
+    /// Drops the listeners of sessions that have ended.
+    pub(crate) fn drop_unknown(&self) {
+        let _ = self.events.send(Event::LoggedOut);
+    }
+
     /// Watches a root until nobody listens.
     fn watch(&self, root: &Root) {
         let _ends = Watching(self);

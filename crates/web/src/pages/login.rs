@@ -69,6 +69,7 @@ pub(crate) async fn leave(
     }
     if let Visitor::Person { session, .. } = &visitor {
         app.sessions.close(session);
+        app.hub.drop_unknown();
     }
     let cookie = cookie(&app, "", "; Max-Age=0");
     with_cookie(see_other("/login"), &cookie)

@@ -33,17 +33,18 @@ pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
 
 fn of(asked: &Asked, checks: &Markup) -> Result<Page, Trouble> {
     let site = asked.site();
-    let view = machine(site)?;
+    let now_ms = site.env.now_ms();
     let main = html! {
         div.title { h1 { "Machine" } }
         div.facts {
-            span { "Root " code { (Said(&view.root.display().to_string())) } }
-            span { "Store " code { (Said(&view.store.display().to_string())) } }
+            span { "Root " code { (Said(&site.root.path().display().to_string())) } }
+            span { "Store " code { (Said(&site.store.dir().display().to_string())) } }
         }
-        @if !view.warnings.is_empty() { ul.notes { @for warning in &view.warnings { li.failed { (Said(warning)) } } } }
-        (running(&view, site.env.now_ms()))
-        (slots(&view))
-        (remote(&view))
+        // If the state cannot be read, the checks below are what somebody looks for.
+        @match machine(site) {
+            Ok(view) => { (at_work(&view, now_ms)) }
+            Err(error) => { ul.notes { li.failed { (Said(&(asked.app.explain)(error).whole())) } } }
+        }
         section aria-labelledby="checks" {
             h2 #checks { "Checks" }
             (checks)
@@ -54,6 +55,15 @@ fn of(asked: &Asked, checks: &Markup) -> Result<Page, Trouble> {
         tab: Tab::Machine,
         main,
     })
+}
+
+fn at_work(view: &MachineView, now_ms: i64) -> Markup {
+    html! {
+        @if !view.warnings.is_empty() { ul.notes { @for warning in &view.warnings { li.failed { (Said(warning)) } } } }
+        (running(view, now_ms))
+        (slots(view))
+        (remote(view))
+    }
 }
 
 fn running(view: &MachineView, now_ms: i64) -> Markup {

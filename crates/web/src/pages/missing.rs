@@ -18,10 +18,29 @@ pub(crate) fn page(refusal: &Refusal, thread: Option<&str>) -> Markup {
         title,
         &html! {
             h1 { (title) }
-            p { (Said(&refusal.message)) "." }
-            @if let Some(hint) = &refusal.hint { p.hint { (Said(hint)) "." } }
+            p { (Said(&refusal.message)) (stop(&refusal.message)) }
+            @if let Some(hint) = &refusal.hint { p.hint { (Said(hint)) (stop(hint)) } }
             @if let Some(thread) = thread { p { a href=(thread) { "Back to the thread" } } }
             p { a href="/" { "To the threads" } }
         },
     )
+}
+
+/// Returns what ends a sentence. A question has its own end.
+fn stop(text: &str) -> &'static str {
+    match text.ends_with(['?', '!', '.']) {
+        true => "",
+        false => ".",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_has_one_end() {
+        assert_eq!(stop("did you mean `x`?"), "");
+        assert_eq!(stop("nothing was done"), ".");
+    }
 }

@@ -6,6 +6,7 @@ use uwf_util::text::{counted, cut_line};
 
 use crate::asked::Asked;
 use crate::fields::Fields;
+use crate::guard::Access;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{
     Said, cost, labels, new_thread, status, task, thread_address, when, workflow_link,
@@ -29,7 +30,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         (counts(&board.counts, query))
         (filters(&workflow_names(asked), query))
         @if is_first && !board.urgent.is_empty() { (urgent(&board, now_ms)) }
-        @if board.threads.is_empty() { (nothing(query)) } @else {
+        @if board.threads.is_empty() { (nothing(asked)) } @else {
             (table(&board.threads, now_ms))
             (pages(&board, query))
         }
@@ -201,12 +202,16 @@ fn pages(board: &Board, query: &Fields) -> Markup {
 }
 
 /// Returns what is shown if no thread is.
-fn nothing(query: &Fields) -> Markup {
-    let is_filtered = !query.with(field::BEFORE, None).is_empty();
+fn nothing(asked: &Asked) -> Markup {
+    let is_filtered = !asked.query.with(field::BEFORE, None).is_empty();
     html! {
         p.empty {
             @if is_filtered { "No thread is like that. " a href="/" { "Show all" } }
-            @else { "There are no threads yet. " code { "uwf thread start WORKFLOW -p \"…\"" } " makes one." }
+            @else {
+                "There are no threads yet. "
+                @if asked.app.access == Access::Full { a href="/new" { "New thread" } " or " }
+                code { "uwf thread start WORKFLOW -p \"…\"" } " makes one."
+            }
         }
     }
 }

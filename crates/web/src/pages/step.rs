@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 use uwf_engine::{
     ChangedFiles, StepReadOptions, StepTurns, artifacts as artifacts_of, files_of_step, read_step,
-    read_step_prompt, write_artifact,
+    read_step_prompt, thread_of, write_artifact,
 };
 use uwf_protocol::artifact::Artifact;
 use uwf_protocol::ids::CasRef;
@@ -16,7 +16,7 @@ use crate::answer::File;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::step_parts::checks;
-use crate::parts::{Said, folded, hash_link, preformatted, section, with_field};
+use crate::parts::{Said, folded, hash_link, preformatted, section, thread_address, with_field};
 use crate::trouble::{Refusal, Trouble};
 
 /// How many characters of turns a page has. Older ones are for the command line.
@@ -37,9 +37,15 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let site = asked.site();
     let step = read_step(site, hash, &StepReadOptions { quota: QUOTA })?;
     let prompt = read_step_prompt(site, hash)?;
+    // A step is shown also if no thread has it any more, and if the threads cannot be read.
+    let thread = thread_of(site, hash).ok().flatten();
     let title = format!("Step of {}", step.role);
     let main = html! {
-        p.crumbs { a href="/" { "Threads" } span aria-hidden="true" { "/" } span.id { (hash) } }
+        p.crumbs {
+            a href="/" { "Threads" } span aria-hidden="true" { "/" }
+            @if let Some(thread) = thread { a.id href=(format!("{}#{hash}", thread_address(thread))) { (thread) } span aria-hidden="true" { "/" } }
+            span.id { (hash) }
+        }
         div.title { h1 { (Said(&title)) } }
         div.facts {
             span { "Agent " b { (Said(&step.agent)) } }
