@@ -8,8 +8,8 @@ use crate::answer::{Data, File, refused_data, refused_page};
 use crate::app::Shared;
 use crate::asked::{Asked, AskedParts, asked};
 use crate::fields::Fields;
-use crate::pages::frame::Page;
 use crate::once;
+use crate::pages::frame::Page;
 use crate::posted::{self, KEY_FIELD};
 use crate::trouble::{Refusal, Trouble};
 
