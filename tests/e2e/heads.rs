@@ -76,13 +76,14 @@ fn a_run_that_waits_for_an_attempt_still_compares_the_head() {
     let mut run = world.command(&["thread", "run", &thread, &seen]);
     let told = world.dir().join("told");
     run.stderr(std::fs::File::create(&told).unwrap());
-    let run = run.stdout(Stdio::piped()).spawn().unwrap();
+    let mut run = run.stdout(Stdio::piped()).spawn().unwrap();
     let told = || std::fs::read_to_string(&told).unwrap();
     wait_until("the run waits", || told().contains("waits until"));
     world
         .uwf(&["thread", "poke", &thread, "-p", "Better"])
         .exits(0);
     let poked = head(&world, &thread);
+    wait_until("the run has ended", || run.try_wait().unwrap().is_some());
     let ended = run.wait_with_output().unwrap();
     let stdout = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(5), "{stdout}");

@@ -132,6 +132,8 @@ impl Run<'_> {
                 Ok(()) => {
                     options.session = Session::Known;
                     options.early = Early::Refuse;
+                    // A run of a pipeline may have done steps before one of them failed.
+                    at.head = at.head.filter(|_| self.steps.get() == steps);
                     continue;
                 }
                 Err(report) => *report,
