@@ -33,7 +33,6 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Blocked { .. }
         | EngineError::Unrouted { .. }
         | EngineError::Child(_) => of_stop(error, given),
-        EngineError::Files(error) => files::hint(error),
         EngineError::NoWayOn { .. }
         | EngineError::Misfit { .. }
         | EngineError::AnswerWaits { .. } => of_migration(error),
@@ -76,6 +75,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::ConfigFile(_)
         | EngineError::Storage(_)
         | EngineError::Io { .. } => of_store(error),
+        EngineError::Files(error) => files::hint(error),
         EngineError::Pipeline(error) => super::pipeline::hint(error),
         EngineError::Workspace(error) => Some(super::workspace::hint(error)),
         EngineError::Sharing(error) => super::sharing::hint(error),
