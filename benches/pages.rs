@@ -40,7 +40,7 @@ fn main() {
     let active = [100, 10_000].map(|threads| Server::over(World::with_threads(threads)));
     lists("all of them active", &active);
     drop(active);
-    let long = [100, 10_000].map(|steps| Server::over(World::with_steps(steps)));
+    let long = [100, 10_000].map(|steps| Server::over(with_a_step_done(World::with_steps(steps))));
     println!("| page | 100 steps, ms | 10,000 steps, ms | ratio |");
     println!("|---|---|---|---|");
     println!("{}", row(&long, "the thread", Server::newest));
@@ -53,6 +53,20 @@ fn main() {
     println!("\n| server over 10,000 threads | |");
     println!("|---|---|");
     quiet(&Server::over(World::with_threads(2_000).and_ended(8_000)));
+}
+
+/// Does one more step by a command: with each, the number of steps and their sums are put on record, which pages read.
+fn with_a_step_done(world: World) -> World {
+    let agent = world.path("agent.sh");
+    fs::write(&agent, "printf -- '---\\nnote: n\\n---\\n'\n").expect("a script is written");
+    let arguments = serde_json::json!(["--", "sh", agent]).to_string();
+    world.uwf(&["config", "set", "agents.program.command", "uwf-command"]);
+    world.uwf(&["config", "set", "agents.program.args", &arguments]);
+    let listed = world.uwf(&["thread", "list", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let thread = listed[0]["thread"].as_str().expect("there is a thread");
+    world.uwf(&["thread", "step", thread, "--agent", "program"]);
+    world
 }
 
 /// Prints what the pages of 100 and of 10,000 threads take.
