@@ -32,7 +32,8 @@ fn a_thread_that_is_only_at_the_remote_can_be_fetched() {
         other
             .uwf(&["fetch", "01ABCDEFGH"])
             .exits(1)
-            .says("uwf fetch");
+            .says("no thread at the remote begins so")
+            .says("uwf thread list --remote --all");
         other.uwf(&["fetch", begin]).exits(0);
         other.step(&thread).exits(0);
         // Without a remote, none is proposed.

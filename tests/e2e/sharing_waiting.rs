@@ -86,6 +86,28 @@ fn a_push_says_that_a_step_waits_here_while_another_machine_works() {
 }
 
 #[test]
+fn hooks_are_told_of_a_step_that_a_push_shared_when_the_thread_is_free() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let_a_step_wait(one, &thread);
+        let said = one.dir().join("said");
+        // A busy thread says so before its head is compared.
+        let body = format!(
+            "{} thread step \"$UWF_HOOK_THREAD\" --head 0000000000000 2> {}",
+            crate::world::binary().display(),
+            said.display()
+        );
+        let hook = one.script("hook.sh", &body);
+        one.configure("hooks.step.command", hook.to_str().unwrap());
+        one.uwf(&["push", &thread]).exits(0);
+        let said = fs::read_to_string(said).unwrap();
+        assert!(said.contains("nothing was done"), "{said}");
+    });
+}
+
+#[test]
 fn a_push_shares_the_steps_of_a_run_that_wait_here() {
     let Some(server) = own_server() else {
         return;

@@ -280,28 +280,20 @@ fn who_did_what_is_logged_and_nothing_secret_is() {
     leads(&person.send(&page, &path, &[("message", "a text")]));
     scene.act(&format!("threads/{thread}/kill"), &json!({}));
     scene.act(&format!("threads/{thread}/pause"), &json!({}));
-    let shown = [
-        "log",
-        "show",
-        "--event",
-        "acted-by-page",
-        "--format",
-        "json",
-    ];
-    let log = scene.world.uwf(&shown).exits(0);
+    let log = scene.acts_in_log();
     for said in [
         "act=log-in by=session-2 from=127.0.0.1 result=done",
         "act=pause by=session-2 from=127.0.0.1 result=done",
         "act=kill by=token from=127.0.0.1 result=done",
         "act=pause by=token from=127.0.0.1 result=ended",
     ] {
-        assert!(log.stdout.contains(said), "{said}: {}", log.stdout);
+        assert!(log.contains(said), "{said}: {log}");
     }
-    assert!(log.stdout.contains(&thread));
+    assert!(log.contains(&thread));
     let key = hidden(&page.body, "key").unwrap();
     let (_, session) = person.cookie().split_once('=').unwrap();
     for secret in [&*key, session, crate::web_client::TOKEN, "a text"] {
-        assert!(!log.stdout.contains(secret), "{}", log.stdout);
+        assert!(!log.contains(secret), "{log}");
     }
 }
 

@@ -21,7 +21,7 @@ const STREAMS: usize = 1024;
 const COMMANDS: usize = 8;
 
 /// Returns how many processes the threads of a process have started.
-fn children_of(process: u32) -> usize {
+pub(crate) fn children_of(process: u32) -> usize {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let of = |thread: std::io::Result<std::fs::DirEntry>| {
         let file = thread.unwrap().path().join("children");
@@ -203,6 +203,7 @@ fn a_program_reads_every_refusal() {
         assert_eq!(answer.status.to_string(), status, "{line}: {}", answer.body);
         let kind = answer.header("content-type");
         assert_eq!(kind, Some("application/json"), "{line}");
+        assert_eq!(answer.header("allow").is_some(), status == "405", "{line}");
         let error = &answer.json()["error"];
         assert_eq!(error["code"], code, "{line}");
         assert!(!error["message"].as_str().unwrap().is_empty());
@@ -312,13 +313,7 @@ fn a_step_that_has_ended_leaves_no_process_behind() {
     assert_eq!(sent.status, 202, "{}", sent.body);
     scene.wait_for(&thread, "suspended", 2);
     let server = scene.server.child.id();
-    let children = format!("/proc/{server}/task/{server}/children");
-    wait_until("the process is gone", || {
-        std::fs::read_to_string(&children)
-            .unwrap()
-            .trim()
-            .is_empty()
-    });
+    wait_until("the process is gone", || children_of(server) == 0);
 }
 
 #[test]

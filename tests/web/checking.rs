@@ -6,6 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
+use crate::attacks::children_of;
 use crate::forms::Person;
 use crate::scene::Scene;
 use crate::world::wait_until;
@@ -45,11 +46,7 @@ fn a_check_leaves_signals_and_children_of_the_server_as_they_were() {
     let checked = scene.server.get("/api/v1/machine/checks");
     assert_eq!(checked.status, 200, "{}", checked.body);
     let server = scene.server.child.id();
-    let children = format!("/proc/{server}/task/{server}/children");
-    wait_until("no process is left", || {
-        let children = std::fs::read_to_string(&children).unwrap();
-        children.trim().is_empty()
-    });
+    wait_until("no process is left", || children_of(server) == 0);
     // A stream is open, which the server ends itself before it ends.
     let mut stream = crate::events::Stream::ask(&scene.server, "");
     assert_eq!(stream.next().unwrap().0, "hello");

@@ -24,7 +24,7 @@ const LINE: &str = r#"
 name: line
 steps:
 - name: Wait
-  command: [sh, -c, "while [ ! -e go ]; do sleep 0.02; done"]
+  command: [sh, -c, "while [ -e line.yaml ] && [ ! -e go ]; do sleep 0.02; done"]
 "#;
 
 /// A workflow whose role is played by a pipeline.
@@ -53,6 +53,7 @@ fn a_page_answers_when_a_child_works_and_says_that_it_does() {
     scene.world.put(PARENT);
     scene.world.write("line.yaml", LINE);
     scene.world.put(OVER_PIPELINE);
+    let mut threads = Vec::new();
     for (workflow, action) in [
         ("parent", "step"),
         ("parent", "run"),
@@ -70,8 +71,12 @@ fn a_page_answers_when_a_child_works_and_says_that_it_does() {
         let shown = person.look(&format!("/threads/{thread}")).body;
         let says = format!("is at work in <a href=\"/threads/{child}\"");
         assert!(shown.contains(&says), "{workflow} {action}: {shown}");
+        threads.push(thread);
     }
     std::fs::write(scene.go(), "").unwrap();
+    for thread in &threads {
+        scene.world.uwf(&["thread", "wait", thread]);
+    }
 }
 
 #[test]

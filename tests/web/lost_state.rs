@@ -24,8 +24,8 @@ fn is_said(scene: &Scene, person: &Person<'_>) {
     );
     let page = person.look("/");
     assert_eq!(page.status, 200);
-    let threads = page.body.matches("<li class=\"failed\">").count();
-    assert_eq!(threads, 1, "{}", page.body);
+    let shown = page.body.matches("<li class=\"failed\">").count();
+    assert_eq!(shown, 1, "{}", page.body);
 }
 
 #[test]

@@ -35,13 +35,13 @@ impl Scene {
         Self::with(world, more)
     }
 
-    /// Returns a scene whose agent says a line, and works until the file [`go`](Self::go) is there.
+    /// Returns a scene whose agent says a line, and works until the file [`go`](Self::go) is there, or its test has ended.
     pub(crate) fn held() -> Self {
         let world = World::new();
-        let go = world.project().join("go");
+        let project = world.project();
         let body = format!(
-            "echo '{LINE}' >&2\nwhile [ ! -e '{}' ]; do sleep 0.02; done\nprintf -- '---\\nplan: held\\n---\\n'",
-            go.display(),
+            "echo '{LINE}' >&2\nwhile [ -d '{0}' ] && [ ! -e '{0}/go' ]; do sleep 0.02; done\nprintf -- '---\\nplan: held\\n---\\n'",
+            project.display(),
         );
         let script = world.script("agent.sh", &body);
         world.agent("uwf-command", &["--", script.to_str().unwrap()]);
@@ -78,6 +78,14 @@ impl Scene {
             &headers,
             &body.to_string(),
         )
+    }
+
+    /// Returns the entries of the process log about acts, as JSON.
+    #[track_caller]
+    pub(crate) fn acts_in_log(&self) -> String {
+        let event = ["log", "show", "--event", "acted-by-page"];
+        let words = [&event[..], &["--format", "json"]].concat();
+        self.world.uwf(&words).exits(0).stdout
     }
 
     /// Returns what can be done to a thread, and its head.

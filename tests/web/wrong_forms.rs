@@ -121,15 +121,7 @@ fn a_message_of_a_pause_is_a_text_however_long_it_is() {
 
 /// Returns the entries of the log about acts, in their order.
 fn log(scene: &Scene) -> Vec<String> {
-    let words = [
-        "log",
-        "show",
-        "--event",
-        "acted-by-page",
-        "--format",
-        "json",
-    ];
-    let log = scene.world.uwf(&words).exits(0).stdout;
+    let log = scene.acts_in_log();
     let entries = log.split("\"act=").skip(1);
     let entries = entries.map(|rest| format!("act={}", rest.split('"').next().unwrap()));
     entries.collect()
@@ -155,6 +147,7 @@ fn those_who_are_refused_are_logged() {
             .status,
         401
     );
+    assert_eq!(scene.server.ask("GET", "/", &wrong, "").status, 303);
     assert_eq!(
         scene
             .act(&format!("threads/{thread}/kill"), &json!({}))
@@ -168,6 +161,7 @@ fn those_who_are_refused_are_logged() {
             "act=log-in by=session-1 from=127.0.0.1 result=done",
             "act=kill by=session-1 from=127.0.0.1 result=key",
             "act=kill by=session-1 from=127.0.0.1 result=origin",
+            "act=request by=nobody from=127.0.0.1 result=unknown",
             "act=request by=nobody from=127.0.0.1 result=unknown",
             "act=kill by=token from=127.0.0.1 result=asked",
             "act=kill by=token from=127.0.0.1 result=done",

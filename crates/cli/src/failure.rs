@@ -202,7 +202,9 @@ impl From<NameError> for Failure {
                 near: Some(near), ..
             } => failure.hint(format!("did you mean `{near}`?")),
             NameError::NotGiven { near: None, .. } => {
-                failure.hint("`uwf thread list --all` shows every thread, with its name; the names of threads stay on their machines, and `uwf thread list --remote` shows those at a remote")
+                failure.hint(hints::sharing::with_remote_list(
+                    "`uwf thread list --all` shows every thread, with its name",
+                ))
             }
             NameError::NothingUsed => failure.hint("`@` stands for the newest thread"),
             NameError::NoNode(_) => failure.hint(

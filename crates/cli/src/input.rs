@@ -53,23 +53,22 @@ fn text_or_stdin(text: String) -> Result<String, Failure> {
     }
 }
 
-/// Returns the text of a message; `-` stands for standard input, without the end of its last line.
+/// Returns the text of a message; `-` stands for standard input, without the white space at its end.
 pub(crate) fn message_text(text: String) -> Result<String, Failure> {
-    if text != "-" {
-        return Ok(text);
+    match text.as_str() {
+        "-" => Ok(stdin(MAX_MESSAGE)?.trim_end().to_owned()),
+        _ => Ok(text),
     }
-    let read = read_text(std::io::stdin().lock(), MAX_MESSAGE);
-    let text = read.map_err(|unread| match unread {
-        Unread::TooLong => too_long(STDIN, MAX_MESSAGE),
-        Unread::Failed(error) => unread_stdin(&error),
-    })?;
-    Ok(text.trim_end().to_owned())
 }
 
 /// Reads standard input to its end.
 pub(crate) fn read_stdin() -> Result<String, Failure> {
-    read_text(std::io::stdin().lock(), MAX_INPUT).map_err(|unread| match unread {
-        Unread::TooLong => too_long(STDIN, MAX_INPUT),
+    stdin(MAX_INPUT)
+}
+
+fn stdin(limit: u64) -> Result<String, Failure> {
+    read_text(std::io::stdin().lock(), limit).map_err(|unread| match unread {
+        Unread::TooLong => too_long(STDIN, limit),
         Unread::Failed(error) => unread_stdin(&error),
     })
 }

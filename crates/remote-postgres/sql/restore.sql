@@ -1,4 +1,4 @@
--- Puts nodes in the place of damaged ones that have their hashes. The parameters are those of a put, and $8 is not used.
+-- Puts nodes in the place of damaged ones that have their hashes. The parameters are the first seven of a put.
 WITH given AS (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])
     AS given(hash, type, payload, digest, stamp)
@@ -10,5 +10,5 @@ WITH given AS (
 )
 UPDATE {schema}.nodes SET
   type = whole.type, payload = whole.payload, digest = whole.digest, stamp = whole.stamp, refs = whole.refs, condemned_at = NULL
-FROM whole WHERE nodes.hash = whole.hash AND $8::bigint[] IS NOT NULL AND NOT {old}
+FROM whole WHERE nodes.hash = whole.hash AND NOT {old}
 RETURNING nodes.hash

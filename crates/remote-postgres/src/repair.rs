@@ -66,7 +66,7 @@ impl Postgres {
         Ok(needing)
     }
 
-    /// Returns the nodes that need a node directly, for each node that one needs.
+    /// Returns, for each needed node, the nodes that need it directly.
     fn links(&mut self) -> Result<HashMap<i64, Vec<i64>>, RemoteError> {
         let (mut from, mut links) = (i64::MIN, HashMap::<i64, Vec<i64>>::new());
         loop {
@@ -103,7 +103,7 @@ impl Postgres {
             };
             let rows = self
                 .connection
-                .call(&self.statements.restore, &columns.parameters())?;
+                .call(&self.statements.restore, &columns.parameters()[..7])?;
             restored += rows.len();
         }
         Ok(restored)

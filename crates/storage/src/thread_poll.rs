@@ -12,7 +12,7 @@ use uwf_protocol::ids::ThreadId;
 use crate::run_dir::is_output;
 use crate::thread_watch::{STATE_FILES, ThreadChange};
 
-/// What a file that was written again has different.
+/// What differs after a file was written again.
 type Stamp = (u64, i64, i64, u64);
 
 /// The files of a folder.

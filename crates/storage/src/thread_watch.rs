@@ -67,7 +67,7 @@ impl ThreadWatch {
 
     /// Watches exactly these threads from now on. Returns those that are new: what happened to them before was not seen.
     pub fn follow(&mut self, threads: impl IntoIterator<Item = ThreadId>) -> Vec<ThreadId> {
-        let wanted: HashSet<ThreadId> = threads.into_iter().collect();
+        let wanted: HashSet<ThreadId> = threads.into_iter().take(MOST).collect();
         let error = match &mut self.how {
             How::Looks(poll, _) => return poll.follow(&wanted),
             How::Told(told) => match told.follow(&wanted) {
@@ -158,9 +158,6 @@ impl Told {
         });
         let mut new = Vec::new();
         for thread in wanted {
-            if self.by_thread.len() >= MOST {
-                break;
-            }
             if self.by_thread.contains_key(thread) {
                 continue;
             }

@@ -13,7 +13,7 @@ use uwf_util::printable::printable;
 
 use crate::assets::digest;
 use crate::audit::Refused;
-use crate::desks::FilePlace;
+use crate::desks::Desk;
 use crate::pages::missing;
 use crate::trouble::Refusal;
 
@@ -118,7 +118,7 @@ pub(crate) struct File {
 
 impl File {
     /// Returns the answer, which has a place until the client has read it.
-    pub(crate) fn answer(self, place: FilePlace) -> Response {
+    pub(crate) fn answer(self, place: Desk) -> Response {
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
@@ -143,7 +143,7 @@ impl File {
 /// The bytes of a file, with its place.
 struct Held {
     content: Vec<u8>,
-    _place: FilePlace,
+    _place: Desk,
 }
 
 impl AsRef<[u8]> for Held {

@@ -39,7 +39,7 @@ impl Default for Desks {
     }
 }
 
-/// A place. It is free again when the work has ended, even if nobody waits for the answer any more.
+/// A place. It is free again when this is dropped: with the end of the work, even if nobody waits for the answer any more.
 pub(crate) struct Desk(Place);
 
 impl Desks {
@@ -66,17 +66,14 @@ impl Desks {
     ///
     /// # Errors
     /// When all are taken, and stay so for a moment.
-    pub(crate) async fn file(&self) -> Result<FilePlace, Refusal> {
+    pub(crate) async fn file(&self) -> Result<Desk, Refusal> {
         let message = format!("{FILES} files are being read, which is the most");
         let place = soon(&self.files).await;
-        let place = place.map(FilePlace);
-        place.map_err(|Full| full(message).hint("ask again in a moment"))
+        place
+            .map(Desk)
+            .map_err(|Full| full(message).hint("ask again in a moment"))
     }
 }
-
-/// A place for a file.
-#[derive(Debug)]
-pub(crate) struct FilePlace(#[expect(dead_code, reason = "it is free when this is dropped")] Place);
 
 /// A place; none if the server has no places any more.
 type Place = Option<OwnedSemaphorePermit>;

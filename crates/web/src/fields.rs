@@ -27,14 +27,6 @@ impl Fields {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the same fields with another one.
-    #[must_use]
-    pub(crate) fn and(&self, name: &str, value: &str) -> Self {
-        let mut fields = self.0.clone();
-        fields.push((name.to_owned(), value.to_owned()));
-        Self(fields)
-    }
-
     /// Returns the text of the same fields, but with this value for one of them; without it if there is no value.
     pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
         let rest = self.0.iter().filter(|(field, _)| field != name);

@@ -8,7 +8,7 @@
 //!    session, and nothing here prevents what it does with that: `docs/web.md` says what to do about it.
 //! 3. The key in a form, which `posted` compares: the same once more, by something that a foreign page does not know.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Instant;
 
 use axum::Extension;
@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::answer::{refused_data, refused_page, secured, see_other};
+use crate::answer::{because, refused_data, refused_page, secured, see_other};
 use crate::app::{App, Shared};
 use crate::audit::{self, Peer};
 use crate::routes::{self, Kind};
@@ -60,11 +60,9 @@ impl Gate {
         ];
         if port == HTTP_PORT {
             // Browsers leave the usual port out.
-            let own = match listen.ip() {
-                IpAddr::V4(ip) => ip.to_string(),
-                IpAddr::V6(ip) => format!("[{ip}]"),
-            };
-            hosts.extend(["127.0.0.1", "localhost", "[::1]", &own].map(str::to_owned));
+            let own = listen.to_string();
+            let own = own.strip_suffix(":80").unwrap_or(&own);
+            hosts.extend(["127.0.0.1", "localhost", "[::1]", own].map(str::to_owned));
         }
         hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
         let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
@@ -182,7 +180,7 @@ pub(crate) async fn admit(
     let path = request.uri().path();
     let kind = routes::kind(path);
     // Before anything else: the log is under the root, too.
-    if let Err(refusal) = app.seen.check(&app.site.root) {
+    if let Err(refusal) = is_there(&app).await {
         return secured(refused(kind, &refusal));
     }
     let visitor = visitor(&app, headers);
@@ -211,6 +209,13 @@ pub(crate) async fn admit(
     };
     audit::note_refusal(&app, &noted, &response);
     secured(response)
+}
+
+/// Refuses a request if the root is gone. A disk may not answer: the server goes on meanwhile.
+async fn is_there(app: &Shared) -> Result<(), Refusal> {
+    let asked = Shared::clone(app);
+    let looked = tokio::task::spawn_blocking(move || asked.seen.check(&asked.site.root));
+    looked.await.unwrap_or_else(|_| Err(Refusal::bug()))
 }
 
 fn refused(kind: Kind, refusal: &Refusal) -> Response {
@@ -269,7 +274,7 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
     match (kind, method) {
         (Kind::Page, &Method::GET | &Method::HEAD) => {
             let next = uri.path_and_query().map_or("/", |next| next.as_str());
-            see_other(&crate::pages::login::address(next))
+            because("unknown", see_other(&crate::pages::login::address(next)))
         }
         (Kind::Page | Kind::Open | Kind::Session, _) => refused_page(&refusal),
         (Kind::Data, _) => refused_data(&refusal),

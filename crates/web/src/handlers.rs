@@ -22,39 +22,15 @@ pub(crate) type DataOf = fn(&Asked) -> Result<Data, Trouble>;
 pub(crate) type FileOf = fn(&Asked) -> Result<File, Trouble>;
 
 /// Returns the route of a page.
-pub(crate) fn page(make: PageOf) -> MethodRouter<Shared> {
-    read(
-        move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
-        refused_page,
-        Work::Reads,
-    )
-}
-
-/// Returns the route of a page that shows what a command says.
-pub(crate) fn page_of_command(make: PageOf) -> MethodRouter<Shared> {
-    read(
-        move |asked| Ok(make(asked)?.in_frame(asked).into_response()),
-        refused_page,
-        Work::Command,
-    )
+pub(crate) fn page(work: Work, make: PageOf) -> MethodRouter<Shared> {
+    let make = move |asked: &Asked| Ok(make(asked)?.in_frame(asked).into_response());
+    read(make, refused_page, work)
 }
 
 /// Returns the route of data.
-pub(crate) fn data(make: DataOf) -> MethodRouter<Shared> {
-    read(
-        move |asked| Ok(make(asked)?.answer(&asked.headers)),
-        refused_data,
-        Work::Reads,
-    )
-}
-
-/// Returns the route of data that a command prints.
-pub(crate) fn data_of_command(make: DataOf) -> MethodRouter<Shared> {
-    read(
-        move |asked| Ok(make(asked)?.answer(&asked.headers)),
-        refused_data,
-        Work::Command,
-    )
+pub(crate) fn data(work: Work, make: DataOf) -> MethodRouter<Shared> {
+    let make = move |asked: &Asked| Ok(make(asked)?.answer(&asked.headers));
+    read(make, refused_data, work)
 }
 
 /// Returns the route of files.
@@ -76,7 +52,7 @@ pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
 
 /// How a request that changes nothing is met.
 #[derive(Debug, Clone, Copy)]
-enum Work {
+pub(crate) enum Work {
     /// The site is read.
     Reads,
     /// A command is started, which may take its time.

@@ -8,7 +8,8 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use crate::app::Shared;
-use crate::handlers::{act, data, data_of_command, file, form, page, page_of_command};
+use crate::handlers::Work::{Command, Reads};
+use crate::handlers::{act, data, file, form, page};
 use crate::{acts, answer, api, assets, guard, live, pages};
 
 /// Which rules are for an address.
@@ -58,29 +59,29 @@ pub(crate) fn router(app: &Shared) -> Router {
 
 fn of_pages() -> Router<Shared> {
     Router::new()
-        .route("/", page(pages::overview::page))
-        .route("/threads/{thread}", page(pages::thread::page))
-        .route("/threads/{thread}/live", page(pages::live::page))
+        .route("/", page(Reads, pages::overview::page))
+        .route("/threads/{thread}", page(Reads, pages::thread::page))
+        .route("/threads/{thread}/live", page(Reads, pages::live::page))
         .route(
             "/threads/{thread}/do/{action}",
-            page(acts::page).merge(form(acts::fields, acts::submit)),
+            page(Reads, acts::page).merge(form(acts::fields, acts::submit)),
         )
         .route(
             "/new",
-            page(acts::start_page).merge(form(acts::start_fields, acts::start_submit)),
+            page(Reads, acts::start_page).merge(form(acts::start_fields, acts::start_submit)),
         )
-        .route("/steps/{hash}", page(pages::step::page))
+        .route("/steps/{hash}", page(Reads, pages::step::page))
         .route("/steps/{hash}/artifact", file(pages::step::download))
-        .route("/diff", page(pages::diff::page))
-        .route("/workflows", page(pages::workflows::list))
-        .route("/workflows/{hash}", page(pages::workflows::one))
-        .route("/cas/{hash}", page(pages::node::page))
-        .route("/machine", page(pages::machine::page))
+        .route("/diff", page(Reads, pages::diff::page))
+        .route("/workflows", page(Reads, pages::workflows::list))
+        .route("/workflows/{hash}", page(Reads, pages::workflows::one))
+        .route("/cas/{hash}", page(Reads, pages::node::page))
+        .route("/machine", page(Reads, pages::machine::page))
         .route(
             pages::machine::CHECKS,
-            page_of_command(pages::machine::checks),
+            page(Command, pages::machine::checks),
         )
-        .route("/help", page(pages::help::page))
+        .route("/help", page(Reads, pages::help::page))
 }
 
 /// Returns what is beside the data.
@@ -92,26 +93,32 @@ fn of_data() -> Router<Shared> {
     Router::new()
         .route(
             "/threads",
-            data(api::threads::list).merge(act(acts::start_data_fields, acts::start_data)),
+            data(Reads, api::threads::list).merge(act(acts::start_data_fields, acts::start_data)),
         )
-        .route("/threads/{thread}", data(api::threads::show))
-        .route("/threads/{thread}/steps", data(api::threads::steps))
-        .route("/threads/{thread}/graph", data(api::threads::graph))
-        .route("/threads/{thread}/family", data(api::threads::family))
-        .route("/threads/{thread}/forks", data(api::threads::forks))
+        .route("/threads/{thread}", data(Reads, api::threads::show))
+        .route("/threads/{thread}/steps", data(Reads, api::threads::steps))
+        .route("/threads/{thread}/graph", data(Reads, api::threads::graph))
+        .route(
+            "/threads/{thread}/family",
+            data(Reads, api::threads::family),
+        )
+        .route("/threads/{thread}/forks", data(Reads, api::threads::forks))
         .route("/events", get(live::events))
-        .route("/threads/{thread}/actions", data(acts::possible))
+        .route("/threads/{thread}/actions", data(Reads, acts::possible))
         .route("/threads/{thread}/{action}", act(acts::fields, acts::data))
-        .route("/steps/{hash}", data(api::nodes::step))
-        .route("/steps/{hash}/prompt", data(api::nodes::prompt))
-        .route("/diff/{hash}/{other}", data(api::nodes::diff))
-        .route("/workflows", data(api::workflows::list))
-        .route("/workflows/{hash}", data(api::workflows::one))
-        .route("/workflow-history/{name}", data(api::workflows::history))
-        .route("/cas/{hash}", data(api::nodes::node))
-        .route("/cas/{hash}/uses", data(api::nodes::uses))
-        .route("/machine", data(api::machine::machine))
-        .route("/machine/checks", data_of_command(api::machine::checks))
+        .route("/steps/{hash}", data(Reads, api::nodes::step))
+        .route("/steps/{hash}/prompt", data(Reads, api::nodes::prompt))
+        .route("/diff/{hash}/{other}", data(Reads, api::nodes::diff))
+        .route("/workflows", data(Reads, api::workflows::list))
+        .route("/workflows/{hash}", data(Reads, api::workflows::one))
+        .route(
+            "/workflow-history/{name}",
+            data(Reads, api::workflows::history),
+        )
+        .route("/cas/{hash}", data(Reads, api::nodes::node))
+        .route("/cas/{hash}/uses", data(Reads, api::nodes::uses))
+        .route("/machine", data(Reads, api::machine::machine))
+        .route("/machine/checks", data(Command, api::machine::checks))
         .fallback(answer::no_data_here)
         .method_not_allowed_fallback(answer::no_data_like_that)
 }

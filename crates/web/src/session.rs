@@ -40,6 +40,8 @@ struct Session {
 pub(crate) struct Sessions {
     by_id: Mutex<HashMap<String, Session>>,
     opened: AtomicU64,
+    /// How much of what commands said was kept. Each has a number of its own: an address of another session names nothing here.
+    said: AtomicU64,
 }
 
 impl Sessions {
@@ -88,7 +90,7 @@ impl Sessions {
     pub(crate) fn keep(&self, id: &str, said: Vec<String>) -> Option<u64> {
         let mut sessions = self.lock();
         let kept = &mut sessions.get_mut(id)?.kept;
-        let number = kept.back().map_or(1, |(number, _)| number + 1);
+        let number = self.said.fetch_add(1, Ordering::Relaxed) + 1;
         kept.push_back((number, said));
         if kept.len() > MOST_KEPT {
             kept.pop_front();
@@ -161,6 +163,12 @@ mod tests {
         for number in 1..=MOST_KEPT as u64 + 1 {
             assert_eq!(sessions.keep(&id, said(number)), Some(number));
         }
+        let others = sessions.keep(&other, said(0)).unwrap();
+        assert_eq!(
+            sessions.kept(&id, others),
+            [""; 0],
+            "no number is used twice"
+        );
         assert_eq!(sessions.kept(&id, 2), said(2));
         assert_eq!(sessions.kept(&id, 1), [""; 0]);
         assert_eq!(sessions.kept(&other, 2), [""; 0]);

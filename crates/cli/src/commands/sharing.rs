@@ -284,7 +284,9 @@ fn here_or_there(
         .filter(|thread| thread.as_str().starts_with(&begin))
         .collect();
     match found.as_slice() {
-        [] => Err(unknown),
+        [] => Err(unknown.hint(
+            "no thread at the remote begins so either; `uwf thread list --remote --all` shows them",
+        )),
         [thread] => Ok(*thread),
         several => Err(Failure {
             causes: several.iter().map(|one| format!("`{one}`")).collect(),

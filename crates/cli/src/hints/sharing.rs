@@ -44,6 +44,16 @@ pub(crate) fn or_fetch(hint: &str, thread: &str) -> String {
     }
 }
 
+/// Returns the hint of a call that did not find the name of a thread. Names are not shared.
+pub(crate) fn with_remote_list(hint: &str) -> String {
+    match is_with_remote() {
+        true => format!(
+            "{hint}; threads have names only on the machine that gave them, and `uwf thread list --remote` shows the threads there"
+        ),
+        false => hint.to_owned(),
+    }
+}
+
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &SharingError) -> Option<String> {
     Some(match error {
@@ -115,7 +125,7 @@ fn of_remote(error: &RemoteError) -> Option<String> {
             "nothing is lost: run the same command again when the server can be reached".to_owned()
         }
         RemoteError::NotMigrated => {
-            "`uwf remote migrate` adds the table, as the owner of the schema; nothing that is there changes".to_owned()
+            "`uwf remote migrate` makes it ready for this version, as the owner of the schema; no thread changes".to_owned()
         }
         RemoteError::NoDatabase(_) => {
             "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()

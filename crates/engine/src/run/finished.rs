@@ -5,6 +5,7 @@ use uwf_thread::Head;
 
 use crate::children::{has_children, parent_at};
 use crate::pipelines::chain::is_run;
+use crate::read::report::StepReport;
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_and_lease};
@@ -15,8 +16,8 @@ use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 
 /// Commits the finished step of a thread that waits here, if there is one. A shared thread has it at the remote, too. If another
-/// machine has gone on instead, the step is kept beside the thread, and the person is told. Returns the head before the step if this call
-/// put it there: the remote may have had the step.
+/// machine has gone on instead, the step is kept beside the thread, and the person is told. Returns the head before the step, if this call
+/// moved it; `None` if the remote had the step already.
 ///
 /// # Errors
 /// When the thread is busy here or elsewhere. Then the step waits as before.
@@ -34,6 +35,12 @@ pub(crate) fn commit_waiting_step(
         before = head()?;
         commit(runner, run, id)
     });
+    // Hooks are told when the thread is free.
+    let committed = match committed {
+        Ok(None) => Ok(()),
+        Ok(Some(report)) => hooks::after(runner, id, Ok(report)).map(drop),
+        Err(error) => hooks::after(runner, id, Err(error)).map(drop),
+    };
     match committed {
         // It has ended at the remote, and the step is kept beside it.
         Ok(()) | Err(EngineError::Ended { .. } | EngineError::Unrouted { .. }) => {}
@@ -77,17 +84,22 @@ pub(crate) fn commit_waiting_steps_of_children(
     Ok(())
 }
 
-fn commit(runner: &Runner, run: &OwnedRun, id: ThreadId) -> Result<(), EngineError> {
+/// Commits what waits. Returns the report of the step, for the hooks; those of runs have none.
+fn commit(
+    runner: &Runner,
+    run: &OwnedRun,
+    id: ThreadId,
+) -> Result<Option<StepReport>, EngineError> {
     let store = &runner.site.store;
     let head = thread::active_head(&runner.site, id)?;
     if is_run(store, head)? {
         let start = Head::read(store, head)?.start();
         let shared = run.shared.as_ref();
-        return adopt_steps(runner, (run, shared), (id, start, head)).map(drop);
+        adopt_steps(runner, (run, shared), (id, start, head))?;
+        return Ok(None);
     }
-    match adopt(runner, run, Thread::load(store, id, head)?) {
-        Ok(Adoption::Committed(report)) => hooks::after(runner, id, Ok(*report)).map(drop),
-        Ok(Adoption::Nothing(_)) => Ok(()),
-        Err(error) => hooks::after(runner, id, Err(error)).map(drop),
-    }
+    Ok(match adopt(runner, run, Thread::load(store, id, head)?)? {
+        Adoption::Committed(report) => Some(*report),
+        Adoption::Nothing(_) => None,
+    })
 }

@@ -8,6 +8,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
+use uwf_remote::Remote;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
 
 use crate::attempt::Members;
@@ -57,7 +58,10 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     let at = at.into();
     let id = at.id;
     // If the remote cannot be asked, the thread is ended here, and the caller is told of that below.
-    let _ = bring_family(runner, id);
+    let mut remote = remote_of(runner, id);
+    if let Ok(Some(remote)) = &mut remote {
+        let _ = bring_family(runner, remote.as_mut(), id);
+    }
     let state = State::new(&runner.site.root);
     let head = loop {
         let head = match thread::active_head(&runner.site, id) {
@@ -65,7 +69,10 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
             Err(EngineError::Ended {
                 reason: Reason::Cancelled,
                 ..
-            }) if left_something(runner, id)? || lives_on(runner, id)? => break None,
+            }) if left_something(runner, id)? || lives_on(&mut remote, id)? => {
+                at.refuse_other(thread::find(&runner.site, id)?.head())?;
+                break None;
+            }
             head => head?,
         };
         at.refuse_other(head)?;
@@ -97,11 +104,7 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         Some(id),
         None,
     );
-    if let Err(error) = end_for_all(runner, id) {
-        (runner.notice)(&format!(
-            "thread `{id}` has ended here, and the other machines do not know it yet: {error}; `uwf push {id}` tells them"
-        ));
-    }
+    end_for_all(runner, remote, id);
     Ok(Killed {
         thread: id,
         agent_ended,
@@ -112,39 +115,48 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     })
 }
 
-/// Tells whether other machines go on with a thread that was cancelled here.
-fn lives_on(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
-    if runner.site.root.shared(id).read()?.is_none() {
-        return Ok(false);
+/// The remote of a thread; none if the thread is not shared.
+type RemoteOf = Result<Option<Box<dyn Remote + Send>>, EngineError>;
+
+fn remote_of(runner: &Runner, id: ThreadId) -> RemoteOf {
+    match runner.site.root.shared(id).read()? {
+        Some(_) => (runner.remotes)(&runner.site).map(Some),
+        None => Ok(None),
     }
-    let mut remote = (runner.remotes)(&runner.site)?;
+}
+
+/// Ends a shared thread at the remote, too. If that fails, the person is told what ends it there later.
+fn end_for_all(runner: &Runner, remote: RemoteOf, id: ThreadId) {
+    let told = remote.and_then(|remote| match remote {
+        Some(mut remote) => push_alone(runner, remote.as_mut(), id).map(drop),
+        None => Ok(()),
+    });
+    if let Err(error) = told {
+        (runner.notice)(&format!(
+            "thread `{id}` has ended here, and the other machines do not know it yet: {error}; `uwf push {id}` tells them"
+        ));
+    }
+}
+
+/// Tells whether other machines go on with a thread that was cancelled here.
+fn lives_on(remote: &mut RemoteOf, id: ThreadId) -> Result<bool, EngineError> {
+    let Ok(Some(remote)) = remote else {
+        return Ok(false);
+    };
     let found = there(remote.as_mut(), id, None)?;
     Ok(found.is_some_and(|found| found.listed.status != HeadStatus::Ended))
 }
 
 /// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too. If the
 /// thread has ended elsewhere, it ends here in the same way, and is not cancelled.
-fn bring_family(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
-    if runner.site.root.shared(id).read()?.is_none() {
-        return Ok(());
-    }
-    let mut remote = (runner.remotes)(&runner.site)?;
+fn bring_family(runner: &Runner, remote: &mut dyn Remote, id: ThreadId) -> Result<(), EngineError> {
     let mut family = FamilyFetch::default();
-    family.fetch(&runner.site, remote.as_mut(), id)?;
+    family.fetch(&runner.site, remote, id)?;
     let mut fetched = family.fetched.iter();
     match fetched.any(|one| one.thread == id && one.outcome == Outcome::AnswerWaits) {
-        true => take_end(runner, remote.as_mut(), id),
+        true => take_end(runner, remote, id),
         false => Ok(()),
     }
-}
-
-/// Ends a shared thread at the remote, too.
-fn end_for_all(runner: &Runner, id: ThreadId) -> Result<(), EngineError> {
-    if runner.site.root.shared(id).read()?.is_some() {
-        let mut remote = (runner.remotes)(&runner.site)?;
-        push_alone(runner, remote.as_mut(), id)?;
-    }
-    Ok(())
 }
 
 /// Tells whether a cancelled thread still has an agent, or children that were not ended.

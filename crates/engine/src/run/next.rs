@@ -3,27 +3,25 @@
 //! The remote chooses the thread, so the owner of the lease cannot be taken from the record of a thread. A new owner takes the lease,
 //! and is then written into the record of that thread. A later step on this machine, also of another process, has the lease by that record.
 
-use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, After, Lease, Push, Remote, Want, Which};
-use uwf_storage::{Reason, SharedRecord, State};
+use uwf_remote::{Acquired, Lease, Remote, Want, Which};
+use uwf_storage::{Located, Reason, SharedRecord, State};
 
 use crate::pause::refuse_if_paused;
+use crate::run::push::push_alone;
 use crate::run::shared::lease_time;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::bring_those_above;
 use crate::sharing::fetch::fetch;
 use crate::sharing::{check_remote, is_unused, new_record, owner};
-use crate::{EngineError, Outcome, Site, thread};
+use crate::{EngineError, Outcome, Runner, Site, thread};
 
 /// A thread that this machine has taken, and that nobody works on yet.
 #[derive(Debug)]
 pub struct Taken {
     lease: Lease,
-    /// The head that it has at the remote.
-    head: CasRef,
     record: ThreadRecord,
     /// The mark under which this machine has the lease.
     shared: SharedRecord,
@@ -42,19 +40,17 @@ impl Taken {
     /// # Errors
     /// When the remote does not answer; when the thread has gone on here in another way, is busy here, or was paused here. The caller
     /// [gives it back](Self::give_back).
-    pub fn bring(&self, site: &Site, remote: &mut dyn Remote) -> Result<bool, EngineError> {
-        let thread = self.thread();
-        let here = State::new(&site.root).find(thread)?;
-        if here.is_some_and(|here| {
-            here.end()
-                .is_some_and(|end| end.reason == Reason::Cancelled)
-        }) {
-            self.end(site, remote)?;
-            return Ok(false);
-        }
+    pub fn bring(&self, runner: &Runner, remote: &mut dyn Remote) -> Result<bool, EngineError> {
+        let (site, thread) = (&runner.site, self.thread());
         let file = site.root.shared(thread);
         if let Some(known) = file.read()? {
             check_remote(thread, &known, &self.shared.remote)?;
+        }
+        if is_cancelled(site, thread)? {
+            // The push takes the same lease again, and gives it back.
+            file.replace(&self.shared)?;
+            push_alone(runner, remote, thread)?;
+            return Ok(false);
         }
         refuse_if_paused(site, &site.root.run(thread), thread)?;
         file.replace(&self.shared)?;
@@ -64,23 +60,6 @@ impl Taken {
             false => bring_those_above(site, remote, thread)?,
         }
         Ok(true)
-    }
-
-    /// Ends the thread for all machines, where it stands at the remote. With that the lease is given back.
-    fn end(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
-        let push = Push {
-            nodes: &[],
-            from: self.head,
-            to: self.head,
-            status: HeadStatus::Ended,
-            record: &site.root.run(self.thread()).ledger.export(),
-            lease: After::GiveBack,
-        };
-        // If it was not taken, the thread is offered again.
-        remote
-            .advance(&self.lease, &push)
-            .map_err(SharingError::from)?;
-        Ok(())
     }
 
     /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished step
@@ -103,6 +82,13 @@ impl Taken {
             .map(|_| ())
             .map_err(|error| SharingError::from(error).into())
     }
+}
+
+/// Tells whether a person has ended a thread on this machine.
+fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
+    let place = State::new(&site.root).find(thread)?;
+    let end = place.as_ref().and_then(Located::end);
+    Ok(end.is_some_and(|end| end.reason == Reason::Cancelled))
 }
 
 /// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken
@@ -129,7 +115,6 @@ pub fn take_next(
     Ok(match acquired.map_err(SharingError::from)? {
         Acquired::Leased(leased) => Some(Taken {
             lease: leased.lease,
-            head: leased.head,
             record: leased.record,
             shared,
         }),

@@ -7,6 +7,7 @@ use uwf_protocol::naming::{Labels, Name};
 use crate::acts::from_form::{field, orders};
 use crate::acts::words::{about, button};
 use crate::asked::Asked;
+use crate::fields::Fields;
 use crate::guard::Access;
 use crate::once;
 use crate::order::Order;
@@ -58,7 +59,7 @@ fn starts(action: Action) -> bool {
 pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<Page, Refusal> {
     let about = about(action, view);
     let fields = match is_about_steps(action) {
-        true => asked.query.and(field::HEAD, view.head.as_str()),
+        true => Fields::parse(&asked.query.with(field::HEAD, Some(view.head.as_str()))),
         false => asked.query.clone(),
     };
     let typed: Vec<String> = orders(action, view, &fields)?
@@ -116,7 +117,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
     })
 }
 
-/// Tells whether an action on a thread that has another step by now would be another one.
+/// Tells whether an action means the step that the page showed: after another step it would do something else.
 fn is_about_steps(action: Action) -> bool {
     match action {
         Action::Step | Action::Run | Action::Resume | Action::Poke => true,

@@ -27,21 +27,26 @@ use crate::trouble::{Refusal, Trouble};
 const THEN: &str = "then";
 const RUN: &str = "run";
 
+/// The fields of the form.
+const FIELDS: [&str; 7] = [
+    field::WORKFLOW,
+    field::PROMPT,
+    field::CWD,
+    field::NAME,
+    field::LABELS,
+    field::WHOLE,
+    THEN,
+];
+/// How many of them, the first ones, programs send, too.
+const OF_DATA: usize = 5;
+
 /// Returns the fields of the form.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "all forms have the same signature"
 )]
 pub(crate) fn fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal> {
-    Ok(&[
-        field::WORKFLOW,
-        field::PROMPT,
-        field::CWD,
-        field::NAME,
-        field::LABELS,
-        field::WHOLE,
-        THEN,
-    ])
+    Ok(&FIELDS)
 }
 
 /// Returns the fields that programs send.
@@ -50,13 +55,7 @@ pub(crate) fn fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal>
     reason = "all forms have the same signature"
 )]
 pub(crate) fn data_fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal> {
-    Ok(&[
-        field::WORKFLOW,
-        field::PROMPT,
-        field::CWD,
-        field::NAME,
-        field::LABELS,
-    ])
+    Ok(FIELDS.split_at(OF_DATA).0)
 }
 
 /// Returns the page.

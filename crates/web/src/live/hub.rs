@@ -81,7 +81,6 @@ impl Hub {
         // A file that cannot be read now is read after its next change.
         let mut known = heads(root).unwrap_or_default();
         watch.follow(known.keys().copied());
-        let mut look = self.pace(&watch);
         // What happened between the first answer to a listener and this look was not seen.
         let _ = self.events.send(Event::Reset);
         loop {
@@ -92,13 +91,14 @@ impl Hub {
                     return;
                 }
             }
+            // A new thread may be the one for which the kernel has no watch left.
+            let look = self.pace(&watch);
             let mut changes = watch.wait(look);
             if changes.is_empty() {
                 continue;
             }
             std::thread::sleep(COLLECT);
             changes.extend(watch.wait(Duration::ZERO));
-            look = self.pace(&watch);
             if changes.contains(&ThreadChange::Threads) {
                 let Some(now) = heads(root) else {
                     // The page says what is wrong with it.

@@ -31,7 +31,7 @@ pub(super) fn carry(site: &Site, order: &Order) -> Result<Carried, Explained> {
 /// Waits for the end of the command.
 fn at_once(site: &Site, order: &Order) -> Result<Carried, Explained> {
     let stdin = input(order).map_err(|error| not_started(&error))?;
-    let output = ended(site, &order.words, stdin)?;
+    let output = run(site, &order.words, stdin)?;
     match output.status.success() {
         true => Ok(Carried {
             printed: serde_json::from_slice(&output.stdout).unwrap_or_default(),
@@ -41,8 +41,8 @@ fn at_once(site: &Site, order: &Order) -> Result<Carried, Explained> {
     }
 }
 
-/// Returns what a command was like that has ended.
-pub(super) fn ended(site: &Site, words: &[String], stdin: Stdio) -> Result<Output, Explained> {
+/// Runs a command to its end.
+pub(super) fn run(site: &Site, words: &[String], stdin: Stdio) -> Result<Output, Explained> {
     let mut command = own_program::on_site(site, words);
     let output = command.stdin(stdin).output();
     output.map_err(|error| not_started(&error))
@@ -56,19 +56,18 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
     command.stdin(input(order).map_err(|error| not_started(&error))?);
     let begun = begin(site, thread, command, order.may_wait);
     let mut begun = begun.map_err(explain_failure)?;
-    match begun.child.try_wait() {
-        Ok(Some(status)) if !status.success() => {
-            let messages = end_of(&begun.output, begun.from);
-            if !is_on_record(&begun, status, &messages) {
-                return Err(said(&messages, status));
-            }
+    let status = begun.child.try_wait();
+    let messages = said_from(&begun.output, begun.from);
+    match status {
+        Ok(Some(status)) if !status.success() && !is_on_record(&begun, status, &messages) => {
+            return Err(said(&messages, status));
         }
         Ok(Some(_)) => {}
         Ok(None) | Err(_) => reap(begun.child),
     }
     Ok(Carried {
         printed: Value::Null,
-        notices: notices(&end_of(&begun.output, begun.from)),
+        notices: notices(&messages),
     })
 }
 
@@ -78,10 +77,12 @@ fn is_on_record(begun: &Begun, status: ExitStatus, messages: &[u8]) -> bool {
     match exit {
         Some(Exit::Agent) => true,
         _ if begun.was_at_work => true,
-        // A run that stopped, because it asks or is to wait, has no failure among its messages.
-        Some(Exit::Busy | Exit::Suspended) if failure(messages).is_none() => true,
-        // Another process may have changed the thread before this one could have: then it is refused as busy.
-        exit => begun.has_begun && exit != Some(Exit::Busy),
+        // A run that stopped, because it asks or is to wait, has no failure among its messages. A call that was refused has one, also
+        // if another process has changed the thread meanwhile.
+        Some(Exit::Usage | Exit::Busy | Exit::Suspended | Exit::Ended) => {
+            failure(messages).is_none()
+        }
+        _ => begun.has_changed,
     }
 }
 
@@ -106,8 +107,8 @@ fn not_started(error: &std::io::Error) -> Explained {
     explain_failure(Failure::request("cannot start this program").cause(error))
 }
 
-/// Returns what was written to a file from a place on.
-fn end_of(path: &std::path::Path, from: u64) -> Vec<u8> {
+/// Returns what was written to a file from a place on, up to [`SAID`].
+fn said_from(path: &std::path::Path, from: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|mut file| {
         file.seek(SeekFrom::Start(from))?;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use uwf_engine::Site;
 use uwf_web::{Explained, Finding};
 
-use super::acting::{ended, said};
+use super::acting::{run, said};
 use crate::hints;
 
 /// What `uwf doctor` prints, as far as it matters here.
@@ -19,7 +19,7 @@ struct Printed {
 /// Checks everything as `uwf doctor --offline` does.
 pub(super) fn check(site: &Site) -> Result<Vec<Finding>, Explained> {
     let words = ["doctor", "--offline"].map(str::to_owned);
-    let output = ended(site, &words, Stdio::null())?;
+    let output = run(site, &words, Stdio::null())?;
     // A check that found an error makes the exit code another one, and prints its findings all the same.
     let printed: Printed =
         serde_json::from_slice(&output.stdout).map_err(|_| said(&output.stderr, output.status))?;

@@ -62,8 +62,8 @@ pub(crate) struct Begun {
     pub(crate) from: u64,
     /// Whether it was seen at work, on the thread or on one below it.
     pub(crate) was_at_work: bool,
-    /// Whether it was seen at work, or something of the thread has changed. One that may wait counts as such.
-    pub(crate) has_begun: bool,
+    /// Whether something of the thread has changed. Another process may have done that.
+    pub(crate) has_changed: bool,
 }
 
 /// Starts a process that does steps of a thread, and returns as soon as it works on the thread, has ended, or waits if it may.
@@ -102,7 +102,7 @@ pub(crate) fn begin(
     }
     Ok(Begun {
         was_at_work,
-        has_begun: may_wait || was_at_work || has_changed(site, thread, before),
+        has_changed: has_changed(site, thread, before),
         child,
         output,
         from,

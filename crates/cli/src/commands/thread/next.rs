@@ -33,7 +33,7 @@ pub(super) fn step(
     let (taken, brought) = loop {
         let taken = take_next(context.site(), remote.as_mut(), &labels)?;
         let taken = taken.ok_or_else(nothing_is_ready)?;
-        match taken.bring(context.site(), remote.as_mut()) {
+        match taken.bring(&context.runner, remote.as_mut()) {
             Ok(false) => note(&ended_for_all(taken.thread())),
             brought => break (taken, brought),
         }

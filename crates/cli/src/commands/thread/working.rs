@@ -228,7 +228,7 @@ impl Worker<'_> {
     /// Brings a thread and begins its step. What goes wrong with it is left to others for a while.
     fn begin(&mut self, taken: Taken) {
         let thread = taken.thread();
-        match taken.bring(self.context.site(), self.remote.as_mut()) {
+        match taken.bring(&self.context.runner, self.remote.as_mut()) {
             Ok(true) => self.start(thread, Some(taken)),
             Ok(false) => note(&ended_for_all(thread)),
             Err(error) => {

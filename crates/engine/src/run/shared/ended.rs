@@ -42,7 +42,7 @@ pub(super) fn follow_end(
     let is_active = State::new(&runner.site.root).head(id)?.is_some();
     if is_active && has_ended(remote, id)? {
         let ended = end_here(runner, run, remote, id)?;
-        (runner.notice)(&format!("another machine was faster: {}", of(&ended)));
+        (runner.notice)(&format!("it has ended elsewhere: {}", of(&ended)));
     }
     Ok(())
 }
@@ -74,8 +74,7 @@ fn of(ended: &HistoryRecord) -> EngineError {
     }
 }
 
-/// Ends a thread here with the steps that we do not have yet. The program of a lost attempt works for nothing, so it is ended first: after an
-/// error, the next call does all of this again.
+/// Ends a thread here with the steps that we do not have yet, and settles what it left.
 fn end_here(
     runner: &Runner,
     run: &RunDir,
@@ -83,7 +82,6 @@ fn end_here(
     id: ThreadId,
 ) -> Result<HistoryRecord, EngineError> {
     let site = &runner.site;
-    end_lost_program(runner, run, id)?;
     bring_end(site, run, remote, id)?;
     settle_ended(runner, run, id)?;
     match thread::find(site, id)? {
