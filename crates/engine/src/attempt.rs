@@ -107,16 +107,18 @@ pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool
 /// Returns the processes of an attempt whose engine has died, for people.
 #[must_use]
 pub fn orphans(site: &Site, run: &RunDir) -> Vec<String> {
-    describe(&abandoned(run), || site.secrets_in_output())
+    orphans_of(site, run, run.lease.read_record().as_ref())
+}
+
+/// Does as [`orphans`], with the lease record that was read.
+pub(crate) fn orphans_of(site: &Site, run: &RunDir, record: Option<&LeaseRecord>) -> Vec<String> {
+    describe(&abandoned(run, record), || site.secrets_in_output())
 }
 
 /// Returns the processes of an attempt whose engine has died.
-pub(crate) fn abandoned(run: &RunDir) -> Vec<Process> {
-    let record = run.lease.read_record();
+pub(crate) fn abandoned(run: &RunDir, record: Option<&LeaseRecord>) -> Vec<Process> {
     let abandoned = record.filter(|record| !is_alive(&record.engine));
-    let members = abandoned
-        .as_ref()
-        .and_then(|record| Members::of(record, &run.scratch));
+    let members = abandoned.and_then(|record| Members::of(record, &run.scratch));
     members.map_or_else(Vec::new, |members| members.members())
 }
 

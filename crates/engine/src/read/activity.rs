@@ -177,7 +177,7 @@ impl Activity {
         });
         // An engine removes its record before it commits the step.
         let is_committing = record.is_none() && pending.is_some() && run.lease.is_held()?;
-        let orphans = attempt::orphans(site, run);
+        let orphans = attempt::orphans_of(site, run, record.as_ref());
         let running = match record {
             Some(record) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
                 Some(RunningView::of(record, &run.scratch))

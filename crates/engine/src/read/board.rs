@@ -8,8 +8,8 @@ use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::Located;
 
-use crate::read::item_reader::{Candidate, Reader};
-use crate::read::list::{candidates, corruption, namings, tell_more};
+use crate::read::item_reader::{Candidate, Reader, Stand};
+use crate::read::list::{candidates, namings, tell_more, unreadable};
 use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_item::ThreadItem;
@@ -60,8 +60,8 @@ pub struct StatusCount {
     pub count: usize,
 }
 
-/// Returns the threads that a filter lets through, at one glance. Where an active thread stands is found out for each; an ended
-/// one is read only if the page has it.
+/// Returns the threads that a filter lets through, at one glance. Where an active thread stands is found out for each. The rest of
+/// a thread is read only if it is shown.
 ///
 /// # Errors
 /// When the files of the state cannot be read, or the names of threads if the filter is about them.
@@ -79,19 +79,18 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
         .filter(|one| selector.selects(one.id, &one.place))
         .collect();
     warnings.extend(selector.warnings);
-    let active = active_items(site, &found);
-    let mut reader = Reader::new(site);
+    let stands = stands(site, &found);
     let status = |one: &Candidate| match &one.place {
         Located::Archived(record) => ended_status(record.reason),
-        Located::Active(_) => active
+        Located::Active(_) => stands
             .get(&one.id)
-            .map_or(ThreadStatus::Corrupt, |item| item.status),
+            .map_or(ThreadStatus::Corrupt, |stand| stand.status),
     };
     let counts = counts(found.iter().map(status));
-    let urgent = || found.iter().filter(|one| needs_person(status(one)));
-    let waiting = urgent().count();
-    let urgent = urgent().filter_map(|one| active.get(&one.id)).take(URGENT);
-    let mut urgent: Vec<ThreadItem> = urgent.cloned().collect();
+    let urgent = found.iter().filter(|one| needs_person(status(one)));
+    let waiting = urgent.clone().count();
+    let mut reader = Reader::new(site);
+    let mut urgent = reader.items(urgent.take(URGENT).cloned());
     let is_wanted = |one: &&Candidate| {
         let wanted = filter.statuses.as_ref();
         wanted.is_none_or(|wanted| wanted.contains(&status(one)))
@@ -99,19 +98,16 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
     let wanted: Vec<&Candidate> = found.iter().filter(is_wanted).collect();
     let begin = begin(&wanted, page.after, site.env.now_ms());
     let shown = wanted.iter().skip(begin).take(page.take);
-    let shown = shown.map(|one| match active.get(&one.id) {
-        Some(item) => item.clone(),
-        None => reader.item(Candidate {
-            id: one.id,
-            place: one.place.clone(),
-        }),
-    });
-    let mut threads: Vec<ThreadItem> = shown.collect();
+    let mut threads = reader.items(shown.map(|one| (*one).clone()));
     let has_more = begin + threads.len() < wanted.len();
     let total = wanted.len();
     tell_more(site, &namings, &mut threads);
     tell_more(site, &namings, &mut urgent);
-    warnings.extend(active.values().filter_map(corruption));
+    let errors = found.iter().filter_map(|one| {
+        let reason = stands.get(&one.id)?.error.as_ref()?;
+        Some(unreadable(one.id, reason))
+    });
+    warnings.extend(errors);
     Ok(Board {
         next: threads.last().map(|last| last.thread).filter(|_| has_more),
         threads,
@@ -123,8 +119,9 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
     })
 }
 
-/// Reads all active threads. Most of the time goes into many small files, so several threads of this process read them.
-fn active_items(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, ThreadItem> {
+/// Finds out where all active threads stand. Most of the time goes into many small files, so several threads of this process read
+/// them.
+fn stands(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, Stand> {
     let active = found.iter().filter_map(|one| match &one.place {
         Located::Active(head) => Some((one.id, *head)),
         Located::Archived(_) => None,
@@ -135,25 +132,14 @@ fn active_items(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, ThreadIte
     std::thread::scope(|scope| {
         let shares = active.chunks(share);
         let readers: Vec<_> = shares
-            .map(|part| scope.spawn(|| items(site, part)))
+            .map(|part| scope.spawn(|| Reader::new(site).stands(part)))
             .collect();
         let read = readers.into_iter().flat_map(|reader| match reader.join() {
-            Ok(items) => items,
+            Ok(stands) => stands,
             Err(panic) => std::panic::resume_unwind(panic),
         });
-        read.map(|item| (item.thread, item)).collect()
+        read.collect()
     })
-}
-
-fn items(site: &Site, active: &[(ThreadId, CasRef)]) -> Vec<ThreadItem> {
-    let mut reader = Reader::new(site);
-    let candidates = active.iter().map(|(id, head)| Candidate {
-        id: *id,
-        place: Located::Active(*head),
-    });
-    let mut items: Vec<ThreadItem> = candidates.map(|one| reader.item(one)).collect();
-    reader.evaluate_rest(&mut items);
-    items
 }
 
 /// Tells whether a thread with this status does not go on before a person does something.

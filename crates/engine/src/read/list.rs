@@ -35,12 +35,7 @@ pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError>
     let selected = selected.filter(|one| selector.selects(one.id, &one.place));
     let mut reader = Reader::new(site);
     let mut threads: Vec<ThreadItem> = match &filter.statuses {
-        None => {
-            let page = page(selected, filter).into_iter();
-            let mut items: Vec<ThreadItem> = page.map(|candidate| reader.item(candidate)).collect();
-            reader.evaluate_rest(&mut items);
-            items
-        }
+        None => reader.items(page(selected, filter).into_iter()),
         Some(statuses) => {
             let mut items = reader.items_with(statuses, selected, filter);
             reader.evaluate_rest(&mut items);
@@ -107,9 +102,14 @@ pub(super) fn namings(
     }
 }
 
-pub(super) fn corruption(item: &ThreadItem) -> Option<String> {
+fn corruption(item: &ThreadItem) -> Option<String> {
     let reason = item.error.as_ref()?;
-    Some(format!("thread `{}` cannot be read: {reason}", item.thread))
+    Some(unreadable(item.thread, reason))
+}
+
+/// Returns the warning about a thread that cannot be read.
+pub(super) fn unreadable(thread: ThreadId, reason: &str) -> String {
+    format!("thread `{thread}` cannot be read: {reason}")
 }
 
 /// Returns the threads that can pass the filter, newest first, and warnings about damaged lines of the state.

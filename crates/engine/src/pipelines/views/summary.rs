@@ -92,7 +92,10 @@ pub(super) fn summary_of(
         None => timestamp_iso(&chain.run.timestamp_utc),
     };
     let programs = match status {
-        RunPhase::Interrupted => abandoned(&site.root.run(found.thread)),
+        RunPhase::Interrupted => {
+            let run = site.root.run(found.thread);
+            abandoned(&run, run.lease.read_record().as_ref())
+        }
         _ => Vec::new(),
     };
     let changed_ms = found.changed_ms(&site.store)?;
