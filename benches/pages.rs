@@ -111,11 +111,11 @@ fn quiet(server: &Server) {
     let begin = Instant::now();
     std::thread::sleep(IDLE);
     println!("| idle, nobody listens | {} |", server.share(busy, begin));
-    println!(
-        "| memory, after the first page | {:.1} MiB |",
-        server.memory()
-    );
-    let before = server.memory();
+    for (name, which) in [("its own", "RssAnon:"), ("with the program's", "VmRSS:")] {
+        let memory = server.memory(which);
+        println!("| memory after the first page, {name} | {memory:.1} MiB |");
+    }
+    let before = server.memory("VmRSS:");
     let open: Vec<BufReader<TcpStream>> = (0..OPEN).map(|_| server.open()).collect();
     let busy = server.busy();
     let begin = Instant::now();
@@ -124,7 +124,7 @@ fn quiet(server: &Server) {
         "| idle, {OPEN} pages are open | {} |",
         server.share(busy, begin)
     );
-    let grown = (server.memory() - before) / OPEN as f64;
+    let grown = (server.memory("VmRSS:") - before) / OPEN as f64;
     println!("| memory for each open page | {grown:.3} MiB |");
     drop(open);
 }
@@ -237,11 +237,11 @@ impl Server {
         stream
     }
 
-    /// Returns the memory of the server in MiB.
-    fn memory(&self) -> f64 {
+    /// Returns the memory of the server in MiB: `RssAnon` is its own, `VmRSS` counts the pages of the program's file, too.
+    fn memory(&self, which: &str) -> f64 {
         let file = format!("/proc/{}/status", self.child.id());
         let status = fs::read_to_string(file).expect("a status");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let line = status.lines().find(|line| line.starts_with(which));
         let words = line.expect("a size").split_whitespace().nth(1);
         let kilobytes: f64 = words.and_then(|word| word.parse().ok()).expect("a number");
         kilobytes / 1024.0

@@ -10,6 +10,8 @@
 #[path = "../../../../tests/support/postgres_admin.rs"]
 #[expect(dead_code, reason = "tests use the rest of it")]
 mod admin;
+#[path = "../../../../tests/support/postgres_guarded.rs"]
+mod guarded;
 #[path = "../../../../tests/support/postgres.rs"]
 #[expect(dead_code, reason = "tests use the rest of it")]
 mod postgres;
@@ -17,8 +19,10 @@ mod world;
 
 use std::time::{Duration, Instant};
 
+use admin::Admin;
+use guarded::{ask_for_password, authority, folder_of, give};
 use uwf_remote::{Acquired, Given, Part, Remote, Which};
-use world::{Client, Repository, chain};
+use world::{Client, Clones, Repository, chain};
 
 /// How long the workers of the last table work.
 const WORK: Duration = Duration::from_secs(8);
@@ -35,6 +39,9 @@ fn main() {
     println!("| of a step at the remote | at {nodes} nodes, ms | in commits of git |");
     println!("|---|---|---|");
     steps(&large, rounds);
+    println!("\n| of a step, with TLS and a password | ms | in pushes and fetches of git |");
+    println!("|---|---|---|");
+    guarded_steps(rounds);
     println!("\n| call | small, ms | large, ms | large / small |");
     println!("|---|---|---|---|");
     claims(&small, &large, rounds);
@@ -79,6 +86,47 @@ fn steps(client: &Client, rounds: usize) {
         let ratio = median(pairs.iter().map(|pair| pair[0] / pair[1]));
         println!("| lease and new head, {name} | {step:.1} | {ratio:.2} |");
     }
+}
+
+/// Takes the lease of a thread and moves its head, as a person does who sends a commit and another who brings it.
+fn guarded_steps(rounds: usize) {
+    const PASSWORD: &str = "open-sesame";
+    let Some(server) = postgres::own_server() else {
+        return;
+    };
+    let admin = Admin::new(&server.url());
+    ask_for_password(&admin, "machine", PASSWORD);
+    let (shown, folder) = (authority(4000), folder_of(&admin));
+    give(&folder, "server.crt", &shown.certificate);
+    give(&folder, "server.key", &shown.key);
+    admin.run("ALTER SYSTEM SET ssl = on");
+    server.kill_and_start();
+    let ours = tempfile::tempdir().unwrap();
+    let file = ours.path().join("authority.pem");
+    std::fs::write(&file, &shown.pem).unwrap();
+    let url = server.url().replace(postgres::USER, "machine");
+    let url = format!("{url}?sslrootcert={}", file.display());
+    let client = Client::with_password(&url, PASSWORD);
+    let mut remote = client.open();
+    let mut thread = client.thread(&mut remote, 1);
+    let clones = Clones::new();
+    let mut pairs = Vec::new();
+    for _ in 0..=rounds {
+        clones.commit();
+        let exchange = time(|| clones.push_and_fetch());
+        remote.rest();
+        let step = time(|| {
+            let lease = thread.acquire(&mut remote);
+            remote.rest();
+            thread.advance(&mut remote, &lease);
+            remote.rest();
+        });
+        pairs.push([step, exchange]);
+    }
+    let pairs = &pairs[1..];
+    let step = median(pairs.iter().map(|pair| pair[0]));
+    let ratio = median(pairs.iter().map(|pair| pair[0] / pair[1]));
+    println!("| lease and new head, on two new connections | {step:.1} | {ratio:.2} |");
 }
 
 /// Asks for the next ready thread, where a few are ready, and where one of ten of very many are.

@@ -1,5 +1,6 @@
 //! Threads with steps at a remote, and a repository to compare with.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -62,13 +63,23 @@ fn step(before: CasRef) -> Vec<LinkedNode> {
 /// A remote in a schema of its own.
 pub(crate) struct Client {
     url: String,
+    password: Option<String>,
     schema: String,
 }
 
 impl Client {
     pub(crate) fn new(url: &str) -> Self {
+        Self::made(url, None)
+    }
+
+    pub(crate) fn with_password(url: &str, password: &str) -> Self {
+        Self::made(url, Some(password.to_owned()))
+    }
+
+    fn made(url: &str, password: Option<String>) -> Self {
         let client = Self {
             url: url.to_owned(),
+            password,
             schema: postgres::new_schema(),
         };
         let mut remote = client.open();
@@ -81,7 +92,7 @@ impl Client {
 
     pub(crate) fn open(&self) -> Postgres {
         let address = Address::new(&self.url, &self.schema).unwrap();
-        Postgres::new(address, None).unwrap()
+        Postgres::new(address, self.password.clone()).unwrap()
     }
 
     pub(crate) fn new_owner(&self) -> Owner {
@@ -229,20 +240,55 @@ impl Repository {
         let repository = Self {
             folder: tempfile::tempdir().unwrap(),
         };
-        repository.git(&["init", "-q"]);
+        git(repository.folder.path(), &["init", "-q"]);
         repository
     }
 
     /// Makes an empty commit.
     pub(crate) fn commit(&self) {
-        self.git(&["commit", "-q", "--allow-empty", "-m", "step"]);
+        commit(self.folder.path());
+    }
+}
+
+/// Two clones of a bare repository on the same disk.
+pub(crate) struct Clones {
+    folder: tempfile::TempDir,
+}
+
+impl Clones {
+    pub(crate) fn new() -> Self {
+        let clones = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let at = clones.folder.path();
+        git(at, &["init", "-q", "--bare", "shared"]);
+        git(at, &["clone", "-q", "shared", "one"]);
+        commit(&at.join("one"));
+        git(&at.join("one"), &["push", "-q", "origin", "HEAD"]);
+        git(at, &["clone", "-q", "shared", "other"]);
+        clones
     }
 
-    fn git(&self, args: &[&str]) {
-        let mut command = Command::new("git");
-        command
-            .current_dir(self.folder.path())
-            .args(["-c", "user.name=a", "-c", "user.email=a@b"]);
-        assert!(command.args(args).status().unwrap().success());
+    /// Makes an empty commit in one of them.
+    pub(crate) fn commit(&self) {
+        commit(&self.folder.path().join("one"));
     }
+
+    /// Sends the commit, and brings it into the other.
+    pub(crate) fn push_and_fetch(&self) {
+        let at = self.folder.path();
+        git(&at.join("one"), &["push", "-q", "origin", "HEAD"]);
+        git(&at.join("other"), &["fetch", "-q"]);
+    }
+}
+
+fn commit(folder: &Path) {
+    git(folder, &["commit", "-q", "--allow-empty", "-m", "step"]);
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(folder);
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+    assert!(command.args(args).status().unwrap().success());
 }

@@ -7,6 +7,8 @@ mod admin;
 mod collector;
 #[path = "../../../../tests/support/proxy.rs"]
 mod cuts;
+#[path = "../../../../tests/support/postgres_guarded.rs"]
+mod guarded;
 mod names;
 mod patient;
 #[path = "../../../../tests/support/postgres.rs"]

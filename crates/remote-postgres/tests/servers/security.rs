@@ -4,15 +4,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use uwf_remote::suite::{Place, cases};
 use uwf_remote::{Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
 
 use crate::admin::Admin;
+use crate::guarded::{Authority, ask_for_password, authority, folder_of, give};
 use crate::world::{START, acquire, advance, hash, new_thread, node, record, start_nodes, take};
 use crate::{InSchema, postgres};
 
@@ -39,34 +37,13 @@ fn denied(url: &str, password: Option<&str>) -> String {
     }
 }
 
-/// Writes a file into the folder of a server, which alone may read it.
-fn give(folder: &Path, name: &str, text: &str) {
-    let file = folder.join(name);
-    fs::write(&file, text).expect("a file can be written");
-    let owner = fs::metadata(folder).expect("there is a folder");
-    chown(&file, Some(owner.uid()), Some(owner.gid())).expect("the server may have it");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("it is private");
-}
-
-fn folder_of(admin: &Admin) -> PathBuf {
-    PathBuf::from(admin.row("SHOW data_directory"))
-}
-
 #[test]
 fn a_password_is_asked_for_and_never_shown() {
     let Some(server) = postgres::own_server() else {
         return;
     };
     let admin = Admin::new(&server.url());
-    admin.run("SET password_encryption = 'scram-sha-256'");
-    admin.run(&format!(
-        "CREATE ROLE machine SUPERUSER LOGIN PASSWORD '{RIGHT}'"
-    ));
-    give(
-        &folder_of(&admin),
-        "pg_hba.conf",
-        "local all all trust\nhost all machine all scram-sha-256\nhost all all all trust\n",
-    );
+    ask_for_password(&admin, "machine", RIGHT);
     server.kill_and_start();
 
     let url = server.url().replace(postgres::USER, "machine");
@@ -76,27 +53,6 @@ fn a_password_is_asked_for_and_never_shown() {
     remote.make().expect("the password is right");
     let shown = format!("{remote:?} {:?}", remote.hello());
     assert!(!shown.contains(RIGHT), "{shown}");
-}
-
-/// An authority of its own, and what a server needs that shows a certificate for 127.0.0.1 until the end of this year.
-struct Authority {
-    pem: String,
-    certificate: String,
-    key: String,
-}
-
-fn authority(until_year: i32) -> Authority {
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let mut leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    leaf.not_after = date_time_ymd(until_year, 1, 1);
-    Authority {
-        pem: authority.pem(),
-        certificate: leaf.signed_by(&key, &authority).unwrap().pem(),
-        key: key.serialize_pem(),
-    }
 }
 
 #[test]
