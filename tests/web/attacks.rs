@@ -18,7 +18,7 @@ use crate::world::wait_until;
 const STREAMS: usize = 1024;
 
 /// How many commands there are at once.
-const COMMANDS: usize = 8;
+pub(crate) const COMMANDS: usize = 8;
 
 /// Returns how many processes the threads of a process have started.
 pub(crate) fn children_of(process: u32) -> usize {

@@ -1,8 +1,14 @@
 //! A form that is sent twice, by a double click for example: it does once what it says, and leads to the same place each time.
 
+use std::fs::File;
+
+use serde_json::json;
+
+use crate::attacks::{COMMANDS, children_of};
 use crate::forms::{Person, leads};
 use crate::scene::Scene;
 use crate::web_client::Answer;
+use crate::world::wait_until;
 
 /// Sends a form several times at once, and once more afterwards. Returns the one place to which all answers lead.
 #[track_caller]
@@ -74,4 +80,34 @@ fn another_text_in_the_same_form_is_another_wish_and_a_refused_form_can_be_sent_
     let start = [("workflow", "review"), ("prompt", "a"), ("cwd", "/")];
     again.fill("/new", &start);
     assert_eq!(threads(&scene), 3);
+}
+
+#[test]
+fn a_form_that_is_sent_again_and_again_keeps_no_other_command_out() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/pause");
+    let page = person.look(&path);
+    let at_work = |commands| {
+        wait_until(&format!("{commands} commands wait"), || {
+            children_of(scene.server.child.id()) == commands
+        });
+    };
+    std::thread::scope(|scope| {
+        // Dropped by a failure, too, so that nobody waits for ever.
+        let state = File::open(scene.world.root().join("locks/state.lock")).unwrap();
+        state.lock().unwrap();
+        let click = || scope.spawn(|| person.send(&page, &path, &[]));
+        let clicks: Vec<_> = (0..2 * COMMANDS).map(|_| click()).collect();
+        at_work(1);
+        let other =
+            scope.spawn(|| scene.act(&format!("threads/{thread}/label"), &json!({ "name": "a" })));
+        at_work(2);
+        state.unlock().unwrap();
+        assert_eq!(other.join().unwrap().status, 200);
+        for click in clicks {
+            assert_eq!(leads(&click.join().unwrap()), format!("/threads/{thread}"));
+        }
+    });
 }

@@ -4,11 +4,11 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
-use crate::answer::{Data, File, refused_data, refused_page};
+use crate::answer::{Data, File, refused_data, refused_page, see_other};
 use crate::app::Shared;
 use crate::asked::{Asked, AskedParts, asked};
 use crate::fields::Fields;
-use crate::once;
+use crate::once::{self, Outcome, Turn};
 use crate::pages::frame::Page;
 use crate::posted::{self, KEY_FIELD};
 use crate::trouble::{Refusal, Trouble};
@@ -82,7 +82,9 @@ fn read(
 }
 
 /// What a handler of a form is. It gets the fields, too.
-pub(crate) type FormOf = fn(&Asked, &Fields) -> Result<Response, Trouble>;
+pub(crate) type FormOf = fn(&Asked, &Fields) -> Outcome;
+/// What a handler of what programs send is.
+pub(crate) type ActOf = fn(&Asked, &Fields) -> Result<Response, Trouble>;
 /// What tells which fields a form may have.
 pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>;
 
@@ -92,30 +94,34 @@ pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
 }
 
 /// Returns the route of what programs send.
-pub(crate) fn act(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
+pub(crate) fn act(known: KnownOf, make: ActOf) -> MethodRouter<Shared> {
+    let make = move |asked: &Asked, fields: &Fields| {
+        Outcome::passing(answered(asked, make(asked, fields), refused_data))
+    };
     posted_to(known, make, refused_data, &[KEY_FIELD])
 }
 
 fn posted_to(
     known: KnownOf,
-    make: FormOf,
+    make: impl Fn(&Asked, &Fields) -> Outcome + Copy + Send + Sync + 'static,
     refuse: fn(&Refusal) -> Response,
     ours: &'static [&'static str],
 ) -> MethodRouter<Shared> {
     post(move |parts: AskedParts, body: Body| async move {
         let asked = asked(parts);
-        let come = async {
+        let answer = async {
             let fields = posted::fields_of(&asked.headers, body, known(&asked)?, ours).await?;
             posted::check_key(&asked.visitor, &fields)?;
-            Ok((fields, asked.app.desks.command().await?))
+            // The claim comes before the place: a form that is sent again and again takes one place.
+            let claim = match once::claim(&asked, &fields).await {
+                Turn::Own(claim) => claim,
+                Turn::Done(place) => return Ok(see_other(&place)),
+            };
+            let desk = asked.app.desks.command().await?;
+            let work = move || make(&asked, &fields).settled(claim);
+            Ok(desk.work(work, refuse).await)
         };
-        match come.await {
-            Ok((fields, desk)) => {
-                let work = move || answered(&asked, make(&asked, &fields), refuse);
-                desk.work(work, refuse).await
-            }
-            Err(refusal) => refuse(&refusal),
-        }
+        answer.await.unwrap_or_else(|refusal| refuse(&refusal))
     })
 }
 

@@ -3,17 +3,17 @@
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::response::Response;
 use maud::{Markup, html};
+use tokio::sync::Notify;
 
 use crate::answer::see_other;
 use crate::asked::Asked;
 use crate::fields::Fields;
 use crate::guard::Visitor;
 use crate::token::Token;
-use crate::trouble::Trouble;
 
 /// The field with the value.
 pub(crate) const FIELD: &str = "once";
@@ -36,8 +36,8 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome of a form that was refused. It may be sent again.
-    pub(crate) fn refused(response: Response) -> Self {
+    /// Returns the outcome of what was refused, or of what is no form. It may be sent again.
+    pub(crate) fn passing(response: Response) -> Self {
         Self {
             response,
             place: None,
@@ -50,6 +50,14 @@ impl Outcome {
             response,
             place: Some(place),
         }
+    }
+
+    /// Remembers where the form led, and returns the answer.
+    pub(crate) fn settled(self, claim: Option<Claim>) -> Response {
+        if let Some(claim) = claim {
+            claim.settle(self.place);
+        }
+        self.response
     }
 }
 
@@ -65,28 +73,25 @@ pub(crate) fn field(asked: &Asked) -> Markup {
     }
 }
 
-/// Does what a form wants, unless the same form did it already. Then this waits for that one, and leads to the same place.
-pub(crate) fn once(
-    asked: &Asked,
-    fields: &Fields,
-    act: impl FnOnce() -> Result<Outcome, Trouble>,
-) -> Result<Response, Trouble> {
+/// What becomes of a form that was sent.
+pub(crate) enum Turn {
+    /// The caller does what it wants. The claim is the right to do that; a form without a value needs none.
+    Own(Option<Claim>),
+    /// The same form was sent before, and led to this place.
+    Done(String),
+}
+
+/// Claims a form. If the same form is worked on, this waits for its end.
+pub(crate) async fn claim(asked: &Asked, fields: &Fields) -> Turn {
     let uses = match &asked.visitor {
         Visitor::Person { session, .. } if fields.get(FIELD).is_some() => {
             asked.app.sessions.uses(session)
         }
         Visitor::Person { .. } | Visitor::Program | Visitor::Stranger => None,
     };
-    let Some(uses) = uses else {
-        return Ok(act()?.response);
-    };
-    match Uses::claim(&uses, digest(fields)) {
-        Claimed::Before(place) => Ok(see_other(&place)),
-        Claimed::Now(claim) => {
-            let outcome = act()?;
-            claim.settle(outcome.place);
-            Ok(outcome.response)
-        }
+    match uses {
+        Some(uses) => Uses::claim(&uses, digest(fields)).await,
+        None => Turn::Own(None),
     }
 }
 
@@ -102,38 +107,35 @@ fn digest(fields: &Fields) -> u64 {
 pub(crate) struct Uses {
     /// Each form, and where it led; nothing while it is worked on.
     sent: Mutex<VecDeque<(u64, Option<String>)>>,
-    settled: Condvar,
-}
-
-/// Who does what a form wants.
-enum Claimed {
-    /// The caller.
-    Now(Claim),
-    /// Another one did, and it led there.
-    Before(String),
+    settled: Notify,
 }
 
 impl Uses {
-    fn claim(uses: &Arc<Self>, form: u64) -> Claimed {
-        let mut sent = uses.lock();
+    async fn claim(uses: &Arc<Self>, form: u64) -> Turn {
         loop {
-            match sent.iter().find(|(other, _)| *other == form) {
-                Some((_, Some(place))) => return Claimed::Before(place.clone()),
-                Some((_, None)) => {
-                    let waited = uses.settled.wait(sent);
-                    sent = waited.unwrap_or_else(PoisonError::into_inner);
-                }
-                None => break,
+            // What is settled after this line is heard, even before the wait begins.
+            let settled = uses.settled.notified();
+            if let Some(turn) = Self::try_claim(uses, form) {
+                return turn;
             }
+            settled.await;
+        }
+    }
+
+    /// Claims a form, unless it is worked on.
+    fn try_claim(uses: &Arc<Self>, form: u64) -> Option<Turn> {
+        let mut sent = uses.lock();
+        if let Some((_, place)) = sent.iter().find(|(other, _)| *other == form) {
+            return place.clone().map(Turn::Done);
         }
         sent.push_back((form, None));
         if sent.len() > MOST {
             sent.pop_front();
         }
-        Claimed::Now(Claim {
+        Some(Turn::Own(Some(Claim {
             uses: Arc::clone(uses),
             form,
-        })
+        })))
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(u64, Option<String>)>> {
@@ -142,7 +144,7 @@ impl Uses {
 }
 
 /// The right to do what a form wants. Dropped, it lets the form be sent again.
-struct Claim {
+pub(crate) struct Claim {
     uses: Arc<Uses>,
     form: u64,
 }
@@ -161,46 +163,55 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let mut sent = self.uses.lock();
         sent.retain(|(form, place)| *form != self.form || place.is_some());
-        self.uses.settled.notify_all();
+        self.uses.settled.notify_waiters();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
-    fn claim(uses: &Arc<Uses>, form: u64) -> Option<Claim> {
-        match Uses::claim(uses, form) {
-            Claimed::Now(claim) => Some(claim),
-            Claimed::Before(_) => None,
+    fn claim(uses: &Arc<Uses>, form: u64) -> Claim {
+        match Uses::try_claim(uses, form) {
+            Some(Turn::Own(Some(claim))) => claim,
+            _ => panic!("the form was sent before"),
         }
+    }
+
+    fn is_done(turn: Option<Turn>) -> bool {
+        matches!(turn, Some(Turn::Done(place)) if place == "/a")
     }
 
     #[test]
     fn a_form_is_used_once_and_one_that_did_nothing_again() {
         let uses = Arc::new(Uses::default());
-        drop(claim(&uses, 1).unwrap());
-        claim(&uses, 1).unwrap().settle(None);
-        claim(&uses, 1).unwrap().settle(Some("/a".to_owned()));
-        assert!(matches!(Uses::claim(&uses, 1), Claimed::Before(place) if place == "/a"));
+        drop(claim(&uses, 1));
+        claim(&uses, 1).settle(None);
+        claim(&uses, 1).settle(Some("/a".to_owned()));
+        assert!(is_done(Uses::try_claim(&uses, 1)));
         for form in 2..2 + MOST as u64 {
-            claim(&uses, form).unwrap().settle(Some("/b".to_owned()));
+            claim(&uses, form).settle(Some("/b".to_owned()));
         }
-        assert!(claim(&uses, 1).is_some(), "the oldest is forgotten");
+        // The oldest is forgotten.
+        drop(claim(&uses, 1));
         assert!(uses.lock().len() <= MOST);
     }
 
     #[test]
     fn one_that_comes_meanwhile_waits() {
         let uses = Arc::new(Uses::default());
-        let first = claim(&uses, 1).unwrap();
-        std::thread::scope(|scope| {
-            let second = scope
-                .spawn(|| matches!(Uses::claim(&uses, 1), Claimed::Before(place) if place == "/a"));
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            first.settle(Some("/a".to_owned()));
-            assert!(second.join().unwrap());
-        });
+        let first = claim(&uses, 1);
+        let mut second = pin!(Uses::claim(&uses, 1));
+        let mut waits = Context::from_waker(Waker::noop());
+        assert!(second.as_mut().poll(&mut waits).is_pending());
+        first.settle(Some("/a".to_owned()));
+        match second.poll(&mut waits) {
+            Poll::Ready(turn) => assert!(is_done(Some(turn))),
+            Poll::Pending => panic!("it still waits"),
+        }
     }
 
     #[test]

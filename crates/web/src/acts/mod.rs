@@ -17,7 +17,7 @@ use crate::asked::Asked;
 use crate::audit;
 use crate::fields::Fields;
 use crate::guard::Access;
-use crate::once::{Outcome, once};
+use crate::once::Outcome;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
 use crate::parts::thread_address;
@@ -49,20 +49,18 @@ pub(crate) fn fields(asked: &Asked) -> Result<&'static [&'static str], Refusal> 
 }
 
 /// Does what a page asked about, and leads back to the thread, or to the new one.
-pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
-    once(asked, fields, || {
-        let (view, done) = match act(asked, fields) {
-            Ok(done) => done,
-            Err(refusal) => {
-                let thread = asked.thread().map(thread_address);
-                let page = refused_on_the_way(&refusal, thread.ok().as_deref());
-                return Ok(Outcome::refused(page));
-            }
-        };
-        // A fork is another thread.
-        let thread = done.thread().unwrap_or(view.thread);
-        Ok(told::outcome(asked, thread_address(thread), done.notices))
-    })
+pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
+    let (view, done) = match act(asked, fields) {
+        Ok(done) => done,
+        Err(refusal) => {
+            let thread = asked.thread().map(thread_address);
+            let page = refused_on_the_way(&refusal, thread.ok().as_deref());
+            return Outcome::passing(page);
+        }
+    };
+    // A fork is another thread.
+    let thread = done.thread().unwrap_or(view.thread);
+    told::outcome(asked, thread_address(thread), done.notices)
 }
 
 /// Does the same for a program.

@@ -13,11 +13,11 @@ use uwf_util::shell_words;
 use crate::acts::confirm::naming;
 use crate::acts::from_form::{field, start};
 use crate::acts::{carry, refuse_if_read_only, told};
-use crate::answer::{json_answer, refused_on_the_way};
+use crate::answer::{json_answer, refused_on_the_way, refused_page};
 use crate::asked::Asked;
 use crate::audit;
 use crate::fields::Fields;
-use crate::once::{self, Outcome, once};
+use crate::once::{self, Outcome};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, command, key, thread_address};
@@ -125,12 +125,11 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
 }
 
 /// Starts a thread from a page, runs it if that is wanted, and leads to it.
-pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
-    once(asked, fields, || start_and_run(asked, fields))
-}
-
-fn start_and_run(asked: &Asked, fields: &Fields) -> Result<Outcome, Trouble> {
-    let (thread, mut done) = started(asked, fields)?;
+pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
+    let (thread, mut done) = match started(asked, fields) {
+        Ok(started) => started,
+        Err(refusal) => return Outcome::passing(refused_page(&refusal)),
+    };
     let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
         audit::note_wish(asked, RUN, Some(thread));
@@ -143,11 +142,11 @@ fn start_and_run(asked: &Asked, fields: &Fields) -> Result<Outcome, Trouble> {
                 let message = format!("thread `{thread}` was started, but it cannot be run: {why}");
                 let refusal = Refusal { message, ..refusal };
                 let page = refused_on_the_way(&refusal, Some(&address));
-                return Ok(Outcome::done_in_part(page, address));
+                return Outcome::done_in_part(page, address);
             }
         }
     }
-    Ok(told::outcome(asked, address, done.notices))
+    told::outcome(asked, address, done.notices)
 }
 
 /// Starts a thread for a program.
