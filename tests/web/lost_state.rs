@@ -48,6 +48,29 @@ fn what_the_list_of_threads_refuses_to_hide_is_on_the_first_page() {
 }
 
 #[test]
+fn each_damaged_line_is_told_once() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let ended = scene.thread();
+    scene.world.uwf(&["thread", "kill", &ended]).exits(0);
+    let path = scene.world.root().join("history.jsonl");
+    let before = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{before}no\n")).unwrap();
+    is_said(&scene, &person);
+    fs::write(&path, format!("{before}no\nneither\n")).unwrap();
+    let board = scene.server.get("/api/v1/threads").json();
+    let warnings = board["warnings"].as_array().unwrap();
+    let of = |line: u64| {
+        let place = format!("history.jsonl:{line}`");
+        warnings
+            .iter()
+            .filter(|told| told.as_str().unwrap().contains(&place))
+            .count()
+    };
+    assert_eq!((of(2), of(3), warnings.len()), (1, 1, 2), "{warnings:?}");
+}
+
+#[test]
 fn the_machine_is_shown_with_its_checks_when_the_threads_cannot_be_read() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);

@@ -4,10 +4,9 @@ use std::str::FromStr;
 
 use axum::http::StatusCode;
 use uwf_engine::{
-    Board, BoardPage, Children, EngineError, ListFilter, Site, ThreadStatus, board, choose_workflow,
+    Board, BoardPage, Children, ListFilter, Site, ThreadStatus, board, choose_workflow,
 };
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::State;
 
 use crate::asked::Asked;
 use crate::fields::Fields;
@@ -75,11 +74,8 @@ pub(crate) fn board_of(asked: &Asked) -> Result<Board, Trouble> {
     let site = asked.site();
     let (filter, page) = of(site, &asked.query)?;
     let mut board = board(site, &filter, page)?;
-    if let Err(error) = State::new(&site.root).check() {
-        let explained = (asked.app.explain)(EngineError::from(error));
-        board
-            .warnings
-            .retain(|warning| *warning != explained.message);
+    if let Some(problem) = board.problem.take() {
+        let explained = (asked.app.explain)(problem);
         board.warnings.insert(0, explained.whole());
     }
     Ok(board)

@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::Located;
+use uwf_storage::{Located, State, StorageError, Threads};
 
 use crate::read::item_reader::{Candidate, Reader, Stand};
-use crate::read::list::{candidates, namings, tell_more, unreadable};
+use crate::read::list::{among, namings, tell_more, unreadable};
 use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_item::ThreadItem;
@@ -33,7 +33,7 @@ pub struct BoardPage {
 }
 
 /// The threads at one glance.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Board {
     /// A page of the threads, newest first.
     pub threads: Vec<ThreadItem>,
@@ -49,6 +49,10 @@ pub struct Board {
     pub waiting: usize,
     /// The problems that may hide a thread or its status, one line each.
     pub warnings: Vec<String>,
+    /// Why commands that list threads fail after their list: the files of the state have lost something, or are damaged. The
+    /// warnings do not say it again.
+    #[serde(skip)]
+    pub problem: Option<EngineError>,
 }
 
 /// How many threads have a status.
@@ -71,7 +75,9 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
         statuses: None,
         ..filter.clone()
     };
-    let (found, mut warnings) = candidates(site, &every_status)?;
+    let (threads, problem) = State::new(&site.root).threads_checked()?;
+    let mut warnings = damage(&threads, problem.as_ref());
+    let found = among(threads.places, &every_status, site.env.now_ms());
     let namings = namings(site, &every_status, &mut warnings)?;
     let mut selector = Selector::new(site, &every_status, &namings);
     let found = found.into_iter();
@@ -116,7 +122,19 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
         urgent,
         waiting,
         warnings,
+        problem: problem.map(EngineError::from),
     })
+}
+
+/// Returns the lines of the history that cannot be read, without the one that is the problem.
+fn damage(threads: &Threads, problem: Option<&StorageError>) -> Vec<String> {
+    let told = match problem {
+        Some(StorageError::Damaged(line)) => Some(line),
+        Some(_) | None => None,
+    };
+    let lines = threads.damaged.iter();
+    let rest = lines.filter(|line| Some(*line) != told);
+    rest.map(ToString::to_string).collect()
 }
 
 /// Finds out where all active threads stand. Most of the time goes into many small files, so several threads of this process read

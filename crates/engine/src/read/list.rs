@@ -1,6 +1,7 @@
 //! The list of threads, one line each. There may be very many: threads that the filter leaves out are not read.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -113,12 +114,12 @@ pub(super) fn unreadable(thread: ThreadId, reason: &str) -> String {
 }
 
 /// Returns the threads that can pass the filter, newest first, and warnings about damaged lines of the state.
-pub(super) fn candidates(
+fn candidates(
     site: &Site,
     filter: &ListFilter,
 ) -> Result<(Vec<Candidate>, Vec<String>), EngineError> {
     let state = State::new(&site.root);
-    let (mut places, damaged) = match wants_ended(filter) {
+    let (places, damaged) = match wants_ended(filter) {
         true => {
             let all = state.threads()?;
             (all.places, all.damaged)
@@ -130,13 +131,22 @@ pub(super) fn candidates(
             (active.collect(), Vec::new())
         }
     };
+    let warnings = damaged.iter().map(ToString::to_string).collect();
+    Ok((among(places, filter, site.env.now_ms()), warnings))
+}
+
+/// Returns those of some threads that can pass the filter, newest first.
+pub(super) fn among(
+    mut places: BTreeMap<ThreadId, Located>,
+    filter: &ListFilter,
+    now_ms: i64,
+) -> Vec<Candidate> {
     if !wants(filter, |status| !status.is_ended()) {
         places.retain(|_, place| place.end().is_some());
     }
     let found = places.into_iter();
     let found = found.map(|(id, place)| Candidate { id, place }).collect();
-    let warnings = damaged.iter().map(ToString::to_string).collect();
-    Ok((newest_first(found, filter, site.env.now_ms()), warnings))
+    newest_first(found, filter, now_ms)
 }
 
 /// Threads with their heads, oldest first, and warnings about others.

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use indexmap::IndexMap;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use super::State;
+use super::{State, Threads};
 use crate::heads::Heads;
 use crate::history::{self, Unfinished};
 use crate::seal::Seal;
@@ -24,20 +24,40 @@ impl State<'_> {
         self.check_threads(&|| self.root.threads_with_runs())
     }
 
+    /// Returns all threads, and why the files may not have all of them or not as they were: what [`check`](Self::check) fails
+    /// with. The files are read once for both.
+    ///
+    /// # Errors
+    /// See [`threads`](Self::threads).
+    pub fn threads_checked(&self) -> Result<(Threads, Option<StorageError>), StorageError> {
+        let known = || self.root.threads_with_runs();
+        let (heads, history, checked) = self.read_and_check(&known)?;
+        Ok((Threads::of(&heads, history), checked.err()))
+    }
+
     /// Makes the same check for the threads of `known` instead of all threads with run folders.
     pub(super) fn check_threads(
         &self,
         known: &dyn Fn() -> Result<Vec<ThreadId>, StorageError>,
     ) -> Result<(), StorageError> {
+        self.read_and_check(known)?.2
+    }
+
+    /// Reads the heads and the history, and checks them.
+    fn read_and_check(
+        &self,
+        known: &dyn Fn() -> Result<Vec<ThreadId>, StorageError>,
+    ) -> Result<(Heads, History, Result<(), StorageError>), StorageError> {
         loop {
             // In this order we never miss a thread that is being made or archived at the moment.
             let seal = Seal::read(self.root);
             let known = known()?;
             let heads = self.read_heads()?;
-            let checked = self.check_against(&heads, known, seal.as_ref());
+            let history = self.history()?;
+            let checked = self.check_against(&heads, &history, known, seal.as_ref());
             // A seal is overwritten in place, so one that was read during a write may mix the old and the new one.
             if checked.is_ok() || Seal::read(self.root) == seal {
-                return checked;
+                return Ok((heads, history, checked));
             }
         }
     }
@@ -51,7 +71,8 @@ impl State<'_> {
         }
         let known = self.root.threads_with_runs()?;
         let heads = self.read_heads()?;
-        self.check_against(&heads, known, seal.as_ref())?;
+        let history = self.history()?;
+        self.check_against(&heads, &history, known, seal.as_ref())?;
         let path = self.root.history_file();
         let content = uwf_durable::read(&path)?.unwrap_or_default();
         if let Some(end) = history::unfinished(&content) {
@@ -65,10 +86,10 @@ impl State<'_> {
     fn check_against(
         &self,
         heads: &Heads,
+        history: &History,
         known: Vec<ThreadId>,
         seal: Option<&Seal>,
     ) -> Result<(), StorageError> {
-        let history = self.history()?;
         if let Some(bad) = history.damaged.first() {
             return Err(StorageError::Damaged(bad.clone()));
         }
@@ -84,12 +105,12 @@ impl State<'_> {
         let with_run = known
             .into_iter()
             .filter(|thread| is_lost(thread) && self.root.run(*thread).exists());
-        if let Some(vanished) = vanished(self.root, &history, with_run, &sealed) {
+        if let Some(vanished) = vanished(self.root, history, with_run, &sealed) {
             return Err(StorageError::Vanished(Box::new(vanished)));
         }
-        self.check_lines(&history)?;
-        match history.torn {
-            Some(cut) if history.is_cut => Err(StorageError::Damaged(cut)),
+        self.check_lines(history)?;
+        match &history.torn {
+            Some(cut) if history.is_cut => Err(StorageError::Damaged(cut.clone())),
             Some(_) | None => Ok(()),
         }
     }
@@ -158,8 +179,8 @@ impl State<'_> {
     pub fn replaced(&self) -> Result<Vec<crate::ReplacedStep>, StorageError> {
         let history = self.history()?;
         self.check_lines(&history)?;
-        match history.torn {
-            Some(cut) if history.is_cut => Err(StorageError::Damaged(cut)),
+        match &history.torn {
+            Some(cut) if history.is_cut => Err(StorageError::Damaged(cut.clone())),
             Some(_) | None => Ok(history.replaced),
         }
     }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use super::State;
-use crate::{BadLine, HistoryRecord, ReplacedStep, StorageError};
+use crate::heads::Heads;
+use crate::{BadLine, History, HistoryRecord, ReplacedStep, StorageError};
 
 /// Where a thread is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,17 +73,24 @@ impl State<'_> {
     /// # Errors
     /// See [`heads`](Self::heads). Lines of the history that cannot be read are in the result.
     pub fn threads(&self) -> Result<Threads, StorageError> {
-        let heads = self.heads()?.into_iter();
-        let history = self.history()?;
+        // The heads are read first.
+        let heads = self.read_heads()?;
+        Ok(Threads::of(&heads, self.history()?))
+    }
+}
+
+impl Threads {
+    pub(super) fn of(heads: &Heads, history: History) -> Self {
+        let heads = heads.all().into_iter();
         // Of several records of a thread, the last one counts.
         let ended = history.records.into_iter();
         let ended = ended.map(|record| (record.thread, Located::Archived(record)));
         let mut places: BTreeMap<ThreadId, Located> = ended.collect();
         places.extend(heads.map(|(thread, head)| (thread, Located::Active(head))));
-        Ok(Threads {
+        Self {
             places,
             replaced: history.replaced,
             damaged: history.damaged,
-        })
+        }
     }
 }
