@@ -79,6 +79,51 @@ fn a_page_answers_when_a_child_works_and_says_that_it_does() {
     }
 }
 
+/// Checks that a thread whose child does its work at once is never refused, and that the child has done a step.
+#[track_caller]
+fn never_refused(scene: &Scene, person: &Person<'_>, times: usize) {
+    for nth in 0..times {
+        let thread = scene.world.start("parent");
+        let (action, fields): (&str, &[(&str, &str)]) = match nth % 3 {
+            0 => ("step", &[]),
+            1 => ("step", &[("count", "5")]),
+            _ => ("run", &[]),
+        };
+        let path = format!("/threads/{thread}/do/{action}");
+        let sent = person.fill(&path, fields);
+        assert_eq!(sent.status, 303, "{nth} {action}: {}", sent.body);
+        scene.world.uwf(&["thread", "wait", &thread]);
+        let child = child_of(scene, &thread);
+        assert!(
+            scene.world.show(&child)["steps"].as_u64() >= Some(1),
+            "{nth} {action}"
+        );
+    }
+}
+
+#[test]
+fn a_child_that_ends_at_once_is_no_refusal_whatever_comes_after_its_step() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    scene.world.put(PARENT);
+    // The reviewer asks.
+    never_refused(&scene, &person, 6);
+    // The reviewer fails.
+    let script = scene.world.script("fails.sh", "exit 1");
+    scene
+        .world
+        .configure("agents.fails.command", script.to_str().unwrap());
+    scene
+        .world
+        .configure("agentOverrides.review.reviewer", "fails");
+    never_refused(&scene, &person, 6);
+    // No agent can play the reviewer.
+    scene
+        .world
+        .configure("agentOverrides.review.reviewer", "nobody");
+    never_refused(&scene, &person, 20);
+}
+
 #[test]
 fn a_run_that_stopped_because_a_child_asks_was_not_refused() {
     let scene = Scene::new(&[]);

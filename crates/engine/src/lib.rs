@@ -119,7 +119,7 @@ pub use read::family::{Family, FamilyMember, family};
 pub use read::family_tail::{FamilyEvent, FamilyTail, TailChild};
 pub use read::files_at::Files;
 pub use read::forks::{ForkItem, Forks, forks};
-pub use read::glance::{Glance, engines_below, glance};
+pub use read::glance::{Glance, engines_below, glance, glance_at_family};
 pub use read::graph::players::GraphPlayer;
 pub use read::graph::way::{thread_graph, thread_graph_of_newest};
 pub use read::graph::{

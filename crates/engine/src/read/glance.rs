@@ -49,6 +49,16 @@ pub fn glance(site: &Site, id: ThreadId) -> Result<Glance, EngineError> {
     })
 }
 
+/// Glances at a thread and at all threads below it, at every depth. If two such glances are equal, nothing has happened to any of
+/// them in between.
+///
+/// # Errors
+/// When the thread is unknown, or the files of the state cannot be read.
+pub fn glance_at_family(site: &Site, id: ThreadId) -> Result<Vec<(ThreadId, Glance)>, EngineError> {
+    let family = with_descendants(site, &[id])?.into_iter();
+    family.map(|one| Ok((one, glance(site, one)?))).collect()
+}
+
 /// Returns the processes that are on record as working on the threads below a thread, at every depth. A record may be left from a
 /// process that has ended.
 ///

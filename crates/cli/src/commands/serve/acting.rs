@@ -13,7 +13,7 @@ use uwf_web::{Carried, Explained, Order};
 
 use super::explain_failure;
 use crate::commands::own_program;
-use crate::commands::thread::background::{Begun, DETACHED, begin};
+use crate::commands::thread::background::{DETACHED, begin};
 use crate::commands::thread::jobs::buffer;
 use crate::failure::Failure;
 
@@ -59,10 +59,13 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
     let status = begun.child.try_wait();
     let messages = said_from(&begun.output, begun.from);
     match status {
-        Ok(Some(status)) if !status.success() && !is_on_record(&begun, status, &messages) => {
-            return Err(said(&messages, status));
+        Ok(Some(status)) => {
+            let has_changed = || begun.has_changed(site, thread);
+            let is_on_record = || begun.was_at_work || is_on_record(status, &messages, has_changed);
+            if !status.success() && !is_on_record() {
+                return Err(said(&messages, status));
+            }
         }
-        Ok(Some(_)) => {}
         Ok(None) | Err(_) => reap(begun.child),
     }
     Ok(Carried {
@@ -72,17 +75,15 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
 }
 
 /// Tells whether the thread says what came of a command that did not succeed.
-fn is_on_record(begun: &Begun, status: ExitStatus, messages: &[u8]) -> bool {
-    let exit = status.code().and_then(Exit::of_code);
-    match exit {
+fn is_on_record(status: ExitStatus, messages: &[u8], has_changed: impl Fn() -> bool) -> bool {
+    match status.code().and_then(Exit::of_code) {
         Some(Exit::Agent) => true,
-        _ if begun.was_at_work => true,
         // A run that stopped, because it asks or is to wait, has no failure among its messages. A call that was refused has one, also
         // if another process has changed the thread meanwhile.
         Some(Exit::Usage | Exit::Busy | Exit::Suspended | Exit::Ended) => {
             failure(messages).is_none()
         }
-        _ => begun.has_changed,
+        _ => has_changed(),
     }
 }
 
