@@ -1,4 +1,4 @@
-//! Large files that nobody reads keep nobody out, and no more than a few of them are in memory.
+//! Large files that nobody reads keep nobody out, and no more than a few of them are in memory. A large text makes no large page.
 
 use std::io::Write;
 
@@ -40,4 +40,56 @@ fn of_large_files_that_nobody_reads_only_a_few_are_in_memory() {
     assert_eq!(server.get(&format!("/threads/{thread}")).status, 200);
     drop(readers);
     wait_until("there is room again", || server.get(&path).status == 200);
+}
+
+/// How large a page is at most, whatever it shows.
+const PAGE: usize = 400 << 10;
+
+/// The size of a large answer.
+const LARGE: usize = 3_000_000;
+
+#[test]
+fn a_page_shows_the_beginning_of_a_large_text_and_leads_to_the_whole() {
+    let world = World::new();
+    let workflow = world.put(ONE_STEP);
+    for (nth, script) in [
+        // The text is large, then the data.
+        "printf -- '---\\nnote: n\\n---\\n'; head -c 3000000 /dev/zero | tr '\\0' '<'",
+        "printf -- '---\\nnote: '; head -c 3000000 /dev/zero | tr '\\0' 'x'; printf -- '\\n---\\n'",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let script = world.script(&format!("agent{nth}.sh"), script);
+        world.agent("uwf-command", &["--", script.to_str().unwrap()]);
+        let thread = world.start(&workflow);
+        world.step(&thread).exits(0);
+        let head = world.show(&thread)["head"].as_str().unwrap().to_owned();
+        let server = Server::start(&world, &[]);
+        let whole = format!("/steps/{head}/text/answer");
+        for path in [
+            format!("/threads/{thread}"),
+            format!("/steps/{head}"),
+            format!("/diff?a={head}&b={head}"),
+            format!("/cas/{head}"),
+            "/".to_owned(),
+        ] {
+            let page = server.get(&path);
+            assert_eq!(page.status, 200, "{path}");
+            assert!(page.body.len() < PAGE, "{path}: {}", page.body.len());
+            if path.contains("threads") || path.contains("steps") {
+                assert!(page.body.contains(&format!("href=\"{whole}\"")), "{path}");
+            }
+        }
+        let answer = server.get(&whole);
+        assert_eq!(answer.status, 200);
+        assert!(answer.body.len() > LARGE, "{}", answer.body.len());
+        let kind = answer.header("content-type").unwrap();
+        assert_eq!(kind, "text/plain; charset=utf-8");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+        assert_eq!(
+            server.get(&format!("/steps/{head}/text/nothing")).status,
+            404
+        );
+    }
 }

@@ -108,8 +108,19 @@ impl Data {
     }
 }
 
-/// A file of somebody else, which a browser keeps and never shows.
+/// What a browser does with a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Given {
+    /// It keeps it, and never shows it.
+    ToKeep,
+    /// It shows it as a text, and never as anything else.
+    ToRead,
+}
+
+/// A file of somebody else.
 pub(crate) struct File {
+    /// What becomes of it.
+    pub(crate) given: Given,
     /// Its name, without folders.
     pub(crate) name: String,
     /// Its bytes.
@@ -123,13 +134,17 @@ impl File {
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
         let whole = printable(&self.name);
-        let mut attached = format!("attachment; filename=\"{plain}\"");
+        let (kind, disposition) = match self.given {
+            Given::ToKeep => ("application/octet-stream", "attachment"),
+            Given::ToRead => ("text/plain; charset=utf-8", "inline"),
+        };
+        let mut attached = format!("{disposition}; filename=\"{plain}\"");
         if !self.name.is_ascii() {
             attached.push_str("; filename*=UTF-8''");
             attached.extend(whole.bytes().map(percent));
         }
         let headers = [
-            (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+            (header::CONTENT_TYPE, kind.to_owned()),
             (header::CONTENT_DISPOSITION, attached),
         ];
         let content = Bytes::from_owner(Held {

@@ -6,7 +6,7 @@ use uwf_engine::{ThreadStatus, UsageTotal};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Labels;
 use uwf_util::printable::printable;
-use uwf_util::time;
+use uwf_util::{size, time};
 use uwf_words::usage;
 
 use crate::asked::Asked;
@@ -25,28 +25,82 @@ impl Render for Said<'_> {
     }
 }
 
-/// Returns a text of several lines as it is.
+/// How many bytes of a text a page shows at most. A browser takes long over more, and nobody reads it there.
+pub(crate) const LONGEST: usize = 64 << 10;
+
+/// How much of a text is shown, and where the whole is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room<'a> {
+    pub(crate) bytes: usize,
+    pub(crate) whole: Option<&'a str>,
+}
+
+impl<'a> Room<'a> {
+    /// Returns the usual room for a text that is at an address as a whole.
+    pub(crate) fn before(whole: &'a str) -> Self {
+        Self {
+            bytes: LONGEST,
+            whole: Some(whole),
+        }
+    }
+}
+
+impl Default for Room<'_> {
+    fn default() -> Self {
+        Self {
+            bytes: LONGEST,
+            whole: None,
+        }
+    }
+}
+
+/// Returns a text of several lines as it is; only its beginning if it is very long.
 pub(crate) fn preformatted(text: &str) -> Markup {
-    // A browser drops the first line end after the tag.
-    html! { pre dir="auto" tabindex="0" { "\n" (Said(text.trim_end())) } }
+    beginning(text, Room::default())
+}
+
+/// Returns as much of a text of several lines as there is room for.
+pub(crate) fn beginning(text: &str, room: Room<'_>) -> Markup {
+    let text = text.trim_end();
+    let shown = &text[..text.floor_char_boundary(room.bytes)];
+    html! {
+        // A browser drops the first line end after the tag.
+        pre dir="auto" tabindex="0" { "\n" (Said(shown)) }
+        @if shown.len() < text.len() {
+            p.hint {
+                "This is the beginning: " (size::format(shown.len() as u64)) " of " (size::format(text.len() as u64)) "."
+                @if let Some(whole) = room.whole { " " a href=(whole) { "The whole text" } }
+            }
+        }
+    }
 }
 
 /// Returns a part with a title; nothing if there is no text.
 pub(crate) fn section(title: &str, class: &str, text: Option<&str>) -> Markup {
+    section_in(Room::default(), title, class, text)
+}
+
+/// Returns a part with a title and as much of its text as there is room for; nothing if there is no text.
+pub(crate) fn section_in(room: Room<'_>, title: &str, class: &str, text: Option<&str>) -> Markup {
     let text = text.filter(|text| !text.trim().is_empty());
     html! {
         @if let Some(text) = text {
-            section class=(class) { h3 { (title) } (preformatted(text)) }
+            section class=(class) { h3 { (title) } (beginning(text, room)) }
         }
     }
 }
 
 /// Returns a part that is folded until somebody opens it; nothing if there is no text.
 pub(crate) fn folded(title: &str, text: Option<&str>) -> Markup {
+    folded_in(Room::default(), title, text)
+}
+
+/// Returns a folded part with as much of its text as there is room for; nothing if there is no text.
+pub(crate) fn folded_in(room: Room<'_>, title: &str, text: Option<&str>) -> Markup {
     let text = text.filter(|text| !text.trim().is_empty());
     html! {
         @if let Some(text) = text {
-            details class="aside" { summary { (title) } (preformatted(text)) }
+            details class="aside" { summary { (title) } (beginning(text, room)) }
         }
     }
 }
@@ -176,6 +230,28 @@ mod tests {
         assert_eq!(shown, format!("<p>{safe}</p>"));
         let kept = preformatted("\na\n\n").into_string();
         assert_eq!(kept, "<pre dir=\"auto\" tabindex=\"0\">\n\na</pre>");
+    }
+
+    #[test]
+    fn of_a_very_long_text_the_beginning_is_shown() {
+        let text = "é".repeat(LONGEST);
+        let shown = preformatted(&text).into_string();
+        assert!(shown.len() < LONGEST + 200, "{}", shown.len());
+        assert!(shown.contains("64.0 KiB of 128.0 KiB"), "{shown}");
+        assert!(
+            !preformatted(&"x".repeat(LONGEST))
+                .into_string()
+                .contains("beginning")
+        );
+        let room = Room {
+            bytes: 3,
+            whole: Some("/a"),
+        };
+        let shown = beginning("éé", room).into_string();
+        assert!(
+            shown.contains("\né</pre>") && shown.contains("href=\"/a\""),
+            "{shown}"
+        );
     }
 
     #[test]

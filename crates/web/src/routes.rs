@@ -72,6 +72,7 @@ fn of_pages() -> Router<Shared> {
         )
         .route("/steps/{hash}", page(Reads, pages::step::page))
         .route("/steps/{hash}/artifact", file(pages::step::download))
+        .route("/steps/{hash}/text/{text}", file(pages::step::text))
         .route("/diff", page(Reads, pages::diff::page))
         .route("/workflows", page(Reads, pages::workflows::list))
         .route("/workflows/{hash}", page(Reads, pages::workflows::one))

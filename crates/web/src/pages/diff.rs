@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use uwf_engine::{ComparedStep, FieldDifference, TextHunk, diff_steps};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::Usage;
+use uwf_util::text::cut;
 use uwf_util::time;
 
 use crate::asked::Asked;
@@ -75,9 +76,13 @@ pub(crate) fn texts(title: &str, hunks: &[TextHunk]) -> Markup {
     }
 }
 
+/// How many characters of a line are shown.
+const LINE: usize = 10_000;
+
 /// Returns a line of a hunk, which begins with its sign.
 fn changed(line: &str) -> Markup {
-    let rest = line.get(1..).unwrap_or_default();
+    let rest = cut(line.get(1..).unwrap_or_default(), LINE);
+    let rest = rest.as_ref();
     match line.as_bytes().first() {
         Some(b'+') => html! { div { ins.ins { (Said(rest)) } } },
         Some(b'-') => html! { div { del.del { (Said(rest)) } } },

@@ -3,16 +3,15 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use uwf_engine::{NodeDetail, NodeUse, NodeUses, node_detail, which};
-use uwf_util::text::{counted, cut};
+use uwf_util::text::counted;
 use uwf_util::time;
 
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, hash_link, preformatted, thread_address, workflow_link};
+use crate::parts::{Room, Said, beginning, hash_link, thread_address, workflow_link};
+use crate::routes::API;
 use crate::trouble::Trouble;
 
-/// How many characters of a content are shown.
-const CONTENT: usize = 200_000;
 /// The field that asks what needs the node.
 const USES: &str = "uses";
 
@@ -55,11 +54,8 @@ fn content(node: &NodeDetail) -> Markup {
         Value::String(text) => text.clone(),
         other => format!("{other:#}"),
     };
-    let shown = cut(&text, CONTENT);
-    html! {
-        (preformatted(&shown))
-        @if shown.len() < text.len() { p.hint { "There is more: " code { "uwf cas get " (node.hash) } } }
-    }
+    let whole = format!("{API}/cas/{}", node.hash);
+    beginning(&text, Room::before(&whole))
 }
 
 fn nodes(nodes: &[NodeUse]) -> Markup {

@@ -12,11 +12,13 @@ use uwf_protocol::nodes::RefusedCalls;
 use uwf_util::size;
 use uwf_util::text::counted;
 
-use crate::answer::File;
+use crate::answer::{File, Given};
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::step_parts::checks;
-use crate::parts::{Said, folded, hash_link, preformatted, section, thread_address, with_field};
+use crate::parts::{
+    Room, Said, folded_in, hash_link, preformatted, section_in, thread_address, with_field,
+};
 use crate::trouble::{Refusal, Trouble};
 
 /// How many characters of turns a page has. Older ones are for the command line.
@@ -28,6 +30,11 @@ const FILES: &str = "files";
 const PATH: &str = "path";
 /// How many lines of a patch are shown.
 const PATCH: usize = 5_000;
+/// The texts of a step that can be had as a whole.
+pub(super) const ANSWER: &str = "answer";
+const PROMPT: &str = "prompt";
+/// How long an answer is, in bytes, that is not shown a second time as a turn.
+const SHOWN_ONCE: usize = 4 << 10;
 /// How large an artefact may be that a page gives, in bytes.
 const LARGEST: u64 = 64 << 20;
 
@@ -40,6 +47,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     // A step is shown also if no thread has it any more, and if the threads cannot be read.
     let thread = thread_of(site, hash).ok().flatten();
     let title = format!("Step of {}", step.role);
+    let whole = |text| text_address(hash, text);
     let main = html! {
         p.crumbs {
             a href="/" { "Threads" } span aria-hidden="true" { "/" }
@@ -54,12 +62,12 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
             @if let Some(note) = RefusedCalls::note(&step.refused_calls) { span.failed-text { (Said(&note)) } }
         }
         h2.away { "What came of it" }
-        (section("Answer", "answer", step.answer.as_deref()))
+        (section_in(Room::before(&whole(ANSWER)), "Answer", "answer", step.answer.as_deref()))
         (artifacts(&step))
         (changed(asked, hash))
         (checks(&step.checks))
         (turns(&step))
-        section { (folded("The whole prompt of the agent", prompt.prompt.as_deref())) }
+        section { (folded_in(Room::before(&whole(PROMPT)), "The whole prompt of the agent", prompt.prompt.as_deref())) }
     };
     Ok(Page {
         title,
@@ -133,10 +141,37 @@ pub(crate) fn download(asked: &Asked) -> Result<File, Trouble> {
     let mut content = Vec::new();
     write_artifact(asked.site(), hash, path, &mut content)?;
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    Ok(File { name, content })
+    Ok(File {
+        name,
+        content,
+        given: Given::ToKeep,
+    })
+}
+
+/// Returns the address of a text of a step as it came.
+pub(super) fn text_address(step: CasRef, text: &str) -> String {
+    format!("/steps/{step}/text/{text}")
+}
+
+/// Returns a text of a step as it came.
+pub(crate) fn text(asked: &Asked) -> Result<File, Trouble> {
+    let hash = asked.hash()?;
+    let name = asked.part("text");
+    let text = match name {
+        ANSWER => read_step(asked.site(), hash, &StepReadOptions { quota: 0 })?.answer,
+        PROMPT => read_step_prompt(asked.site(), hash)?.prompt,
+        _ => None,
+    };
+    let missing = || Refusal::not_found(format!("the step has no text `{name}`"));
+    Ok(File {
+        name: format!("{name}.txt"),
+        content: text.ok_or_else(missing)?.into_bytes(),
+        given: Given::ToRead,
+    })
 }
 
 fn turns(step: &StepTurns) -> Markup {
+    let is_above = |text: &str| text.len() > SHOWN_ONCE && step.answer.as_deref() == Some(text);
     html! {
         @if !step.turns.is_empty() {
             section aria-labelledby="turns" {
@@ -152,7 +187,8 @@ fn turns(step: &StepTurns) -> Markup {
                                 " answers " (Said(answers.tool.as_deref().unwrap_or("a call"))) " → " (Said(&answers.outcome))
                             }
                         }
-                        @if !turn.content.trim().is_empty() { (preformatted(&turn.content)) }
+                        @if is_above(&turn.content) { p.hint { "This is the answer, which is above." } }
+                        @else if !turn.content.trim().is_empty() { (preformatted(&turn.content)) }
                         @for call in &turn.calls {
                             details.aside open {
                                 summary { "Calls " b { (Said(&call.name)) } }

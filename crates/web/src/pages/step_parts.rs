@@ -8,7 +8,7 @@ use uwf_protocol::nodes::Usage;
 use uwf_util::text::counted;
 use uwf_util::time;
 
-use crate::parts::{Said, preformatted, section};
+use crate::parts::{Room, Said, beginning, preformatted, section};
 
 /// Returns a failed attempt as an item of a list.
 pub(crate) fn attempt(attempt: &AttemptView) -> Markup {
@@ -67,13 +67,13 @@ pub(crate) fn checks(results: &[CheckResult]) -> Markup {
 }
 
 /// Returns the data of a step: a row for each field, or the value itself.
-pub(crate) fn data(output: Option<&Value>) -> Markup {
+pub(crate) fn data(output: Option<&Value>, room: Room<'_>) -> Markup {
     let output = output.filter(|output| !output.is_null());
     html! {
         @if let Some(output) = output {
             section.data {
                 h3 { "Data" }
-                (value_table(output))
+                (value_table(output, room))
             }
         }
     }
@@ -82,9 +82,16 @@ pub(crate) fn data(output: Option<&Value>) -> Markup {
 /// How deep values are shown as tables. Deeper ones are text.
 const DEPTH: usize = 4;
 
-/// Returns a value: a row for each field of an object, or the value itself.
-pub(crate) fn value_table(value: &Value) -> Markup {
-    of_value(value, DEPTH)
+/// Returns a value: a row for each field of an object, or the value itself. One that is very long is text.
+pub(crate) fn value_table(value: &Value, room: Room<'_>) -> Markup {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => format!("{other:#}"),
+    };
+    match text.len() > room.bytes {
+        true => beginning(&text, room),
+        false => of_value(value, DEPTH),
+    }
 }
 
 fn of_value(value: &Value, depth: usize) -> Markup {

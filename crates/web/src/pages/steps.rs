@@ -9,11 +9,16 @@ use uwf_util::time;
 use uwf_words::teaser::{teaser, without_front_matter};
 
 use crate::guard::Access;
+use crate::pages::step::{ANSWER, text_address};
 use crate::pages::step_parts::{attempt, checks, data, tools};
-use crate::parts::{Said, folded, hash_link, preformatted, section as part, thread_address};
+use crate::parts::{
+    LONGEST, Room, Said, folded_in, hash_link, preformatted, section_in as part, thread_address,
+};
 
 /// How many characters of a step stand in its line.
 const TEASER: usize = 160;
+/// How many bytes the texts of one kind have together, so that a page with many long steps opens, too.
+const TOGETHER: usize = 1 << 20;
 
 /// Returns the part with the steps.
 pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
@@ -23,6 +28,7 @@ pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
         let address = format!("{thread}/do/fork?step={}", step.hash);
         (access == Access::Full).then_some(address)
     };
+    let bytes = (TOGETHER / story.steps.len().max(1)).min(LONGEST);
     html! {
         section aria-labelledby="steps" {
             h2 #steps { "Steps" }
@@ -36,7 +42,7 @@ pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
                 @if let (1.., Some(first)) = (story.hidden, first) {
                     a.button href=(format!("{thread}?before={first}#steps")) { (counted(story.hidden, "earlier step")) }
                 }
-                @for (nth, step) in story.steps.iter().enumerate() { (article(step, earlier(&story.steps[..nth], step), fork(step))) }
+                @for (nth, step) in story.steps.iter().enumerate() { (article(step, bytes, earlier(&story.steps[..nth], step), fork(step))) }
                 @if story.later > 0 { a.button href=(thread) { "To the newest steps" } }
             }
         }
@@ -44,7 +50,12 @@ pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
 }
 
 /// Returns a step. Its line says who did it, where it led and what it used up.
-fn article(step: &StepStory, earlier: Option<&StepStory>, fork: Option<String>) -> Markup {
+fn article(
+    step: &StepStory,
+    bytes: usize,
+    earlier: Option<&StepStory>,
+    fork: Option<String>,
+) -> Markup {
     let status = step
         .output
         .as_ref()
@@ -59,7 +70,7 @@ fn article(step: &StepStory, earlier: Option<&StepStory>, fork: Option<String>) 
                     span.teaser { (Said(&cut_line(&teaser(step), TEASER))) }
                     span.about { (facts(step).join(" · ")) }
                 }
-                div.body { (body(step, earlier, fork)) }
+                div.body { (body(step, bytes, earlier, fork)) }
             }
         }
     }
@@ -70,18 +81,24 @@ fn earlier<'a>(before: &'a [StepStory], step: &StepStory) -> Option<&'a StepStor
     before.iter().rev().find(|one| one.role == step.role)
 }
 
-fn body(step: &StepStory, earlier: Option<&StepStory>, fork: Option<String>) -> Markup {
+fn body(
+    step: &StepStory,
+    bytes: usize,
+    earlier: Option<&StepStory>,
+    fork: Option<String>,
+) -> Markup {
+    let room = Room { bytes, whole: None };
     html! {
         (notes(step))
-        (folded("What the role is for", step.goal.as_deref()))
-        (part("Instruction", "instruction", step.instruction.as_deref()))
-        (part("Template of the instructions of the branches", "instruction", step.template.as_deref()))
-        (part("Question", "question", step.question.as_deref()))
-        (part("A person says", "person", step.person.as_deref()))
+        (folded_in(room, "What the role is for", step.goal.as_deref()))
+        (part(room, "Instruction", "instruction", step.instruction.as_deref()))
+        (part(room, "Template of the instructions of the branches", "instruction", step.template.as_deref()))
+        (part(room, "Question", "question", step.question.as_deref()))
+        (part(room, "A person says", "person", step.person.as_deref()))
         (children(step))
         (tools(&step.tool_calls))
-        (visit(step))
-        (answer(step))
+        (visit(step, room))
+        (answer(step, bytes))
         (checks(&step.checks))
         p.foot {
             span { a href=(format!("/steps/{}", step.hash)) {
@@ -99,26 +116,31 @@ fn body(step: &StepStory, earlier: Option<&StepStory>, fork: Option<String>) -> 
     }
 }
 
-/// Returns the text of an answer. The data that it begins with is shown as data, so it is folded here.
-fn answer(step: &StepStory) -> Markup {
+/// Returns the text of an answer. The data that it begins with is shown as data, so it is left out here.
+fn answer(step: &StepStory, bytes: usize) -> Markup {
     let Some(answer) = &step.answer else {
         return html! {};
     };
+    let whole = text_address(step.hash, ANSWER);
+    let room = Room {
+        bytes,
+        whole: Some(&whole),
+    };
     let text = without_front_matter(answer);
     if text.len() == answer.len() || step.output.is_none() {
-        return part("Answer", "answer", Some(answer));
+        return part(room, "Answer", "answer", Some(answer));
     }
     html! {
-        (part("Answer", "answer", Some(text.trim_start_matches('\n'))))
-        (folded("The answer as it came, with its data", Some(answer)))
+        (part(room, "Answer", "answer", Some(text.trim_start_matches('\n'))))
+        p.hint { a href=(whole) { "The answer as it came, with its data" } }
     }
 }
 
 /// Returns how a step of a pipeline went; of other steps, the data.
-fn visit(step: &StepStory) -> Markup {
+fn visit(step: &StepStory, room: Room<'_>) -> Markup {
     let parts = step.visit.as_ref().map(VisitStory::parts);
     let Some(parts) = parts.filter(|parts| !parts.is_empty()) else {
-        return data(step.output.as_ref());
+        return data(step.output.as_ref(), room);
     };
     let shown = |(name, text): VisitPart| {
         let (title, class) = match name {
@@ -128,7 +150,7 @@ fn visit(step: &StepStory) -> Markup {
             "stdout" => ("Standard output", "output"),
             _ => ("Standard error", "output"),
         };
-        part(title, class, Some(&text))
+        part(room, title, class, Some(&text))
     };
     let logs = step.visit.iter().flat_map(|visit| &visit.logs);
     html! {
