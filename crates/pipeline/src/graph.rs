@@ -2,6 +2,7 @@
 
 mod dot;
 mod mermaid;
+mod way;
 
 use serde::Serialize;
 
@@ -10,6 +11,7 @@ use crate::{Goto, Pipeline, Program, Step, Work};
 
 pub use dot::dot;
 pub use mermaid::mermaid;
+pub use way::Passage;
 
 /// The key of the node where a run begins.
 const START: &str = "_start";

@@ -46,7 +46,7 @@ pub use course::{Course, Event, Route, StepKey, next};
 pub use difference::{About, Change, Difference, changed_keys, differences};
 pub use exact::exact_json;
 pub use fill::Filling;
-pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, dot, graph, mermaid};
+pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, Passage, dot, graph, mermaid};
 pub use language::is_workflow;
 pub use load::{Loaded, MAX_FILE_BYTES, is_pipeline, load};
 pub use names::{checksum, env, log_name, run_id, run_id_problem, timestamp_iso, timestamp_utc};

@@ -308,6 +308,16 @@ impl StepResult {
         }
     }
 
+    /// Tells whether the result ends the run whatever its handlers say.
+    #[must_use]
+    pub fn asks_no_handler(&self) -> bool {
+        let kind = self.error.as_ref().map(|error| error.kind);
+        matches!(
+            kind,
+            Some(ErrorKind::CycleGuardExceeded | ErrorKind::RunTimeout | ErrorKind::Cancelled)
+        )
+    }
+
     /// Returns the result of a step whose condition did not hold.
     #[must_use]
     pub fn skipped() -> Self {

@@ -128,12 +128,32 @@ fn a_graph_counts_the_visits_of_a_loop_and_marks_where_the_run_stands() {
     assert_eq!(node(&done, "Each")["visits"], 1);
     assert_eq!(node(&done, "_end")["standing"], "done");
     assert_eq!(done["thread"]["path"].as_array().unwrap().len(), 6);
+    let taken = |graph: &Value, from: &str, to: &str| {
+        let mut edges = graph["edges"].as_array().unwrap().iter();
+        let edge = edges.find(|edge| edge["from"] == *from && edge["to"] == *to);
+        edge.unwrap_or_else(|| panic!("{from} {to}: {graph}"))["taken"].clone()
+    };
+    for (from, to, times) in [
+        ("_start", "Data", 1),
+        ("Data", "Each", 1),
+        ("Each", "Each[].Say", 2),
+        ("Each[].Say", "Each", 2),
+        ("Each", "Last", 1),
+        ("Last", "_end", 1),
+    ] {
+        assert_eq!(taken(&done, from, to), times, "{from} {to}");
+    }
+    let path = done["thread"]["path"].as_array().unwrap();
+    let edges = path.iter().filter(|entry| entry["edge"].is_string());
+    assert_eq!(edges.count(), path.len(), "{path:?}");
     let failed = graph("failed");
     assert_eq!(node(&failed, "B")["standing"], "failed");
     assert_eq!(
         (&node(&failed, "B")["visits"], &node(&failed, "C")["visits"]),
         (&json!(1), &json!(0))
     );
+    assert_eq!(taken(&failed, "A", "B"), 1);
+    assert_eq!(taken(&failed, "B", "C"), 0);
     for format in ["text", "mermaid", "dot", "svg"] {
         let thread = thread_of(&world, "failed");
         let args = ["workflow", "graph", "--thread", &thread, "--format", format];

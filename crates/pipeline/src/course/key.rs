@@ -14,7 +14,7 @@ pub struct StepKey {
 
 impl StepKey {
     /// Returns what is around all keys.
-    pub(super) fn root() -> Self {
+    pub(crate) fn root() -> Self {
         Self {
             items: Vec::new(),
             step: None,
@@ -22,7 +22,7 @@ impl StepKey {
     }
 
     /// Returns the key of an item within this one.
-    pub(super) fn item(mut self, name: &str, index: usize) -> Self {
+    pub(crate) fn item(mut self, name: &str, index: usize) -> Self {
         self.items.push((name.to_owned(), index));
         self
     }

@@ -139,7 +139,7 @@ impl Course {
             result: visit.result.clone(),
         };
         self.record(visit);
-        if asks_no_handler(&stop.result) {
+        if stop.result.asks_no_handler() {
             self.state = State::Stopped(Box::new(stop));
         } else {
             self.follow(stop);
@@ -345,13 +345,4 @@ impl Course {
         let last = self.frames.last_mut();
         last.expect("a course is never without a frame")
     }
-}
-
-/// Tells whether a failure stops the run whatever its handlers say.
-fn asks_no_handler(result: &StepResult) -> bool {
-    let kind = result.error.as_ref().map(|error| error.kind);
-    matches!(
-        kind,
-        Some(ErrorKind::CycleGuardExceeded | ErrorKind::RunTimeout | ErrorKind::Cancelled)
-    )
 }

@@ -1,7 +1,7 @@
 //! The flow as a picture.
 
 use serde_json::json;
-use uwf_pipeline::{dot, graph, mermaid};
+use uwf_pipeline::{ErrorKind, Failure, StepKey, StepResult, StepStatus, dot, graph, mermaid};
 
 use crate::common::{EXAMPLE, pipeline};
 
@@ -96,4 +96,83 @@ fn the_example_of_the_specification_can_be_drawn() {
     let graph = graph(&pipeline(EXAMPLE));
     assert_eq!(graph.nodes.len(), 2 + 3 + 4);
     assert!(mermaid(&graph).contains("(find)"));
+}
+
+const WAYS: &str = "name: w
+strict_flow: false
+steps:
+- {name: A, command: [a], on: {failure: {goto: C}}}
+- {name: B, command: [b]}
+- {name: C, command: [c], when: {exists: x}}
+- name: L
+  for_each:
+    items: [1, 2]
+    steps:
+    - {name: I, command: [i]}
+    - {name: J, command: [j], on: {failure: {goto: _end}}}
+- {name: D, command: [d], on: {success: {goto: A}}}
+";
+
+/// Returns the edges that a run took, one after the other. Each visit is a key, perhaps after `-` if it failed, `~` if it was
+/// skipped, or `!` if a guard stopped it.
+fn way(visits: &str) -> Vec<String> {
+    let graph = graph(&pipeline(WAYS));
+    let visits = visits.split_whitespace().map(|word| {
+        let text = word.trim_start_matches(['-', '~', '!']);
+        let failed = |kind| StepResult::failed(1, Failure::new(kind, "why"));
+        let result = match &word[..1] {
+            "-" => failed(ErrorKind::FailedDeps),
+            "~" => StepResult::skipped(),
+            "!" => failed(ErrorKind::CycleGuardExceeded),
+            _ => StepResult::of(StepStatus::Completed, 0),
+        };
+        let key: StepKey = text.parse().unwrap();
+        (text != "_resume").then_some((key, result))
+    });
+    let visits: Vec<_> = visits.collect();
+    let passages = graph.way(&visits);
+    assert_eq!(passages.len(), visits.len());
+    let passed = passages
+        .iter()
+        .flat_map(|one| one.into.iter().copied().chain(one.out));
+    let edges = graph.first_edge().into_iter().chain(passed);
+    let edges = edges.map(|at| format!("{} {}", graph.edges[at].from, graph.edges[at].to));
+    edges.collect()
+}
+
+#[test]
+fn the_visits_of_a_run_tell_which_ways_it_took() {
+    assert_eq!(way(""), ["_start A"]);
+    assert_eq!(way("A"), ["_start A", "A B"]);
+    assert_eq!(way("-A ~C"), ["_start A", "A C", "C L"]);
+    assert_eq!(
+        way("L[0].I L[0].J L[1].I -L[1].J L"),
+        [
+            "_start A",
+            "L L[].I",
+            "L[].I L[].J",
+            "L[].J L",
+            "L L[].I",
+            "L[].I L[].J",
+            "L[].J _end",
+        ]
+    );
+    // A loop that is done again begins its items again, and the end of an item is on no way of its own.
+    assert_eq!(
+        way("L[0].I L[0].J L[0] L L[0].I"),
+        [
+            "_start A",
+            "L L[].I",
+            "L[].I L[].J",
+            "L[].J L",
+            "L D",
+            "L L[].I",
+            "L[].I L[].J"
+        ]
+    );
+    // What a guard stopped leads nowhere. A person resumes it in the same item.
+    assert_eq!(
+        way("L[0].I !L[0].J _resume L[0].J"),
+        ["_start A", "L L[].I", "L[].I L[].J", "L[].J L"]
+    );
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use uwf_pipeline::{On, Pipeline};
+use serde::Deserialize;
+use serde_json::Value;
+use uwf_pipeline::{On, Pipeline, StepResult};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_storage::Reason;
 
@@ -52,9 +54,49 @@ pub(super) fn view(hash: CasRef, pipeline: &Pipeline) -> GraphView {
     }
 }
 
-/// Marks how often a run did each step, and where it stands. Steps of loops are counted for all items together. Which ways it
-/// took is not told.
-pub(super) fn mark(view: &mut GraphView, history: &History, standing: Option<(String, Standing)>) {
+/// Marks how often a run did each step, which ways it took how often, and where it stands. Steps of loops are counted for all items
+/// together. Returns the keys of the edges on the path: that from the start, if the chain is whole, then that after each step.
+pub(super) fn mark(
+    view: &mut GraphView,
+    pipeline: &Pipeline,
+    history: &History,
+    outputs: &[Value],
+    standing: Option<(String, Standing)>,
+) -> Vec<Option<String>> {
+    mark_nodes(view, history, standing);
+    let graph = uwf_pipeline::graph(pipeline);
+    let steps = history.steps.iter().zip(outputs);
+    let visits: Vec<_> = steps
+        .map(|(step, output)| {
+            let key = step.node.role.as_str().parse().ok()?;
+            Some((key, StepResult::deserialize(output).ok()?))
+        })
+        .collect();
+    let is_whole = history.summary.is_none();
+    let first = graph.first_edge().filter(|_| is_whole);
+    let mut way = graph.way(&visits);
+    if let (false, Some(oldest)) = (is_whole, way.first_mut()) {
+        // Its items may have begun before.
+        oldest.into.clear();
+    }
+    let mut taken = vec![0; view.edges.len()];
+    let passed = way
+        .iter()
+        .flat_map(|one| one.into.iter().copied().chain(one.out));
+    for edge in first.into_iter().chain(passed) {
+        taken[edge] += 1;
+    }
+    for (edge, taken) in view.edges.iter_mut().zip(taken) {
+        edge.taken = Some(taken);
+    }
+    let begin = is_whole.then_some(first);
+    let out = way.iter().map(|one| one.out);
+    let keys = begin.into_iter().chain(out);
+    keys.map(|edge| edge.map(|edge| view.edges[edge].key.clone()))
+        .collect()
+}
+
+fn mark_nodes(view: &mut GraphView, history: &History, standing: Option<(String, Standing)>) {
     let mut done: HashMap<RoleName, (u64, CasRef)> = HashMap::new();
     for step in &history.steps {
         let visits = done

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use uwf_moderator::{EdgeKey, EdgeName, Passage, passages};
 use uwf_protocol::chain::{ChainSummary, Visits};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::program::Program;
 use uwf_protocol::workflow::{Destination, reserved};
 use uwf_thread::read_program;
 
@@ -53,13 +54,18 @@ fn with_way(site: &Site, id: ThreadId, history: &History) -> Result<GraphView, E
         passages.remove(0);
     }
     let mut view = graph_of(&site.store, history.start.workflow, &program);
-    let is_run = program.as_graph().is_none();
-    if is_run {
-        pipeline::mark(&mut view, history, standing(&shown.state, history));
-    } else {
-        mark_edges(&mut view, &passages);
-        mark_nodes(&mut view, history, &passages, &shown.state);
-    }
+    let keys = match &program {
+        Program::Pipeline(pipeline) => {
+            let standing = standing(&shown.state, history);
+            pipeline::mark(&mut view, pipeline, history, &outputs, standing)
+        }
+        Program::Graph(_) => {
+            mark_edges(&mut view, &passages);
+            mark_nodes(&mut view, history, &passages, &shown.state);
+            let edges = passages.iter().map(|passage| passage.edge.as_ref());
+            edges.map(|edge| edge.map(EdgeName::to_key)).collect()
+        }
+    };
     let start = is_whole.then(|| (history.start_hash, reserved::START.to_owned()));
     let steps = history.steps.iter();
     let steps = steps.map(|step| (step.hash, step.node.role.to_string()));
@@ -67,9 +73,7 @@ fn with_way(site: &Site, id: ThreadId, history: &History) -> Result<GraphView, E
     let entry = |(place, (hash, role)): (usize, (CasRef, String))| PathEntry {
         hash,
         role,
-        edge: passages
-            .get(place)
-            .and_then(|passage| Some(passage.edge.as_ref()?.to_key())),
+        edge: keys.get(place).cloned().flatten(),
     };
     view.thread = Some(GraphThread {
         thread: id,
