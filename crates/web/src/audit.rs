@@ -6,11 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
-use axum::response::Response;
-use uwf_engine::{ActByPage, Action, Site, log_act};
+use uwf_engine::{ActByPage, Action, log_act};
 use uwf_protocol::ids::ThreadId;
 
-use crate::app::App;
+use crate::app::Shared;
 use crate::asked::Asked;
 use crate::guard::{Visitor, reads};
 use crate::routes::API;
@@ -55,16 +54,21 @@ fn log(asked: &Asked, act: &str, thread: Option<ThreadId>, result: &str) {
     log_act(asked.site(), &act);
 }
 
-/// Logs that somebody came in.
-pub(crate) fn note_log_in(site: &Site, number: u64, peer: Peer) {
-    let act = ActByPage {
-        act: LOG_IN,
-        by: &session_name(number),
-        from: peer.0,
-        thread: None,
-        result: "done",
+/// Logs that somebody came in. The answer waits for the line, and nobody else does.
+pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
+    let app = Shared::clone(app);
+    let write = move || {
+        let act = ActByPage {
+            act: LOG_IN,
+            by: &session_name(number),
+            from: peer.0,
+            thread: None,
+            result: "done",
+        };
+        log_act(&app.site, &act);
     };
-    log_act(site, &act);
+    // Who has the token comes in without a line of the log.
+    let _ = tokio::task::spawn_blocking(write).await;
 }
 
 const LOG_IN: &str = "log-in";
@@ -136,12 +140,10 @@ fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
     }
 }
 
-/// Logs that somebody was not let in, if an answer says so.
-pub(crate) fn note_refusal(app: &App, request: &Request, answer: &Response) {
-    let Some(Refused(code)) = answer.extensions().get() else {
-        return;
-    };
-    let is_of_access = matches!(*code, "token" | "key" | "origin" | "read-only" | "unknown");
+/// Logs that somebody was not let in, if that is why a request was refused. The answer waits for the line, and nobody else does: the
+/// disk may be slow.
+pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): Refused) {
+    let is_of_access = matches!(code, "token" | "key" | "origin" | "read-only" | "unknown");
     if !is_of_access || !request.matters {
         return;
     }
@@ -149,17 +151,22 @@ pub(crate) fn note_refusal(app: &App, request: &Request, answer: &Response) {
         return;
     };
     let result = match left_out {
-        0 => (*code).to_owned(),
+        0 => code.to_owned(),
         left_out => format!("{code} left-out={left_out}"),
     };
-    let act = ActByPage {
-        act: request.act,
-        by: &request.by,
-        from: request.from.0,
-        thread: request.thread,
-        result: &result,
+    let app = Shared::clone(app);
+    let write = move || {
+        let act = ActByPage {
+            act: request.act,
+            by: &request.by,
+            from: request.from.0,
+            thread: request.thread,
+            result: &result,
+        };
+        log_act(&app.site, &act);
     };
-    log_act(&app.site, &act);
+    // Who was refused stays refused without a line of the log.
+    let _ = tokio::task::spawn_blocking(write).await;
 }
 
 /// How many refusals were logged of late.

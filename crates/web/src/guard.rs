@@ -207,7 +207,9 @@ pub(crate) async fn admit(
         Verdict::Unknown => unknown(kind, request.method(), request.uri()),
         Verdict::Refused(refusal) => refused(kind, &refusal),
     };
-    audit::note_refusal(&app, &noted, &response);
+    if let Some(refused) = response.extensions().get().copied() {
+        audit::note_refusal(&app, noted, refused).await;
+    }
     secured(response)
 }
 

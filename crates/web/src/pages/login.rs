@@ -50,7 +50,7 @@ pub(crate) async fn submit(
         let wrong = page(next, Some("This is not the token of this server."));
         return because("token", html_answer(StatusCode::UNAUTHORIZED, wrong));
     }
-    match open(&app, peer) {
+    match open(&app, peer).await {
         Some(cookie) => with_cookie(see_other(next), &cookie),
         None => broken(),
     }
@@ -76,12 +76,12 @@ pub(crate) async fn leave(
 }
 
 /// Opens a session and returns its cookie; `None` if the kernel gives no random bits.
-fn open(app: &App, peer: Peer) -> Option<String> {
+async fn open(app: &Shared, peer: Peer) -> Option<String> {
     let random = || app.site.env.random().ok();
     let id = Token::of_random([random()?, random()?]);
     let form_key = Token::of_random([random()?, random()?]);
     let number = app.sessions.open(&id, form_key, Instant::now());
-    audit::note_log_in(&app.site, number, peer);
+    audit::note_log_in(app, number, peer).await;
     Some(cookie(app, id.reveal(), ""))
 }
 
