@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, Render, html};
 use url::form_urlencoded;
-use uwf_engine::{ThreadStatus, UsageTotal};
+use uwf_engine::{Outline, ThreadStatus, UsageTotal};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Labels;
 use uwf_util::printable::printable;
@@ -128,7 +128,8 @@ fn sign(status: ThreadStatus) -> &'static str {
 }
 
 /// Returns what a thread is called: its task.
-pub(crate) fn task(task: Option<&str>) -> &str {
+pub(crate) fn task(outline: &Outline) -> &str {
+    let task = outline.task.as_deref();
     task.filter(|task| !task.trim().is_empty())
         .unwrap_or("(no task)")
 }

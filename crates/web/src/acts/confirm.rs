@@ -85,7 +85,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
             h1 { (about.title) }
             p.of {
                 (status(view.state.status)) " "
-                (Said(task(view.outline.task.as_deref())))
+                (Said(task(&view.outline)))
             }
             @if let (Action::Resume, Some(message)) = (action, &view.state.suspend_message) {
                 section.question { h2 { "What it says" } (preformatted(message)) }

@@ -39,7 +39,7 @@ fn forked(forks: &Forks) -> Markup {
                 p { "Forks" }
                 ul { @for fork in &forks.forks {
                     @let item = &fork.item;
-                    @let task = task(item.outline.task.as_deref());
+                    @let task = task(&item.outline);
                     @let name = item.name.as_ref().map_or(item.thread.as_str(), Name::as_str);
                     li {
                         (status(item.status)) " "
@@ -54,7 +54,7 @@ fn forked(forks: &Forks) -> Markup {
 
 fn member(one: &FamilyMember, this: ThreadId) -> Markup {
     let item = &one.item;
-    let task = task(item.outline.task.as_deref());
+    let task = task(&item.outline);
     let reasons = [
         &item.suspend_message,
         &item.blocked_reason,

@@ -77,7 +77,7 @@ fn running(view: &MachineView, now_ms: i64) -> Markup {
                         th scope="col" { "Agent" } th scope="col" { "Process" } th scope="col" { "Since" }
                     } }
                     tbody { @for item in &view.running { tr {
-                        th.row scope="row" { a href=(thread_address(item.thread)) { (Said(task(item.outline.task.as_deref()))) } }
+                        th.row scope="row" { a href=(thread_address(item.thread)) { (Said(task(&item.outline))) } }
                         td { (status(item.status)) }
                         @if let Some(now) = &item.running {
                             td { (Said(now.role.as_str())) }

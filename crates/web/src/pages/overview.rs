@@ -122,7 +122,7 @@ fn urgent(board: &Board, now_ms: i64) -> Markup {
                 @for item in threads {
                     li.row {
                         (status(item.status))
-                        a href=(thread_address(item.thread)) { (Said(task(item.outline.task.as_deref()))) }
+                        a href=(thread_address(item.thread)) { (Said(task(&item.outline))) }
                         @if let Some(at_ms) = item.outline.changed_at_ms { (when(at_ms, now_ms)) }
                         @if let Some(reason) = reason(item) { span.why { (Said(&cut_line(reason, REASON))) } }
                     }
@@ -169,7 +169,7 @@ fn row(item: &ThreadItem, now_ms: i64) -> Markup {
     html! {
         tr {
             td.task {
-                a href=(thread_address(item.thread)) { (Said(task(item.outline.task.as_deref()))) }
+                a href=(thread_address(item.thread)) { (Said(task(&item.outline))) }
                 span.under {
                     @if let Some(name) = &item.name { b { (Said(name.as_str())) } " " }
                     span.id { (item.thread) }

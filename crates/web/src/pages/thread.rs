@@ -43,7 +43,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let forks = uwf_engine::forks(site, id)?;
     let running = view.running.is_some();
     let turns = running.then(|| live::turns(site, id)).transpose()?;
-    let title = task(view.outline.task.as_deref()).to_owned();
+    let title = task(&view.outline).to_owned();
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
         (standing::state(&view))
