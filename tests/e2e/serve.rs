@@ -294,12 +294,27 @@ fn a_signal_ends_the_server_at_once_also_with_open_connections() {
 #[test]
 fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
     let (world, _) = world();
-    world
-        .uwf(&["serve", "--listen", "0.0.0.0:0"])
-        .exits(1)
-        .says("other machines can reach")
-        .says("--behind-proxy --public-url")
-        .says("ssh -L");
+    for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:127.0.0.1]:0"] {
+        world
+            .uwf(&["serve", "--listen", open])
+            .exits(1)
+            .says("other machines can reach")
+            .says("--behind-proxy --public-url")
+            .says("ssh -L");
+        // A proxy without encryption is enough for the browsers of this machine alone.
+        let plain = ["--behind-proxy", "--public-url", "http://localhost:8080"];
+        world
+            .uwf(&[&["serve", "--listen", open], &plain[..]].concat())
+            .exits(1)
+            .says("the proxy must encrypt");
+    }
+    // What a name means may change.
+    for name in ["localhost:0", "uwf.example:80", "0.0.0.0", "*:80"] {
+        world
+            .uwf(&["serve", "--listen", name])
+            .exits(2)
+            .says("write an IP address and a port: `127.0.0.1:8930`");
+    }
     world.uwf(&["serve", "--behind-proxy"]).exits(2);
     let wrong = [
         "serve",

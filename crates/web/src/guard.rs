@@ -8,7 +8,7 @@
 //!    session, and nothing here prevents what it does with that: `docs/web.md` says what to do about it.
 //! 3. The key in a form, which `posted` compares: the same once more, by something that a foreign page does not know.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use axum::Extension;
@@ -52,17 +52,21 @@ impl Gate {
     /// Returns the gate of a server that listens at an address.
     pub(crate) fn new(listen: SocketAddr, place: &Place, allowed: &[String]) -> Self {
         let port = listen.port();
-        let mut hosts = vec![
-            listen.to_string(),
-            format!("127.0.0.1:{port}"),
-            format!("localhost:{port}"),
-            format!("[::1]:{port}"),
-        ];
+        let mut names = ["127.0.0.1", "localhost", "[::1]"]
+            .map(str::to_owned)
+            .to_vec();
+        // Where other machines reach the server, they come by the proxy: it does not answer them itself.
+        if listen.ip().is_loopback() {
+            names.push(match listen.ip() {
+                IpAddr::V4(ip) => ip.to_string(),
+                IpAddr::V6(ip) => format!("[{ip}]"),
+            });
+        }
+        let with_port = names.iter().map(|name| format!("{name}:{port}"));
+        let mut hosts: Vec<String> = with_port.collect();
         if port == HTTP_PORT {
             // Browsers leave the usual port out.
-            let own = listen.to_string();
-            let own = own.strip_suffix(":80").unwrap_or(&own);
-            hosts.extend(["127.0.0.1", "localhost", "[::1]", own].map(str::to_owned));
+            hosts.append(&mut names);
         }
         hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
         let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
@@ -335,6 +339,21 @@ mod tests {
         assert!(gate.is_ours(Some("localhost")));
         assert!(gate.is_from_us(Some("http://127.0.0.1")));
         assert!(!gate.is_ours(Some("evil.example")));
+    }
+
+    #[test]
+    fn other_machines_are_answered_only_by_the_name_of_the_proxy() {
+        for listen in ["10.0.0.1:8930", "0.0.0.0:8930", "[fe80::1]:8930"] {
+            let address: SocketAddr = listen.parse().unwrap();
+            let place = Place::new(address, Some("https://uwf.example"), Front::Proxy).unwrap();
+            let gate = Gate::new(address, &place, &[]);
+            assert!(!gate.is_ours(Some(listen)), "{listen}");
+            assert!(gate.is_ours(Some("uwf.example")) && gate.is_ours(Some("localhost:8930")));
+            assert!(
+                !gate.is_from_us(Some(&format!("http://{listen}"))),
+                "{listen}"
+            );
+        }
     }
 
     #[test]

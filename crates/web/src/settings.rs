@@ -132,10 +132,18 @@ impl Place {
         front: Front,
     ) -> Result<Self, PlaceError> {
         let public = public_url.map(PublicUrl::parse).transpose()?;
-        match front {
-            Front::Nothing if !listen.ip().is_loopback() => Err(PlaceError::Open(listen)),
-            Front::Proxy if public.is_none() => Err(PlaceError::NoPublicUrl),
-            Front::Nothing | Front::Proxy => Ok(Self { listen, public }),
+        let is_open = !listen.ip().is_loopback();
+        match (front, &public) {
+            (Front::Nothing, _) if is_open => Err(PlaceError::Open(listen)),
+            (Front::Proxy, None) => Err(PlaceError::NoPublicUrl),
+            // A proxy of this machine's own browsers need not encrypt. One of other machines must.
+            (Front::Proxy, Some(public)) if is_open && !public.is_secure => {
+                Err(PlaceError::PublicUrl {
+                    text: public.origin.clone(),
+                    why: "other machines can reach the server, so the proxy must encrypt; write `https://`",
+                })
+            }
+            (Front::Nothing | Front::Proxy, _) => Ok(Self { listen, public }),
         }
     }
 
@@ -200,12 +208,20 @@ mod tests {
         for loopback in ["127.0.0.1:0", "127.0.0.2:80", "[::1]:0"] {
             assert!(place(loopback, None, Front::Nothing).is_ok(), "{loopback}");
         }
-        for open in ["0.0.0.0:80", "192.168.1.2:80", "[::]:80", "[fe80::1]:80"] {
+        for open in [
+            "0.0.0.0:80",
+            "192.168.1.2:80",
+            "[::]:80",
+            "[fe80::1]:80",
+            "[::ffff:10.0.0.1]:80",
+        ] {
             let refused = place(open, None, Front::Nothing).unwrap_err();
             assert!(matches!(refused, PlaceError::Open(_)), "{open}");
             let refused = place(open, None, Front::Proxy).unwrap_err();
             assert_eq!(refused, PlaceError::NoPublicUrl);
             assert!(place(open, Some("https://uwf.example"), Front::Proxy).is_ok());
+            let refused = place(open, Some("http://localhost:8080"), Front::Proxy).unwrap_err();
+            assert!(matches!(refused, PlaceError::PublicUrl { .. }), "{open}");
         }
     }
 

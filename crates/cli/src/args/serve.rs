@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Listen at this address of this machine; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8930")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8930", value_parser = address)]
     pub(crate) listen: SocketAddr,
     /// Let visitors look only
     #[arg(long)]
@@ -25,4 +25,9 @@ pub(crate) struct ServeArgs {
     /// The address of that proxy, as browsers open it
     #[arg(long, value_name = "URL", requires = "behind_proxy")]
     pub(crate) public_url: Option<String>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    let wrong = |_| "write an IP address and a port: `127.0.0.1:8930`";
+    text.parse().map_err(wrong)
 }
