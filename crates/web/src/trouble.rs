@@ -91,7 +91,7 @@ impl Refusal {
             .hint("the header `Allow` of the answer has those that it has")
     }
 
-    /// Returns what is said when something of ours failed.
+    /// Returns the refusal for an error of the server itself: a panic, or an answer that cannot be written.
     pub(crate) fn bug() -> Self {
         let message = "the server failed at this";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)

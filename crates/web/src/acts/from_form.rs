@@ -47,8 +47,10 @@ pub(crate) fn fields_of(action: Action) -> &'static [&'static str] {
     }
 }
 
-/// Returns the commands that an action is. What does steps or ends the thread compares its head with the one of the form, if it
-/// has one, under the lock that it needs anyway.
+/// Returns the commands that do an action.
+///
+/// A form has the head that its page showed. A command that does steps or ends the thread gets that head as `--head`. It compares
+/// the head under the lock of the thread, so that nobody moves it in between.
 ///
 /// # Errors
 /// When a field is not what it must be.

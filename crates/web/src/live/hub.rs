@@ -52,7 +52,9 @@ impl Hub {
             let watching = watch.spawn(move || app.hub.watch(&app.site.root));
             *is_watching = watching.is_ok();
             if let Err(error) = watching {
-                let why = format!("pages show what is true when they are opened: {error}");
+                let why = format!(
+                    "the server cannot watch the files ({error}); load the page again to see what is new"
+                );
                 *lock(&hub.slow) = Some(why);
             }
         }

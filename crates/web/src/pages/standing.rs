@@ -62,7 +62,7 @@ fn child_at_work(view: &ThreadView) -> Option<(ThreadId, &str)> {
     Some((child.thread?, role.map_or("A child", |role| role.as_str())))
 }
 
-/// Returns who is next or at work, or that nobody is any more.
+/// Returns a sentence about the role that works or is next, or about the end of the thread.
 fn next(view: &ThreadView) -> Option<Markup> {
     if let Some(running) = &view.running {
         let since = time::format_utc(running.started_at_ms);

@@ -1,5 +1,7 @@
-//! What `uwf doctor` finds, for the page about the machine. A process of its own checks: it takes all processes that appear below
-//! it for those that it started, and it changes what signals do. In the server, that would end the steps of others.
+//! What `uwf doctor` finds, for the page about the machine.
+//!
+//! The doctor runs in a process of its own, because it ends every process below itself when it is done, and replaces the handlers of
+//! signals. Inside the server it would end the steps that the server started.
 
 use std::process::Stdio;
 
