@@ -151,6 +151,7 @@ mod sharing_answers;
 mod sharing_care;
 mod sharing_children;
 mod sharing_children_killed;
+mod sharing_damage;
 mod sharing_elsewhere;
 mod sharing_ends;
 mod sharing_labels;

@@ -19,7 +19,7 @@ pub(crate) fn refs(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, StoreErro
 
 /// Returns what the payload of this node refers to.
 pub(crate) fn refs_of(store: &Store, hash: CasRef, node: &Node) -> Result<Vec<CasRef>, StoreError> {
-    if is_schema(hash, node) {
+    if is_schema(hash, node.type_hash) {
         return Ok(Vec::new());
     }
     let schema = store.get(node.type_hash)?.payload;
@@ -37,7 +37,7 @@ pub(crate) fn walk(store: &Store, root: CasRef) -> Result<Vec<CasRef>, StoreErro
             continue;
         };
         found.push(hash);
-        if is_schema(hash, &node) {
+        if is_schema(hash, node.type_hash) {
             continue;
         }
         let schema = match schemas.entry(node.type_hash) {
@@ -61,6 +61,7 @@ pub(crate) fn refs_in(schema: &Value, payload: &Value) -> Vec<CasRef> {
     hashes.filter(|hash: &CasRef| seen.insert(*hash)).collect()
 }
 
-fn is_schema(hash: CasRef, node: &Node) -> bool {
-    node.type_hash == META || node.type_hash == hash
+/// Tells whether a node of this type is a schema.
+pub(crate) fn is_schema(hash: CasRef, type_hash: CasRef) -> bool {
+    type_hash == META || type_hash == hash
 }

@@ -35,7 +35,7 @@ pub use hold::Hold;
 pub use needs::Unreadable;
 pub use node::{Node, hash_of};
 pub use quarantine::DamagedFile;
-pub use raw::{file_of_raw, raw_of_file};
+pub use raw::{RawRefs, file_of_raw, raw_of_file};
 pub use referrers::Referrers;
 pub use store::Store;
 pub use survey::Surveyed;

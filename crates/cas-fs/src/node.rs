@@ -87,12 +87,17 @@ pub(crate) fn check(hash: CasRef, bytes: &[u8]) -> Result<Checked<'_>, Damage> {
     })
 }
 
-/// Checks that these are the bytes of one payload, and that a node of this type with it has the hash.
-pub(crate) fn check_payload(hash: CasRef, type_hash: CasRef, payload: &[u8]) -> Result<(), Damage> {
+/// Reads the bytes of one payload, and checks that a node of this type with it has the hash.
+pub(crate) fn read_payload(
+    hash: CasRef,
+    type_hash: CasRef,
+    payload: &[u8],
+) -> Result<Value, Damage> {
     let mut decoder = Decoder::new(payload);
-    decoder.value()?;
+    let value = decoder.value()?;
     decoder.end()?;
-    check_hash(hash, type_hash, payload)
+    check_hash(hash, type_hash, payload)?;
+    Ok(value)
 }
 
 fn check_hash(hash: CasRef, type_hash: CasRef, payload: &[u8]) -> Result<(), Damage> {

@@ -1,5 +1,8 @@
 //! Nodes as they travel between stores, read from files and from a store. `uwf_protocol::raw_node` is what they are.
 
+use std::collections::hash_map::{Entry, HashMap};
+
+use serde_json::Value;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::{LinkedNode, RawNode};
 
@@ -51,14 +54,51 @@ pub(crate) fn linked(store: &Store, hash: CasRef) -> Result<LinkedNode, StoreErr
 
 /// Checks that a node is one, and has its hash.
 pub(crate) fn check(raw: &RawNode) -> Result<(), StoreError> {
+    read(raw).map(drop)
+}
+
+/// Returns the payload of a node, which must have its hash.
+fn read(raw: &RawNode) -> Result<Value, StoreError> {
     let RawNode {
         hash,
         type_hash,
         payload,
         ..
     } = raw;
-    node::check_payload(*hash, *type_hash, payload).map_err(|reason| StoreError::NotTheNode {
+    node::read_payload(*hash, *type_hash, payload).map_err(|reason| StoreError::NotTheNode {
         hash: *hash,
         reason,
     })
+}
+
+/// What nodes refer to that are in no store.
+#[derive(Debug, Default)]
+pub struct RawRefs {
+    /// The schemas that were read before.
+    schemas: HashMap<CasRef, Value>,
+}
+
+impl RawRefs {
+    /// Returns what a node refers to; `None` if its schema is needed and is not given.
+    ///
+    /// # Errors
+    /// [`StoreError::NotTheNode`] if one of both does not have its hash.
+    pub fn of(
+        &mut self,
+        raw: &RawNode,
+        schema: Option<&RawNode>,
+    ) -> Result<Option<Vec<CasRef>>, StoreError> {
+        let payload = read(raw)?;
+        if graph::is_schema(raw.hash, raw.type_hash) {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(schema) = schema else {
+            return Ok(None);
+        };
+        let known = match self.schemas.entry(schema.hash) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(read(schema)?),
+        };
+        Ok(Some(graph::refs_in(known, &payload)))
+    }
 }

@@ -3,7 +3,7 @@ WITH page AS MATERIALIZED (
   SELECT *, sum(octet_length(payload)) OVER (ORDER BY hash) - octet_length(payload) AS bytes_before
   FROM (SELECT * FROM {schema}.nodes WHERE hash >= $1 ORDER BY hash LIMIT $2) AS next
 )
-SELECT hash, type, payload, digest, stamp, ARRAY(
+SELECT hash, type, payload, digest, stamp, refs, ARRAY(
   SELECT DISTINCT need FROM unnest(array_append(refs, type)) AS need
   WHERE page.condemned_at IS NULL AND NOT EXISTS (
     SELECT FROM {schema}.nodes AS needed WHERE needed.hash = need AND needed.condemned_at IS NULL

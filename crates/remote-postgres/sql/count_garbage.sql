@@ -1,4 +1,5 @@
--- Counts what a collection would do that removes what was condemned $1 milliseconds ago, or earlier.
+-- Counts what a collection would do that removes what was condemned $1 milliseconds ago, or earlier. Records name the
+-- nodes $2.
 WITH RECURSIVE roots AS (
 {roots}
 ), reached(hash) AS (

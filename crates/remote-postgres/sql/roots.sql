@@ -1,7 +1,8 @@
--- What must stay, with all that it needs.
+-- What must stay, with all that it needs. {named} are the nodes that records name and `roots` does not have.
 SELECT head AS hash FROM {schema}.threads
 UNION SELECT workflow FROM {schema}.threads
 UNION SELECT root FROM {schema}.threads CROSS JOIN LATERAL unnest(roots) AS root
 UNION SELECT from_head FROM {schema}.history
 UNION SELECT to_head FROM {schema}.history
 UNION SELECT hash FROM {schema}.names
+UNION SELECT unnest({named}::bigint[])

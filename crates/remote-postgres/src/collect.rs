@@ -12,20 +12,27 @@
 //! 4. A node is removed only if it was condemned before the barriers and still is. A statement that stores it at that moment waits
 //!    for the removal and stores it anew, or it comes first and takes the condemnation back.
 //!
+//! The nodes that a record names are read from the record itself. What is stored beside it (`roots`) has only those that were there
+//! when the record was stored. What a node refers to is not read from its payload here: a caller [verifies](crate::Fault::misleads)
+//! that before.
+//!
 //! Two collections at once do no harm: each removes only what was condemned before its own barriers. A collection that dies
 //! leaves condemned nodes behind; the next one reprieves what is needed before it removes anything.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio_postgres::types::Type;
 use uwf_remote::RemoteError;
 
 use crate::connection::Parameter;
-use crate::rows::{column, count, first};
-use crate::{Postgres, millis};
+use crate::rows::{self, column, count, first};
+use crate::{Postgres, millis, records};
 
 /// How many nodes one statement removes.
 const BATCH: i64 = 10_000;
+/// How many threads a page has.
+const THREADS: i64 = 100;
 
 /// What a collection did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,10 +67,10 @@ impl Postgres {
 
     fn count_each(&mut self, age: Duration) -> Result<Collected, RemoteError> {
         let age = millis(age.max(self.connection.limits.least_age));
+        let named = self.named_by_records()?;
         let statement = &self.statements.count_garbage;
-        let rows = self
-            .connection
-            .long_call(statement, &[(&age, Type::INT8)])?;
+        let parameters: [Parameter<'_>; 2] = [(&age, Type::INT8), (&named, Type::INT8_ARRAY)];
+        let rows = self.connection.long_call(statement, &parameters)?;
         let row = first(&rows)?;
         Ok(Collected {
             condemned: count(row, "condemned")?,
@@ -76,14 +83,16 @@ impl Postgres {
         self.must_be_new_enough()?;
         let age = millis(age.max(self.connection.limits.least_age));
         let condemn = self.statements.condemn.clone();
-        let condemned = self.counted(&condemn, &[], "condemned")?;
+        let named = self.named_by_records()?;
+        let condemned = self.counted(&condemn, &[(&named, Type::INT8_ARRAY)], "condemned")?;
         let rows = self.connection.call(&self.statements.now, &[])?;
         let before: String = column(first(&rows)?, "now")?;
         for barrier in &self.statements.barriers {
             self.connection.script(barrier)?;
         }
         let reprieve = self.statements.reprieve.clone();
-        let reprieved = self.counted(&reprieve, &[], "reprieved")?;
+        let named = self.named_by_records()?;
+        let reprieved = self.counted(&reprieve, &[(&named, Type::INT8_ARRAY)], "reprieved")?;
         let remove = self.statements.remove.clone();
         let parameters: [Parameter<'_>; 3] = [
             (&before, Type::TEXT),
@@ -102,6 +111,28 @@ impl Postgres {
             reprieved,
             removed,
         })
+    }
+
+    /// Returns the nodes that records name and that are not stored beside them as such.
+    fn named_by_records(&mut self) -> Result<Vec<i64>, RemoteError> {
+        let (mut after, mut named): (Option<String>, BTreeSet<i64>) = (None, BTreeSet::new());
+        loop {
+            let page = self.connection.long_call(
+                &self.statements.records,
+                &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
+            )?;
+            for row in &page {
+                let known: Vec<i64> = column(row, "roots")?;
+                for one in column::<Vec<&[u8]>>(row, "records")? {
+                    let of_record = records::roots(&rows::record(one)?);
+                    named.extend(of_record.into_iter().filter(|node| !known.contains(node)));
+                }
+            }
+            match page.last() {
+                Some(last) => after = Some(column(last, "id")?),
+                None => return Ok(named.into_iter().collect()),
+            }
+        }
     }
 
     /// Makes a call that changes nodes, and returns how many.

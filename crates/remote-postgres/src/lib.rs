@@ -41,7 +41,7 @@ pub use connection::Limits;
 pub use migrate::Migrated;
 pub use repair::Needing;
 pub use statistics::Statistics;
-pub use verify::{Fault, Verified};
+pub use verify::{Fault, Look, Payload, Verified};
 
 use connection::Connection;
 use nodes::Walk;

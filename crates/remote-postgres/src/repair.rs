@@ -9,7 +9,7 @@ use uwf_remote::RemoteError;
 
 use crate::Postgres;
 use crate::advance::Columns;
-use crate::rows::{column, numbers};
+use crate::rows::{column, number, numbers};
 
 /// How many nodes a page has.
 const NODES: i64 = 10_000;
@@ -107,6 +107,27 @@ impl Postgres {
             restored += rows.len();
         }
         Ok(restored)
+    }
+
+    /// Says anew what nodes refer to, after it was read from their payloads. Only the owner of the remote may do that. Returns how many
+    /// there were.
+    ///
+    /// # Errors
+    /// [`RemoteError`]. The call can be repeated.
+    pub fn relink(&mut self, nodes: &[(CasRef, Vec<CasRef>)]) -> Result<usize, RemoteError> {
+        self.must_be_new_enough()?;
+        let mut relinked = 0;
+        for (node, refs) in nodes {
+            let rows = self.connection.call(
+                &self.statements.relink,
+                &[
+                    (&number(*node), Type::INT8),
+                    (&numbers(refs), Type::INT8_ARRAY),
+                ],
+            )?;
+            relinked += rows.len();
+        }
+        Ok(relinked)
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Statements {
     pub(crate) links: String,
     pub(crate) thread_needs: String,
     pub(crate) restore: String,
+    pub(crate) relink: String,
+    pub(crate) records: String,
     pub(crate) count_garbage: String,
     pub(crate) count_threads: String,
     pub(crate) count_nodes: String,
@@ -87,9 +89,9 @@ impl<'a> Text<'a> {
         self.write(&walking(&whole, "$4"))
     }
 
-    /// Returns a statement that walks from all that must stay.
-    fn marking(&self, text: &str) -> String {
-        let roots = uncommented(include_str!("../sql/roots.sql"));
+    /// Returns a statement that walks from all that must stay. The parameter `named` has the nodes that records name.
+    fn marking(&self, text: &str, named: &str) -> String {
+        let roots = uncommented(include_str!("../sql/roots.sql")).replace("{named}", named);
         self.write(&walking(&text.replace("{roots}", &roots), NONE))
     }
 }
@@ -130,14 +132,14 @@ impl Statements {
             set_name: text.write(include_str!("../sql/set_name.sql")),
             name: text.write(include_str!("../sql/name.sql")),
             names: text.write(include_str!("../sql/names.sql")),
-            condemn: text.marking(include_str!("../sql/condemn.sql")),
+            condemn: text.marking(include_str!("../sql/condemn.sql"), "$1"),
             now: text.write(include_str!("../sql/now.sql")),
             barriers: [
                 text.write(include_str!("../sql/barrier_nodes.sql")),
                 text.write(include_str!("../sql/barrier_threads.sql")),
                 text.write(include_str!("../sql/barrier_names.sql")),
             ],
-            reprieve: text.marking(include_str!("../sql/reprieve.sql")),
+            reprieve: text.marking(include_str!("../sql/reprieve.sql"), "$1"),
             remove: text.write(include_str!("../sql/remove.sql")),
             check_nodes: text.write(include_str!("../sql/check_nodes.sql")),
             check_threads: text.write(include_str!("../sql/check_threads.sql")),
@@ -146,7 +148,9 @@ impl Statements {
             links: text.write(include_str!("../sql/links.sql")),
             thread_needs: text.write(include_str!("../sql/thread_needs.sql")),
             restore: text.write(include_str!("../sql/restore.sql")),
-            count_garbage: text.marking(include_str!("../sql/count_garbage.sql")),
+            relink: text.write(include_str!("../sql/relink.sql")),
+            records: text.write(include_str!("../sql/records.sql")),
+            count_garbage: text.marking(include_str!("../sql/count_garbage.sql"), "$2"),
             count_threads: text.write(include_str!("../sql/count_threads.sql")),
             count_nodes: text.write(include_str!("../sql/count_nodes.sql")),
             count_names: text.write(include_str!("../sql/count_names.sql")),

@@ -3,14 +3,17 @@
 //! Each node that is not condemned has what it needs, each thread has its heads, and each name has what it stands for: so
 //! everything that can be reached from a thread or a name is there. Nodes and threads are looked at in pages.
 
+use std::collections::{BTreeSet, HashMap};
+
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
+use uwf_protocol::raw_node::RawNode;
 use uwf_remote::RemoteError;
 
 use crate::Postgres;
-use crate::rows::{self, column, hash, hashes, is_whole, raw_node};
+use crate::rows::{self, column, hash, hashes, is_whole, numbers, raw_node};
 
 /// How many nodes a page has at most.
 const NODES: i64 = 1000;
@@ -24,8 +27,16 @@ const THREADS: i64 = 100;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A node is not what was stored.
-    #[error("the node {0} is damaged: it does not fit its digest")]
+    #[error("the node {0} is damaged: it is not what was stored")]
     Damaged(CasRef),
+    /// A node is whole, and what is stored about its references is not.
+    #[error("what is stored about the node {node} is damaged: it does not refer to those nodes")]
+    OtherRefs {
+        /// The node.
+        node: CasRef,
+        /// What it refers to.
+        refs: Vec<CasRef>,
+    },
     /// A node needs others that are missing.
     #[error("the node {node} needs nodes that are missing: {}", named(.missing))]
     NodeLacks {
@@ -65,13 +76,33 @@ impl Fault {
     #[must_use]
     pub fn lost(&self) -> &[CasRef] {
         match self {
-            Self::Damaged(node) => std::slice::from_ref(node),
+            Self::Damaged(node) | Self::OtherRefs { node, .. } => std::slice::from_ref(node),
             Self::NodeLacks { missing, .. } | Self::ThreadLacks { missing, .. } => missing,
             Self::NameLacks { missing, .. } => std::slice::from_ref(missing),
             Self::Senseless { .. } => &[],
         }
     }
+
+    /// Tells whether a collection of garbage could remove what is needed, if it went by that row.
+    #[must_use]
+    pub fn misleads(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::OtherRefs { .. })
+    }
 }
+
+/// What a look into the payload of a node finds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Payload {
+    /// The node does not have its hash, or cannot be read.
+    Damaged,
+    /// It is whole. What it refers to cannot be told: its schema is missing or damaged.
+    Whole,
+    /// It is whole, and refers to these nodes.
+    RefersTo(Vec<CasRef>),
+}
+
+/// Looks into the payload of a node, whose schema is given if it is there and whole. A remote understands no payloads.
+pub type Look<'a> = dyn FnMut(&RawNode, Option<&RawNode>) -> Payload + 'a;
 
 fn named(hashes: &[CasRef]) -> String {
     let texts: Vec<String> = hashes.iter().map(ToString::to_string).collect();
@@ -94,14 +125,22 @@ impl Postgres {
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub fn verify(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
-        let verified = self.verify_all(found);
+    pub fn verify(
+        &mut self,
+        look: &mut Look<'_>,
+        found: &mut dyn FnMut(Fault),
+    ) -> Result<Verified, RemoteError> {
+        let verified = self.verify_all(look, found);
         self.unless_older(verified)
     }
 
-    fn verify_all(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
+    fn verify_all(
+        &mut self,
+        look: &mut Look<'_>,
+        found: &mut dyn FnMut(Fault),
+    ) -> Result<Verified, RemoteError> {
         let names = self.verify_names(found)?;
-        let nodes = self.verify_nodes(found)?;
+        let nodes = self.verify_nodes(look, found)?;
         let threads = self.verify_threads(found)?;
         for row in self
             .connection
@@ -134,8 +173,13 @@ impl Postgres {
         Ok(names.len() as u64)
     }
 
-    fn verify_nodes(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
+    fn verify_nodes(
+        &mut self,
+        look: &mut Look<'_>,
+        found: &mut dyn FnMut(Fault),
+    ) -> Result<u64, RemoteError> {
         let (mut from, mut seen) = (i64::MIN, 0);
+        let mut schemas = HashMap::new();
         loop {
             let page = self.connection.long_call(
                 &self.statements.check_nodes,
@@ -146,7 +190,10 @@ impl Postgres {
                 ],
             )?;
             for row in &page {
-                check_node(row, found)?;
+                let schema = column(row, "type")?;
+                self.read_schema(&mut schemas, schema, look)?;
+                let schema = schemas.get(&schema).and_then(Option::as_ref);
+                check_node(row, &mut |node| look(node, schema), found)?;
                 seen += 1;
             }
             let Some(last) = page.last() else {
@@ -157,6 +204,30 @@ impl Postgres {
                 None => return Ok(seen),
             }
         }
+    }
+
+    /// Reads the schema of nodes, if it is there and whole. `known` gets it, or nothing if it is not.
+    fn read_schema(
+        &mut self,
+        known: &mut HashMap<i64, Option<RawNode>>,
+        hash: i64,
+        look: &mut Look<'_>,
+    ) -> Result<(), RemoteError> {
+        if known.contains_key(&hash) {
+            return Ok(());
+        }
+        let rows = self.connection.call(
+            &self.statements.nodes,
+            &[(&[hash].as_slice(), Type::INT8_ARRAY)],
+        )?;
+        let mut found = None;
+        for row in &rows {
+            let schema = raw_node(row)?;
+            let is_whole = is_whole(row, &schema)? && look(&schema, None) != Payload::Damaged;
+            found = is_whole.then_some(schema);
+        }
+        known.insert(hash, found);
+        Ok(())
     }
 
     fn verify_threads(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
@@ -178,10 +249,22 @@ impl Postgres {
     }
 }
 
-fn check_node(row: &Row, found: &mut dyn FnMut(Fault)) -> Result<(), RemoteError> {
+fn check_node(
+    row: &Row,
+    look: &mut dyn FnMut(&RawNode) -> Payload,
+    found: &mut dyn FnMut(Fault),
+) -> Result<(), RemoteError> {
     let node = raw_node(row)?;
-    if !is_whole(row, &node)? {
-        found(Fault::Damaged(node.hash));
+    match is_whole(row, &node)?.then(|| look(&node)) {
+        None | Some(Payload::Damaged) => found(Fault::Damaged(node.hash)),
+        Some(Payload::Whole) => {}
+        Some(Payload::RefersTo(refs)) => {
+            let stored: BTreeSet<i64> = column::<Vec<i64>>(row, "refs")?.into_iter().collect();
+            if stored != numbers(&refs).into_iter().collect() {
+                let node = node.hash;
+                found(Fault::OtherRefs { node, refs });
+            }
+        }
     }
     let missing = hashes(&column::<Vec<i64>>(row, "lacking")?);
     if !missing.is_empty() {

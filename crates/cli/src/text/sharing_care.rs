@@ -138,6 +138,10 @@ impl From<Fault> for RemoteProblem {
                 node: Some(node),
                 ..found("corrupted")
             },
+            Fault::OtherRefs { node, .. } => Self {
+                node: Some(node),
+                ..found("mislinked")
+            },
             Fault::NodeLacks { node, missing } => Self {
                 node: Some(node),
                 missing,

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use uwf_protocol::raw_node::RawNode;
 use uwf_remote::{Advanced, Given, Part, Put, Remote, RemoteError};
-use uwf_remote_postgres::{Collected, Fault, Limits, Postgres};
+use uwf_remote_postgres::{Collected, Fault, Limits, Payload, Postgres};
 
 use crate::admin::Admin;
 use crate::patient::Patient;
@@ -26,9 +27,14 @@ pub(crate) fn hasty(place: &InSchema) -> Postgres {
 
 pub(crate) fn faults(remote: &mut Postgres) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let verified = remote.verify(&mut |fault| faults.push(fault));
+    let verified = remote.verify(&mut not_read, &mut |fault| faults.push(fault));
     verified.expect("the remote can be verified");
     faults
+}
+
+/// The payloads of these tests mean nothing.
+pub(crate) fn not_read(_: &RawNode, _: Option<&RawNode>) -> Payload {
+    Payload::Whole
 }
 
 pub(crate) fn numbers(collected: Collected) -> [u64; 3] {
@@ -117,7 +123,9 @@ fn what_is_wrong_with_a_remote_is_found() {
     remote
         .put(&nodes, Some(&new_thread(1, record(None))))
         .unwrap();
-    let verified = remote.verify(&mut |fault| panic!("{fault}")).unwrap();
+    let verified = remote
+        .verify(&mut not_read, &mut |fault| panic!("{fault}"))
+        .unwrap();
     assert_eq!((verified.threads, verified.nodes), (1, 2103));
 
     admin.run(&format!(

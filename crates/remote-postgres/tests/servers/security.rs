@@ -207,7 +207,9 @@ fn a_reader_reads_and_changes_nothing() {
     assert_eq!(reader.statistics().unwrap().nodes, 3);
     assert_eq!(
         reader
-            .verify(&mut |fault| panic!("{fault}"))
+            .verify(&mut crate::collector::not_read, &mut |fault| panic!(
+                "{fault}"
+            ))
             .unwrap()
             .threads,
         1

@@ -7,7 +7,7 @@ use uwf_engine::{EngineError, SharingError, machine_of, send_lost, whole_nodes};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_remote::{Lease, RemoteError, Standing};
-use uwf_remote_postgres::{Fault, Needing};
+use uwf_remote_postgres::{Fault, Needing, Verified};
 use uwf_util::time::format_duration;
 
 use super::kind::Kind;
@@ -29,11 +29,6 @@ pub(super) fn migrate(context: &Context) -> Result<Exit, Failure> {
 
 pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;
-    let look = |remote: &mut Kind| {
-        let mut faults = Vec::new();
-        let verified = answer(remote.verify(&mut |fault| faults.push(fault)))?;
-        Ok::<_, Failure>((verified, faults))
-    };
     let (mut verified, mut faults) = look(&mut remote)?;
     let mut repaired = None;
     if args.repair {
@@ -53,6 +48,13 @@ pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit,
     })
 }
 
+/// Looks at everything that a remote keeps.
+fn look(remote: &mut Kind) -> Result<(Verified, Vec<Fault>), Failure> {
+    let mut faults = Vec::new();
+    let verified = answer(remote.verify(&mut |fault| faults.push(fault)))?;
+    Ok((verified, faults))
+}
+
 /// Returns the nodes that are damaged or missing.
 fn lost(faults: &[Fault]) -> Vec<CasRef> {
     let lost: BTreeSet<CasRef> = faults.iter().flat_map(Fault::lost).copied().collect();
@@ -65,21 +67,36 @@ fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<Repa
     let is_damaged = |fault: &&Fault| matches!(fault, Fault::Damaged(_));
     let damaged: Vec<Fault> = faults.iter().filter(is_damaged).cloned().collect();
     let whole = whole_nodes(context.site(), &lost(&damaged));
-    let (restored, need_owner) = match whole.as_slice() {
-        [] => (0, 0),
-        whole => match remote.restore(whole) {
-            Err(RemoteError::Denied(_)) => (0, whole.len()),
-            restored => (answer(restored)?, 0),
-        },
-    };
+    let (restored, of_whole) = owned(&whole, |whole| remote.restore(whole))?;
+    let other_refs = faults.iter().filter_map(|fault| match fault {
+        Fault::OtherRefs { node, refs } => Some((*node, refs.clone())),
+        _ => None,
+    });
+    let other_refs: Vec<_> = other_refs.collect();
+    let (relinked, of_refs) = owned(&other_refs, |nodes| remote.relink(nodes))?;
     Ok(Repaired {
-        sent: sent + restored,
-        need_owner,
+        sent: sent + restored + relinked,
+        need_owner: of_whole + of_refs,
     })
+}
+
+/// Changes nodes, which only the owner of the schema may. Returns how many were changed, and how many need the owner.
+fn owned<T>(
+    nodes: &[T],
+    change: impl FnOnce(&[T]) -> Result<usize, RemoteError>,
+) -> Result<(usize, usize), Failure> {
+    if nodes.is_empty() {
+        return Ok((0, 0));
+    }
+    match change(nodes) {
+        Err(RemoteError::Denied(_)) => Ok((0, nodes.len())),
+        changed => Ok((answer(changed)?, 0)),
+    }
 }
 
 pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;
+    refuse_damaged(&mut remote)?;
     let older_than = Duration::from_millis(args.older_than);
     let collected = answer(match args.dry_run {
         true => remote.count_garbage(older_than),
@@ -88,6 +105,27 @@ pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure
     let view = CollectedRemoteView::new(collected, args.dry_run);
     print(&view, context.format)?;
     Ok(Exit::Done)
+}
+
+/// Fails if what nodes need cannot be told from what is stored about them: something could be removed that is needed.
+fn refuse_damaged(remote: &mut Kind) -> Result<(), Failure> {
+    let (_, mut faults) = look(remote)?;
+    faults.retain(Fault::misleads);
+    let are_only_damaged = faults
+        .iter()
+        .all(|fault| matches!(fault, Fault::Damaged(_)));
+    // A damaged node that no whole one needs is garbage.
+    if faults.is_empty()
+        || are_only_damaged && answer(remote.needing(&lost(&faults)))? == Needing::default()
+    {
+        return Ok(());
+    }
+    Err(Failure {
+        exit: Exit::Store,
+        causes: faults.iter().map(ToString::to_string).collect(),
+        ..Failure::request("the remote is damaged, so nothing is removed from it")
+    }
+    .hint("`uwf remote verify --repair` puts right what it can, as the owner of the schema"))
 }
 
 /// Ends the lease that a person was shown, and no later one.

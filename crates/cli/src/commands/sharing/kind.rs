@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use uwf_cas_fs::RawRefs;
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::raw_node::LinkedNode;
+use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_remote::{Hello, Remote, RemoteError};
 use uwf_remote_object::Object;
-use uwf_remote_postgres::{Collected, Fault, Migrated, Needing, Postgres, Statistics, Verified};
+use uwf_remote_postgres::{
+    Collected, Fault, Migrated, Needing, Payload, Postgres, Statistics, Verified,
+};
 
 /// A remote of some kind. Nothing is sent before the first call.
 pub(super) enum Kind {
@@ -61,8 +64,14 @@ impl Kind {
     }
 
     pub(super) fn verify(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
+        let mut refs = RawRefs::default();
+        let mut look = |node: &RawNode, schema: Option<&RawNode>| match refs.of(node, schema) {
+            Ok(Some(refs)) => Payload::RefersTo(refs),
+            Ok(None) => Payload::Whole,
+            Err(_) => Payload::Damaged,
+        };
         match self {
-            Self::Database(remote) => remote.verify(found),
+            Self::Database(remote) => remote.verify(&mut look, found),
             Self::Objects(_) => Err(unable(
                 "an object storage is not verified in place; each node is checked whenever it is read, and \
                  `uwf --root <new folder> fetch --all`, with the same remote, reads those of all threads",
@@ -82,6 +91,14 @@ impl Kind {
     pub(super) fn restore(&mut self, nodes: &[LinkedNode]) -> Result<usize, RemoteError> {
         match self {
             Self::Database(remote) => remote.restore(nodes),
+            Self::Objects(_) => Ok(0),
+        }
+    }
+
+    /// Says anew what whole nodes refer to. Returns how many there were.
+    pub(super) fn relink(&mut self, nodes: &[(CasRef, Vec<CasRef>)]) -> Result<usize, RemoteError> {
+        match self {
+            Self::Database(remote) => remote.relink(nodes),
             Self::Objects(_) => Ok(0),
         }
     }

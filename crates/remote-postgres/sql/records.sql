@@ -1,0 +1,2 @@
+-- At most $2 threads after $1, each with its records and the nodes that they are known to name.
+SELECT id, records, roots FROM {schema}.threads WHERE $1::text IS NULL OR id > $1 ORDER BY id LIMIT $2

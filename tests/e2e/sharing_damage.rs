@@ -1,0 +1,140 @@
+//! What is damaged at a remote leads nobody to remove what is needed.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::gc::text;
+use crate::postgres::{Server, new_schema};
+use crate::postgres_admin::Admin;
+use crate::sharing::{agree, as_worker, head, machines_in, shared, with_remote, with_server};
+use crate::world::{Run, World};
+
+/// Two machines that share a thread, and what is stored at their remote.
+struct Place<'a> {
+    machines: [World; 2],
+    thread: String,
+    schema: String,
+    admin: Admin,
+    server: &'a Arc<Server>,
+}
+
+impl<'a> Place<'a> {
+    fn new(server: &'a Arc<Server>) -> Self {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        Self {
+            thread: shared(&machines, "again"),
+            admin: Admin::new(&server.url()),
+            machines,
+            schema,
+            server,
+        }
+    }
+
+    fn remote(&self, args: &[&str]) -> Run {
+        self.machines[0].uwf(&[&["remote"], args].concat())
+    }
+
+    fn run(&self, sql: &str) {
+        self.admin.run(&sql.replace('@', &self.schema));
+    }
+
+    fn count(&self, what: &str) -> String {
+        let sql = format!("SELECT count(*) FROM {}.{what}", self.schema);
+        self.admin.row(&sql)
+    }
+}
+
+fn verdicts(found: &Value) -> Vec<(Value, Value)> {
+    let problems = found["problems"].as_array().unwrap().iter();
+    let verdict = |one: &Value| (one["verdict"].clone(), one["node"].clone());
+    problems.map(verdict).collect()
+}
+
+#[test]
+fn a_node_whose_references_were_changed_is_found_and_nothing_is_removed() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let [one, other] = &place.machines;
+        one.step(&place.thread).exits(0);
+        let head = head(one, &place.thread);
+        let nodes = place.count("nodes");
+        place.run("UPDATE @.nodes SET refs = '{}' WHERE hash IN (SELECT head FROM @.threads)");
+        let found = place.remote(&["verify"]).exits(4).json();
+        assert_eq!(verdicts(&found), [(json!("mislinked"), json!(head))]);
+        assert_eq!(found["neededByThreads"], json!([place.thread]), "{found}");
+        for args in [&["gc"][..], &["gc", "--dry-run"]] {
+            place
+                .remote(args)
+                .exits(4)
+                .says("nothing is removed")
+                .says(&head)
+                .says("uwf remote verify --repair");
+        }
+        assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
+        assert_eq!(place.count("nodes"), nodes);
+        as_worker(other, place.server, &place.schema);
+        let tried = other.uwf(&["remote", "verify", "--repair"]).exits(4).json();
+        assert_eq!(
+            (&tried["repaired"], &tried["needOwner"]),
+            (&json!(0), &json!(1))
+        );
+        // What the node refers to is read from the remote, also by a machine that does not have it.
+        let stranger = World::new();
+        with_remote(&stranger, server, &place.schema);
+        let repaired = stranger.uwf(&["remote", "verify", "--repair"]).exits(0);
+        assert_eq!(repaired.json()["repaired"], json!(1));
+        let collected = place.remote(&["gc"]).exits(0).json();
+        assert_eq!(collected["condemned"], json!(0), "{collected}");
+        agree(&place.machines, &place.thread, 1);
+    });
+}
+
+#[test]
+fn a_node_that_has_another_content_than_its_hash_says_is_damaged() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let head = head(&place.machines[0], &place.thread);
+        place.run(
+            "UPDATE @.nodes SET (payload, digest, refs, type) = (SELECT payload, digest, refs, type FROM @.nodes WHERE hash = (SELECT workflow FROM @.threads)) WHERE hash = (SELECT head FROM @.threads)",
+        );
+        let found = place.remote(&["verify"]).exits(4).json();
+        assert_eq!(verdicts(&found), [(json!("corrupted"), json!(head))]);
+        place.remote(&["gc"]).exits(4).says(&head);
+        let repaired = place.remote(&["verify", "--repair"]).exits(0).json();
+        assert_eq!(repaired["repaired"], json!(1), "{repaired}");
+        place.remote(&["gc"]).exits(0);
+        agree(&place.machines, &place.thread, 0);
+    });
+}
+
+/// A step shares the record of a failed attempt and not its text, which `push` sends.
+#[test]
+fn a_text_that_a_record_names_stays_whenever_it_came_and_whatever_is_stored_beside_the_record() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.write("answer.md", "There is more.");
+        one.agent("uwf-command", &["--", "cat", "answer.md"]);
+        one.configure("extract", "strict");
+        one.step(thread).exits(3);
+        one.uwf(&["push", thread]).exits(0);
+        let raw = text(&one.show(thread)["attempts"][0]["raw"]);
+        let dry = place.remote(&["gc", "--dry-run"]).exits(0).json();
+        assert_eq!(dry["condemned"], json!(0), "{dry}");
+        place.run("UPDATE @.threads SET roots = '{}'");
+        let collected = place.remote(&["gc"]).exits(0).json();
+        assert_eq!(collected["condemned"], json!(0), "{collected}");
+        place.run("UPDATE @.nodes SET condemned_at = now() - interval '15 days'");
+        let reprieved = place.remote(&["gc"]).exits(0).json();
+        assert_eq!(reprieved["removed"], json!(0), "{reprieved}");
+        other.uwf(&["fetch", thread]).exits(0);
+        other.uwf(&["cas", "get", &raw]).exits(0);
+        place.run("UPDATE @.threads SET records = ARRAY['no record'::bytea]");
+        place
+            .remote(&["gc"])
+            .exits(4)
+            .says("a record cannot be read");
+    });
+}
