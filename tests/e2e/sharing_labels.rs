@@ -31,6 +31,14 @@ fn children_that_are_only_at_the_remote_get_the_label_too() {
         let pushed = one.uwf(&[&["push", &thread], &LABEL[..]].concat());
         let pushed = pushed.exits(0).json();
         assert_eq!(pushed.as_array().unwrap().len(), 1, "{pushed}");
+        one.uwf(&["push", &thread, "--no-label", "--label", "gpu=no"])
+            .exits(2);
+        let pushed = one.uwf(&["push", &thread, "--no-label"]).exits(0).json();
+        assert_eq!(labels(), [(); 3].map(|()| json!(null)), "{pushed}");
+        assert_eq!(pushed[2]["unlabelled"], json!(true), "{pushed}");
+        let again = one.uwf(&["push", &thread, "--no-label"]).exits(0).json();
+        assert_eq!(again.as_array().unwrap().len(), 1, "{again}");
+        assert_eq!(again[0]["unlabelled"], json!(null), "{again}");
     });
 }
 

@@ -207,8 +207,12 @@ pub(crate) fn end(remote: &Object, lease: &Lease) -> Result<(), RemoteError> {
     })
 }
 
-/// Gives a thread another label.
-pub(crate) fn set_label(remote: &Object, id: ThreadId, label: &Label) -> Result<(), RemoteError> {
+/// Gives a thread another label, or none.
+pub(crate) fn set_label(
+    remote: &Object,
+    id: ThreadId,
+    label: Option<&Label>,
+) -> Result<(), RemoteError> {
     change(&remote.bucket, id, |thread, _| {
         let Some(before) = thread else {
             return Ok(Change::Leave(()));

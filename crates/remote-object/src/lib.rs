@@ -279,7 +279,7 @@ impl Remote for Object {
         Ok(listed)
     }
 
-    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+    fn set_label(&mut self, thread: ThreadId, label: Option<&Label>) -> Result<(), RemoteError> {
         self.check()?;
         leases::set_label(self, thread, label)
     }

@@ -214,8 +214,8 @@ impl Thread {
         })
     }
 
-    pub(crate) fn set_label(&mut self, label: &Label) {
-        self.label = Some(text_of(label));
+    pub(crate) fn set_label(&mut self, label: Option<&Label>) {
+        self.label = label.map(text_of);
     }
 
     fn is_held_by(&self, owner: &Owner) -> bool {

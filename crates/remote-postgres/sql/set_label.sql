@@ -1,3 +1,3 @@
--- Gives the thread $1 the label $2.
+-- Gives the thread $1 the label $2, or none.
 UPDATE {schema}.threads SET label = $2 WHERE id = $1 AND NOT {old}
 RETURNING id

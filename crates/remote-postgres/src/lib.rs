@@ -265,12 +265,12 @@ impl Remote for Postgres {
         rows.iter().map(listed).collect()
     }
 
-    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+    fn set_label(&mut self, thread: ThreadId, label: Option<&Label>) -> Result<(), RemoteError> {
         let set = self.connection.call(
             &self.statements.set_label,
             &[
                 (&thread.as_str(), Type::TEXT),
-                (&label_text(label), Type::TEXT),
+                (&label.map(label_text), Type::TEXT),
             ],
         )?;
         match set.is_empty() {

@@ -136,11 +136,11 @@ pub trait Remote {
         at_most: usize,
     ) -> Result<Vec<Listed>, RemoteError>;
 
-    /// Gives a thread a label in place of the one that it has. A thread that is not there has none.
+    /// Gives a thread a label in place of the one that it has, or takes that away. A thread that is not there has none.
     ///
     /// # Errors
     /// [`RemoteError`].
-    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError>;
+    fn set_label(&mut self, thread: ThreadId, label: Option<&Label>) -> Result<(), RemoteError>;
 
     /// Lets a name stand for a node, if nobody has set it since the version that the caller knew. That is 0 if it knew no such
     /// name.

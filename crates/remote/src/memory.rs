@@ -180,9 +180,9 @@ impl Remote for Memory {
         Ok(listed.take(at_most).collect())
     }
 
-    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+    fn set_label(&mut self, thread: ThreadId, label: Option<&Label>) -> Result<(), RemoteError> {
         if let Some(thread) = self.shared().threads.get_mut(&thread) {
-            thread.label = Some(label.clone());
+            thread.label = label.cloned();
         }
         Ok(())
     }

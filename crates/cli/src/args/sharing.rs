@@ -1,6 +1,7 @@
 //! `uwf remote`, `uwf push` and `uwf fetch`.
 
 use clap::{ArgGroup, Args, Subcommand};
+use uwf_engine::NewLabel;
 use uwf_protocol::naming::Label;
 
 use super::cas::parse_grace;
@@ -72,6 +73,20 @@ pub(crate) struct PushArgs {
     /// Give them only to workers with this label from now on
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) label: Option<Label>,
+    /// Take their label away: every worker may do their steps from now on
+    #[arg(long, conflicts_with = "label")]
+    pub(crate) no_label: bool,
+}
+
+impl PushArgs {
+    /// Returns which label the threads get.
+    pub(crate) fn new_label(&self) -> NewLabel<'_> {
+        match (&self.label, self.no_label) {
+            (Some(label), _) => NewLabel::Set(label),
+            (None, true) => NewLabel::Removed,
+            (None, false) => NewLabel::Kept,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

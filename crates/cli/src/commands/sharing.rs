@@ -156,7 +156,7 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
         let pushed = push_name(site, remote.as_mut(), name, args.force)?;
         Ok(Shared::Name(pushed))
     });
-    let label = args.label.as_ref();
+    let label = args.new_label();
     let (pushed, exit) = each(threads, |thread| {
         push(&context.runner, remote.as_mut(), thread, label)
     });

@@ -265,10 +265,11 @@ impl Show for PushedView {
                     one.thread
                 ),
             };
-            let relabelled = match (one.relabelled, &one.label_denied) {
-                (true, _) => "; it has the new label",
-                (false, Some(_)) => "; it keeps its label",
-                (false, None) => "",
+            let relabelled = match &one.label_denied {
+                Some(_) => "; it keeps its label",
+                None if one.relabelled => "; it has the new label",
+                None if one.unlabelled => "; it has no label any more",
+                None => "",
             };
             let said = format!("{said}{relabelled}");
             row(&one.thread, one.head, one.nodes, &said)

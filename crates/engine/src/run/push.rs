@@ -1,13 +1,13 @@
 //! Puts a thread at the remote, or its new steps.
 
+mod label;
 mod lease;
 
 use serde::Serialize;
 use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::naming::Label;
-use uwf_remote::{Found, Listed, NewThread, Put, Remote, RemoteError};
+use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
 use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
 
 use crate::children::moved::at_work;
@@ -22,6 +22,9 @@ use crate::sharing::{check_remote, has_on_its_way, new_record, nodes};
 use crate::thread::{self, Thread};
 use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site};
+
+pub use label::NewLabel;
+use label::{Relabelled, relabel};
 
 /// What became of a thread that was pushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,6 +55,9 @@ pub struct Pushed {
     /// Whether it was shared before, and got another label.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub relabelled: bool,
+    /// Whether it was shared before, and lost its label.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unlabelled: bool,
     /// Why it did not get another label, if the remote does not let this user change it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_denied: Option<String>,
@@ -60,12 +66,13 @@ pub struct Pushed {
 impl Pushed {
     /// Tells whether there is something to say about a thread that was pushed with another one.
     fn is_news(&self) -> bool {
-        self.outcome != PushOutcome::Unchanged || self.relabelled || self.label_denied.is_some()
+        let is_changed = self.outcome != PushOutcome::Unchanged;
+        is_changed || self.relabelled || self.unlabelled || self.label_denied.is_some()
     }
 }
 
-/// Sends a thread and all threads below it: new threads, new steps, and finished steps that wait here. `label` becomes the label of
-/// each, also of those below it that are only at the remote: these are brought. Returns those that changed; the given thread is always
+/// Sends a thread and all threads below it: new threads, new steps, and finished steps that wait here. `label` says which label
+/// each gets, also those below it that are only at the remote: these are brought. Returns those that changed; the given thread is always
 /// the last.
 ///
 /// # Errors
@@ -74,7 +81,7 @@ pub fn push(
     runner: &Runner,
     remote: &mut dyn Remote,
     id: ThreadId,
-    label: Option<&Label>,
+    label: NewLabel<'_>,
 ) -> Result<Vec<Pushed>, EngineError> {
     let located = thread::find(&runner.site, id)?;
     let top = Thread::load(&runner.site.store, id, located.head())?;
@@ -105,14 +112,14 @@ pub(crate) fn push_alone(
     id: ThreadId,
 ) -> Result<Pushed, EngineError> {
     with_thread(runner, id, |run| {
-        push_one(runner, run, remote, (id, None), Line::Ready).map(|(pushed, _)| pushed)
+        push_one(runner, run, remote, (id, NewLabel::Kept), Line::Ready).map(|(pushed, _)| pushed)
     })
 }
 
 /// A thread that is pushed with all below it.
 struct Family<'a> {
     runner: &'a Runner,
-    label: Option<&'a Label>,
+    label: NewLabel<'a>,
     /// Whether workers may take the children at once.
     below: Line,
     /// The children that the remote has as waiting.
@@ -155,7 +162,7 @@ impl Family<'_> {
             let mut children = Vec::new();
             if has_children(&thread.program) || thread.is_run() {
                 refuse_hidden(site, &thread)?;
-                if self.label.is_some() && self.below == Line::Ready {
+                if self.label.is_change() && self.below == Line::Ready {
                     bring_missing_children(site, remote, &thread)?;
                 }
                 children = children_by_parent(site)?.remove(&id).unwrap_or_default();
@@ -228,7 +235,7 @@ fn push_one(
     runner: &Runner,
     run: &OwnedRun,
     remote: &mut dyn Remote,
-    (id, label): (ThreadId, Option<&Label>),
+    (id, label): (ThreadId, NewLabel<'_>),
     line: Line,
 ) -> Result<(Pushed, bool), EngineError> {
     let located = thread::find(&runner.site, id)?;
@@ -259,36 +266,20 @@ fn push_one(
         None => job.share(remote, label)?,
         Some(found) => job.forward(remote, found)?,
     };
-    let (relabelled, label_denied) = match found {
+    let relabelled = match found {
         Some(found) => relabel(remote, &found.listed, label)?,
-        None => (false, None),
+        None => Relabelled::default(),
     };
     let pushed = Pushed {
         thread: id,
         head,
         outcome,
         nodes,
-        relabelled,
-        label_denied,
+        relabelled: relabelled.relabelled,
+        unlabelled: relabelled.unlabelled,
+        label_denied: relabelled.denied,
     };
     Ok((pushed, is_held))
-}
-
-/// Gives a shared thread another label. Returns whether it got one, and why it did not if this user must not change it: what was pushed
-/// is pushed.
-fn relabel(
-    remote: &mut dyn Remote,
-    listed: &Listed,
-    label: Option<&Label>,
-) -> Result<(bool, Option<String>), EngineError> {
-    let Some(label) = label.filter(|label| listed.label.as_ref() != Some(label)) else {
-        return Ok((false, None));
-    };
-    match remote.set_label(listed.thread, label) {
-        Ok(()) => Ok((true, None)),
-        Err(RemoteError::Denied(why)) => Ok((false, Some(why))),
-        Err(error) => Err(SharingError::from(error).into()),
-    }
 }
 
 /// Returns whether a step can be done at the head. A thread that a person has ended here has ended for all.
@@ -345,7 +336,7 @@ impl Job<'_> {
     fn share(
         &self,
         remote: &mut dyn Remote,
-        label: Option<&Label>,
+        label: NewLabel<'_>,
     ) -> Result<(PushOutcome, usize), EngineError> {
         let head = self.thread.head;
         let new = NewThread {
@@ -353,7 +344,7 @@ impl Job<'_> {
             workflow: self.thread.start.workflow,
             head,
             status: self.status,
-            label: label.cloned(),
+            label: label.of_new(),
             record: self.run.ledger.export(),
         };
         let mut needed = nodes_of_push(&self.site.store, head, None)?;

@@ -88,7 +88,7 @@ impl Remote for Patient {
         self.wait(|remote| remote.list(query, after, at_most))
     }
 
-    fn set_label(&mut self, thread: ThreadId, label: &Label) -> Result<(), RemoteError> {
+    fn set_label(&mut self, thread: ThreadId, label: Option<&Label>) -> Result<(), RemoteError> {
         self.wait(|remote| remote.set_label(thread, label))
     }
 

@@ -79,15 +79,20 @@ fn relabelled(place: &dyn Place) {
     client.share(&[1, 2]);
     for text in ["pool=gpu", "pool=gpu", "pool=cpu"] {
         let label = text.parse().expect("it is a label");
-        assert_eq!(client.remote.set_label(thread(1), &label), Ok(()));
+        assert_eq!(client.remote.set_label(thread(1), Some(&label)), Ok(()));
         let query = Query {
             label: Some(label.clone()),
             ..Query::default()
         };
         let found = list(&mut client, &query, None, 9);
         assert_eq!(ids(&found), [thread(1)], "{text}");
-        assert_eq!(client.remote.set_label(thread(3), &label), Ok(()));
+        assert_eq!(client.remote.set_label(thread(3), Some(&label)), Ok(()));
     }
+    for _ in 0..2 {
+        assert_eq!(client.remote.set_label(thread(1), None), Ok(()));
+    }
+    let labels = list(&mut client, &Query::default(), None, 9);
+    assert!(labels.iter().all(|one| one.label.is_none()), "{labels:?}");
     let all = list(&mut client, &Query::default(), None, 9);
     assert_eq!(ids(&all), [1, 2].map(thread), "nothing else has changed");
 }
