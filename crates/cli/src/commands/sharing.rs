@@ -1,5 +1,6 @@
 //! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on, and workflows that they share by name.
 
+mod beginning;
 mod care;
 mod kind;
 
@@ -15,6 +16,7 @@ use uwf_remote_object::{self as object, Object};
 use uwf_remote_postgres::{Address, Postgres};
 use uwf_util::shell_words;
 
+use self::beginning::beginning;
 use self::kind::Kind;
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 use crate::commands::{Context, orchestrate};
@@ -278,12 +280,7 @@ fn here_or_there(
     if !may_be_id {
         return Err(unknown);
     }
-    let listed = remote_threads(remote, &Query::default())?.into_iter();
-    let found: Vec<ThreadId> = listed
-        .map(|one| one.thread)
-        .filter(|thread| thread.as_str().starts_with(&begin))
-        .collect();
-    match found.as_slice() {
+    match beginning(remote, &begin)?.as_slice() {
         [] => Err(unknown.hint(
             "no thread at the remote begins so either; `uwf thread list --remote --all` shows them",
         )),
