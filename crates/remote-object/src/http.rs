@@ -10,7 +10,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
     HttpResponseBody, HttpService,
 };
-use reqwest::header::DATE;
+use reqwest::header::{CONTENT_LENGTH, DATE};
 use reqwest::redirect::Policy;
 use uwf_remote::RemoteError;
 
@@ -18,9 +18,12 @@ use crate::clock::Dates;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a request may take. It brings one node at most.
-const REQUEST: Duration = Duration::from_secs(120);
-
+/// How long a request may take as long as something always comes. It brings one node at most.
+const REQUEST: Duration = Duration::from_secs(30 * 60);
+/// How long nothing may come.
+const SILENCE: Duration = Duration::from_secs(20);
+/// How many bytes a slow way takes in each second. While a request is sent, nothing comes.
+const SLOW: u64 = 64 * 1024;
 /// How long a connection is kept that is not used. A step takes longer.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -29,6 +32,7 @@ const IDLE: Duration = Duration::from_secs(20);
 pub(crate) struct Http {
     client: reqwest::Client,
     dates: Arc<Dates>,
+    silence: Duration,
 }
 
 impl Http {
@@ -50,7 +54,11 @@ impl Http {
         let client = builder
             .build()
             .map_err(|problem| RemoteError::Denied(deepest(&problem)))?;
-        Ok(Self { client, dates })
+        Ok(Self {
+            client,
+            dates,
+            silence: SILENCE,
+        })
     }
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -61,16 +69,42 @@ impl Http {
         let mut request = reqwest::Request::new(parts.method, url);
         *request.headers_mut() = parts.headers;
         *request.body_mut() = Some(reqwest::Body::wrap(body));
-        let response = self.client.execute(request).await.map_err(broken)?;
+        let sending = Duration::from_secs(length(&request) / SLOW);
+        let answering = self.client.execute(request);
+        let mut response = within(self.silence + sending, answering).await?;
         if let Some(Ok(date)) = response.headers().get(DATE).map(|date| date.to_str()) {
             self.dates.tell(date);
         }
         let mut head = HttpResponse::new(HttpResponseBody::from(String::new()));
         *head.status_mut() = response.status();
         *head.headers_mut() = response.headers().clone();
-        let body = response.bytes().await.map_err(broken)?;
+        let mut body = Vec::new();
+        while let Some(piece) = within(self.silence, response.chunk()).await? {
+            body.extend_from_slice(&piece);
+        }
         *head.body_mut() = HttpResponseBody::from(body);
         Ok(head)
+    }
+}
+
+/// Returns how many bytes a request sends.
+fn length(request: &reqwest::Request) -> u64 {
+    let length = request.headers().get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    length.unwrap_or(0)
+}
+
+/// Waits for a store, but not for longer than this.
+async fn within<T>(
+    limit: Duration,
+    answering: impl Future<Output = Result<T, reqwest::Error>>,
+) -> Result<T, HttpError> {
+    match tokio::time::timeout(limit, answering).await {
+        Ok(answer) => answer.map_err(broken),
+        Err(_) => {
+            let said = format!("no answer within {} seconds", limit.as_secs_f64());
+            Err(HttpError::new(HttpErrorKind::Timeout, Plain(said)))
+        }
     }
 }
 
@@ -120,4 +154,54 @@ fn deepest(problem: &dyn Error) -> String {
         cause = next;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Asks a server that behaves like this.
+    fn ask(silence: Duration, serve: fn(TcpStream)) -> Result<HttpResponse, HttpError> {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it has an address");
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                serve(client.expect("a client comes"));
+            }
+        });
+        let mut http = Http::new(false, Arc::default()).expect("there is a client");
+        http.silence = silence;
+        let mut request = HttpRequest::new(String::new().into());
+        *request.uri_mut() = format!("http://{address}/").parse().expect("it is one");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime can be made");
+        runtime.block_on(http.answer(request))
+    }
+
+    #[test]
+    fn a_store_that_says_nothing_is_not_waited_for_for_long() {
+        let silent = |mut client: TcpStream| drop(client.read_to_end(&mut Vec::new()));
+        let away = ask(Duration::from_millis(200), silent).expect_err("it says nothing");
+        assert_eq!(away.kind(), HttpErrorKind::Timeout);
+        let said = deepest(&away);
+        assert!(said.contains("no answer within 0.2 seconds"), "{said}");
+    }
+
+    #[test]
+    fn an_answer_that_always_goes_on_may_take_longer() {
+        let slow = |mut client: TcpStream| {
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
+            for _ in 0..8 {
+                std::thread::sleep(Duration::from_millis(100));
+                let _ = client.write_all(b"x");
+            }
+        };
+        let answer = ask(Duration::from_millis(400), slow).expect("it answers");
+        assert_eq!(answer.status(), 200);
+    }
 }

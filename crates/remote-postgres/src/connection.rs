@@ -1,4 +1,4 @@
-//! A connection: made when it is needed, limited in time, and repeated calls where a call may be repeated.
+//! A connection: made when it is needed, given up when it is silent, and repeated calls where a call may be repeated.
 
 use std::hash::BuildHasher;
 use std::net::ToSocketAddrs;
@@ -13,6 +13,7 @@ use uwf_remote::RemoteError;
 
 use crate::address::{Address, Tls};
 use crate::failure::{Failure, failure};
+use crate::link::Link;
 use crate::tls;
 
 /// How much time there is for what.
@@ -20,9 +21,9 @@ use crate::tls;
 pub struct Limits {
     /// How long connecting may take, for each address of a host.
     pub connect: Duration,
-    /// How long a call may take. A call brings up to some megabytes of nodes.
+    /// How long nothing may come or go while a call is made. A call brings up to some megabytes of nodes, which may take longer.
     pub call: Duration,
-    /// How long a call for maintenance may take, which walks through all nodes.
+    /// The same for a call for maintenance: the server walks through all nodes before it answers.
     pub maintenance: Duration,
     /// How long a node must have been condemned at least before it is removed. A statement that began before must have ended.
     pub least_age: Duration,
@@ -32,7 +33,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            call: Duration::from_secs(120),
+            call: Duration::from_secs(20),
             maintenance: Duration::from_secs(30 * 60),
             least_age: Duration::from_secs(60 * 60),
         }
@@ -45,6 +46,9 @@ const SETTINGS: &str = "SET jit = off";
 /// How often a call is made again that failed although nothing speaks against it. With the pauses in between this takes some
 /// seconds, in which a server can be started again.
 const AGAIN: u32 = 8;
+/// After how long without a word the system asks whether the other end is still there, how often it does, and how long it waits each
+/// time. A server that is cut off amid a long call for maintenance is noticed by that.
+const ALIVE: (Duration, u32, Duration) = (Duration::from_secs(30), 3, Duration::from_secs(10));
 /// How long the first pause before such a call is.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -57,7 +61,7 @@ pub(crate) struct Connection {
     password: Option<String>,
     pub(crate) limits: Limits,
     runtime: Runtime,
-    client: Option<Client>,
+    link: Option<Link>,
 }
 
 impl Connection {
@@ -77,7 +81,7 @@ impl Connection {
             password,
             limits,
             runtime,
-            client: None,
+            link: None,
         })
     }
 
@@ -113,8 +117,8 @@ impl Connection {
 
     /// Closes the connection. The next call makes another one.
     pub(crate) fn close(&mut self) {
-        if let Some(client) = self.client.take() {
-            drop(client);
+        if let Some(link) = self.link.take() {
+            drop(link);
             // The other half of the connection says goodbye when it runs.
             self.runtime.block_on(tokio::task::yield_now());
         }
@@ -124,12 +128,17 @@ impl Connection {
         &mut self,
         mut call: impl FnMut(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, RemoteError> {
-        let mut tried = 0;
+        let (mut tried, mut was_silent) = (0, false);
         loop {
             match call(self) {
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Again(error)) if tried == AGAIN => return Err(error),
+                Err(Failure::Silent(error)) if was_silent => return Err(error),
+                Err(Failure::Silent(error)) => {
+                    tracing::debug!(tag = "K7W2N5X9", %error, "a call to the remote is made again");
+                    was_silent = true;
+                }
                 Err(Failure::Again(error)) => {
                     tracing::debug!(tag = "K7W2N5X9", tried, %error, "a call to the remote is made again");
                     std::thread::sleep(pause(tried));
@@ -150,38 +159,39 @@ impl Connection {
         })
     }
 
-    /// Does something with the connection within the time of a call. The connection is kept only if the server has answered, with
-    /// rows or with an error.
+    /// Does something with the connection, unless it is silent for this time. The connection is kept only if the server has answered,
+    /// with rows or with an error.
     fn limited<T>(
         &mut self,
         limit: Duration,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Failure> {
-        let known = self.client.take().filter(|client| !client.is_closed());
+        let known = self.link.take().filter(|link| !link.client.is_closed());
         let is_new = known.is_none();
-        let client = match known {
-            Some(client) => client,
+        let link = match known {
+            Some(link) => link,
             None => self.connect()?,
         };
         let working = async {
             if is_new {
-                send_settings(&client).await;
+                send_settings(&link.client).await;
             }
-            work(&client).await
+            work(&link.client).await
         };
-        let limited = async { tokio::time::timeout(limit, working).await };
-        match self.runtime.block_on(limited) {
-            Ok(Ok(answer)) => {
-                self.client = Some(client);
+        match self.runtime.block_on(link.unless_silent(limit, working)) {
+            Some(Ok(answer)) => {
+                self.link = Some(link);
                 Ok(answer)
             }
-            Ok(Err(problem)) => {
-                if problem.as_db_error().is_some() && !client.is_closed() {
-                    self.client = Some(client);
+            Some(Err(problem)) => {
+                if problem.as_db_error().is_some() && !link.client.is_closed() {
+                    self.link = Some(link);
                 }
                 Err(failure(&problem))
             }
-            Err(_) => Err(Failure::Final(self.silent(limit))),
+            // The way there may be lost, and another one may be there. What has taken this long is not begun anew.
+            None if limit > self.limits.call => Err(Failure::Final(self.silent(limit))),
+            None => Err(Failure::Silent(self.silent(limit))),
         }
     }
 
@@ -190,7 +200,7 @@ impl Connection {
         RemoteError::Away(format!("{address}: no answer within {seconds} seconds"))
     }
 
-    fn connect(&self) -> Result<Client, Failure> {
+    fn connect(&self) -> Result<Link, Failure> {
         let config = self.resolved()?;
         let addresses = u32::try_from(config.get_hostaddrs().len()).unwrap_or(1);
         let limit = self.limits.connect * addresses.max(1);
@@ -201,8 +211,7 @@ impl Connection {
                         .connect(NoTls)
                         .await
                         .map_err(|problem| failure(&problem))?;
-                    tokio::spawn(connection);
-                    Ok(client)
+                    Ok(Link::start(client, connection))
                 }
                 Tls::Verified { authorities } => {
                     let tls = tls::client(authorities.as_deref()).map_err(Failure::Final)?;
@@ -211,8 +220,7 @@ impl Connection {
                         .connect(tls)
                         .await
                         .map_err(|problem| failure(&problem))?;
-                    tokio::spawn(connection);
-                    Ok(client)
+                    Ok(Link::start(client, connection))
                 }
             }
         };
@@ -268,7 +276,11 @@ impl Connection {
             .target_session_attrs(given.get_target_session_attrs())
             .ssl_mode(given.get_ssl_mode())
             .connect_timeout(self.limits.connect)
-            .tcp_user_timeout(self.limits.maintenance);
+            .keepalives_idle(ALIVE.0)
+            .keepalives_retries(ALIVE.1)
+            .keepalives_interval(ALIVE.2)
+            // What is sent is taken by the other end within this time. It is longer than the time of a call.
+            .tcp_user_timeout(ALIVE.0 + ALIVE.1 * ALIVE.2);
         Ok(config)
     }
 }

@@ -13,6 +13,8 @@ use crate::address::{Address, with_cause};
 pub(crate) enum Failure {
     /// The same call can succeed.
     Again(RemoteError),
+    /// Nothing came. The same call can succeed on another connection.
+    Silent(RemoteError),
     /// It cannot.
     Final(RemoteError),
 }
@@ -26,6 +28,7 @@ impl Failure {
         };
         match self {
             Self::Again(error) => Self::Again(at(error)),
+            Self::Silent(error) => Self::Silent(at(error)),
             Self::Final(error) => Self::Final(at(error)),
         }
     }
@@ -169,7 +172,7 @@ mod tests {
         let address = Address::new("postgres://u@127.0.0.1/d", "uwf").expect("it is an address");
         match failure(&problem).at(&address) {
             Failure::Again(error) => (true, error.to_string()),
-            Failure::Final(error) => (false, error.to_string()),
+            Failure::Silent(error) | Failure::Final(error) => (false, error.to_string()),
         }
     }
 

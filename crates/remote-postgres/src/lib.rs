@@ -14,6 +14,7 @@ mod collect;
 mod connection;
 mod end_lease;
 mod failure;
+mod link;
 mod migrate;
 mod names;
 mod nodes;

@@ -15,6 +15,7 @@ mod patient;
 mod postgres;
 mod proxy;
 mod security;
+mod silence;
 mod world;
 
 use std::time::Duration;

@@ -53,24 +53,14 @@ struct Cuttable {
 }
 
 impl Cuttable {
-    /// Makes a call that is cut. Like its user, it repeats a call that was not answered in time.
+    /// Makes a call that is cut. The client repeats it.
     fn call<T>(&mut self, call: impl Fn(&mut Postgres) -> Result<T, RemoteError>) -> T {
         // There is a connection before the cut.
         self.remote.hello().expect("the server answers");
         *self.plan.lock().unwrap() = self.cut;
-        let first = call(&mut self.remote);
+        let answer = call(&mut self.remote);
         assert_eq!(*self.plan.lock().unwrap(), None, "the cut was made");
-        match first {
-            Err(RemoteError::Away(text)) => {
-                assert_eq!(self.cut, Some(SILENT), "{text}");
-                assert!(text.contains("no answer within"), "{text}");
-                call(&mut self.remote).expect("the second call is answered")
-            }
-            other => {
-                assert_ne!(self.cut, Some(SILENT));
-                other.expect("the call is repeated")
-            }
-        }
+        answer.expect("the call is repeated")
     }
 
     fn lease(&mut self) -> Lease {
