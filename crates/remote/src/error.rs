@@ -15,8 +15,8 @@ pub enum RemoteError {
     /// Nothing of a remote is there.
     #[error("there is no remote there yet")]
     NotMade,
-    /// An older version of this program made the remote, and did not make all tables.
-    #[error("an older version of uwf made the remote, and a table is missing there")]
+    /// An older version of this program made the remote, and did not make all that this one needs.
+    #[error("an older version of uwf made the remote, and did not make what this needs")]
     NotMigrated,
     /// This program is too old for what is stored there.
     #[error("the remote needs version {least} of its clients, and this program has version {ours}")]

@@ -12,7 +12,7 @@ pub(crate) enum RemoteCommand {
     Add(RemoteAddArgs),
     /// Show where threads are shared, and how much the remote keeps
     Status,
-    /// Add the tables that a remote lacks which an older version has made
+    /// Add what an older version of uwf did not make at a remote: tables, and what its workers may do
     Migrate,
     /// Check the nodes, threads and names of the remote; exit code 4 if something is wrong
     Verify(RemoteVerifyArgs),

@@ -331,7 +331,7 @@ fn of_run(error: &EngineError) -> Option<String> {
             None => failure.hint.clone(),
         },
         EngineError::Interrupted { attempt, .. } => attempt.hint.clone(),
-        EngineError::TakenOver(_) => "`uwf remote status` shows who works on it; `uwf fetch` brings what is done there".to_owned(),
+        EngineError::TakenOver(_) => "`uwf thread list --remote` shows who works on it; `uwf fetch` brings what is done there".to_owned(),
         EngineError::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
         EngineError::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
         EngineError::NotStarted(_) | EngineError::WaitInterrupted(_) | EngineError::RouteInterrupted(_) => "run the same command again to continue".to_owned(),

@@ -195,25 +195,35 @@ impl VerifiedRemoteView {
         let mut lines: Vec<String> = needed
             .map(|(what, all)| format!("{what} that need this: {}", all.join(", ")))
             .collect();
-        let is_lost = self.problems.iter().any(|one| one.verdict != "invalid");
-        lines.extend(match (self.repaired, self.need_owner) {
-            (Some(count), Some(damaged)) => Some(format!(
-                "{} sent; {} {} the owner of the schema: the same command as that user replaces what is damaged",
-                counted(count as u64, "node"),
-                counted(damaged as u64, "damaged node"),
-                if damaged == 1 { "needs" } else { "need" },
-            )),
-            (Some(count), None) if is_lost => Some(format!(
-                "{} sent; the rest is not whole on this machine: run the same on another one that has these threads",
-                counted(count as u64, "node")
-            )),
-            (Some(count), None) => Some(format!("{} sent", counted(count as u64, "node"))),
-            (None, _) if is_lost => Some(
+        match self.repaired {
+            Some(count) => lines.push(self.repair(count)),
+            None if self.problems.iter().any(|one| one.verdict != "invalid") => lines.push(
                 hints::here("`uwf remote verify --repair` sends it again from a machine that has it; the owner of the schema can also replace what is damaged").into_owned(),
             ),
-            (None, _) => None,
-        });
+            None => {}
+        }
         lines
+    }
+
+    /// Returns what a repair has done, who can do what it must not do, and where the rest may be.
+    fn repair(&self, sent: usize) -> String {
+        let mut said = vec![format!("{} sent", counted(sent as u64, "node"))];
+        let need_owner = self.need_owner.unwrap_or_default();
+        if need_owner > 0 {
+            said.push(format!(
+                "{} {} the owner of the schema: the same command as that user replaces what is damaged",
+                counted(need_owner as u64, "damaged node"),
+                if need_owner == 1 { "needs" } else { "need" },
+            ));
+        }
+        let of = |verdict: &'static str| {
+            let problems = self.problems.iter();
+            problems.filter(move |one| one.verdict == verdict).count()
+        };
+        if of("lacking") > 0 || of("corrupted") + of("mislinked") > need_owner {
+            said.push("the rest is not whole on this machine: run the same on another one that has these threads".to_owned());
+        }
+        said.join("; ")
     }
 
     /// Tells whether nothing is wrong.
