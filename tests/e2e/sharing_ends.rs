@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::gates::{self, runs};
-use crate::postgres::{Server, own_server};
+use crate::postgres::{Server, new_schema, own_server};
 use crate::processes::{self, signal};
-use crate::sharing::{at_remote, with_server};
+use crate::sharing::{self, at_remote, machines_in, with_server};
 use crate::sharing_runs::{
     agree_on, at_work, done, machines, open_gate, pipeline, program, resume, shared,
 };
@@ -162,4 +162,61 @@ fn a_kill_that_the_remote_was_not_told_is_told_when_the_thread_is_next() {
         assert_eq!(done(&machines), "A");
         agree_on(&machines, &thread, &["A"]);
     }
+}
+
+#[test]
+fn a_thread_is_not_forgotten_before_the_remote_knows_that_it_was_killed() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let (machines, thread) = ended_while_away(&server);
+    let [one, other] = &machines;
+    one.uwf(&["thread", "rm", &thread])
+        .exits(1)
+        .says("do not know it yet")
+        .says(&format!("uwf push {thread}"))
+        .says("--force");
+    let prune = ["thread", "prune", "--ended"];
+    let pruned = one.uwf(&prune).exits(0);
+    assert_eq!(pruned.json()["removed"], json!(0), "{}", pruned.stdout);
+    pruned.says(&format!("uwf push {thread}"));
+    one.uwf(&["push", &thread]).exits(0);
+    assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    one.uwf(&["thread", "rm", &thread]).exits(0);
+    // Nothing is owed for a kill that the remote was told, or for one that another machine told it.
+    let (machines, thread) = ended_while_away(&server);
+    let [one, other] = &machines;
+    other.uwf(&["thread", "kill", &thread]).exits(0);
+    one.uwf(&["fetch", &thread]).exits(0);
+    one.uwf(&["thread", "rm", &thread]).exits(0);
+    other.uwf(&["thread", "rm", &thread]).exits(0);
+    let (machines, thread) = ended_while_away(&server);
+    machines[0]
+        .uwf(&["thread", "rm", "--force", &thread])
+        .exits(0);
+}
+
+#[test]
+fn a_thread_that_was_killed_elsewhere_while_its_agent_goes_on_here_names_the_kill() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = sharing::shared(&machines, "again");
+        let engine = gates::at_work(one, &["thread", "step", &thread]);
+        let agent = one.agent_at_work(&thread);
+        processes::kill(engine);
+        other.uwf(&["thread", "kill", &thread]).exits(0);
+        let kill = format!("uwf thread kill {thread}");
+        let fetched = one.uwf(&["fetch", &thread, "--format", "text"]).exits(5);
+        assert!(fetched.stdout.contains("has ended"), "{}", fetched.stdout);
+        assert!(fetched.stdout.contains(&kill), "{}", fetched.stdout);
+        let fetched = one.uwf(&["fetch", &thread]).exits(5).json();
+        assert_eq!(fetched[0]["endedThere"], json!(true), "{fetched}");
+        one.step(&thread).exits(5).says(&kill);
+        one.uwf(&["push", &thread]).exits(5).says(&kill);
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        assert!(!processes::is_running(agent), "it works for nothing");
+        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+        sharing::agree(&machines, &thread, 0);
+    });
 }

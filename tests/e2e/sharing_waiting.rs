@@ -11,6 +11,7 @@ use crate::postgres::{new_schema, own_server};
 use crate::processes;
 use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
 use crate::sharing_runs;
+use crate::sharing_runs_played::with_child_begun;
 use crate::world::{World, wait_until};
 
 /// Lets an agent finish whose engine is killed. Its step waits on the machine then.
@@ -147,5 +148,31 @@ fn a_push_sends_nothing_of_a_waiting_step_that_the_remote_has() {
         assert_eq!(pushed[0]["outcome"], json!("unchanged"), "{pushed}");
         assert_eq!(pushed[0]["nodes"], json!(0), "{pushed}");
         agree(&machines, &thread, 1);
+    });
+}
+
+#[test]
+fn the_finished_step_of_a_child_is_named_when_its_run_is_ended() {
+    with_server(|server| {
+        for ends in [
+            &["thread", "kill"][..],
+            &["orchestrate", "clean", "--older-than", "0d"],
+        ] {
+            let (machines, thread, child) = with_child_begun(server);
+            let one = &machines[0];
+            let_a_step_wait(one, &child);
+            let step = text(&one.pending(&child).unwrap()["step"]);
+            let is_kill = ends[0] == "thread";
+            let named: &[&str] = if is_kill { &[&thread] } else { &[] };
+            let ended = one.uwf(&[ends, named].concat()).exits(0);
+            if is_kill {
+                let expected = json!([{ "thread": child, "step": step }]);
+                assert_eq!(ended.json()["finishedBelow"], expected);
+            } else {
+                ended.says(&child).says(&format!("uwf thread fork {step}"));
+            }
+            assert_eq!(one.show(&child)["status"], json!("cancelled"));
+            one.uwf(&["thread", "fork", &step]).exits(0);
+        }
     });
 }

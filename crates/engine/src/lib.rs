@@ -184,7 +184,7 @@ pub use run::cycle::{Early, Intervention, Pace, Session, StepOptions, step};
 pub use run::drop_sessions::drop_sessions;
 pub use run::dry_run::{AgentPlan, StepPlan, plan};
 pub use run::fork_files::{ForkFiles, fork_with_files};
-pub use run::kill::{Killed, kill};
+pub use run::kill::{FinishedBelow, Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::next::{Taken, take_next};
 pub use run::observer::{Doing, Observer, Progress};

@@ -18,6 +18,8 @@ use crate::read::removed_cost::spent_by_leaving;
 use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
+use crate::sharing::error::SharingError;
+use crate::sharing::owes_end;
 use crate::snapshots::forget_snapshots;
 use crate::workspace::removal::{LeavingBranches, UnkeptChanges, UnkeptThread};
 use crate::{EngineError, Site, children, lost_run, tags, thread, workspace};
@@ -60,6 +62,8 @@ pub struct Pruned {
     pub threads: Vec<PrunedThread>,
     /// The threads that stay, because somebody works on them.
     pub busy: Vec<ThreadId>,
+    /// The threads that stay, because the remote was not told that they have ended.
+    pub untold: Vec<ThreadId>,
     /// The threads that stay, because changes in their worktrees would be lost.
     pub unkept: Vec<UnkeptThread>,
     /// The removed threads whose worktree or folder cannot be removed. The next call tries it again.
@@ -195,6 +199,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     let mut pruned = Pruned {
         threads: Vec::new(),
         busy: Vec::new(),
+        untold: Vec::new(),
         unkept: Vec::new(),
         left: Vec::new(),
         warnings: Vec::new(),
@@ -213,6 +218,10 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         // The agent of a cancelled thread may still be ending, or somebody resumes the thread.
         if site.root.run(record.thread).lease.is_held()? {
             pruned.busy.push(record.thread);
+            continue;
+        }
+        if owes_end(site, &record)? {
+            pruned.untold.push(record.thread);
             continue;
         }
         if let Some(unkept) = UnkeptThread::of(site, record.thread, &leaving_branches)? {
@@ -406,7 +415,12 @@ fn check_removable(
             has_finished_step: run.outbox.read_pending().ok().flatten().is_some(),
             is_shared: matches!(site.root.shared(id).read(), Ok(Some(_))),
         }),
-        (Located::Archived(record), Removable::Ended) => refuse_needed(site, id, record.head),
+        (Located::Archived(record), Removable::Ended) => {
+            if owes_end(site, record)? {
+                return Err(SharingError::EndNotTold(id).into());
+            }
+            refuse_needed(site, id, record.head)
+        }
         (Located::Active(head), Removable::Any) => {
             // A thread with damaged nodes can be removed, and has no children that could be found.
             match thread::Thread::load(&site.store, id, *head) {

@@ -14,7 +14,9 @@ pub(crate) mod repair;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Owner, Remote};
-use uwf_storage::{RunDir, SharedRecord, State, StorageError, machine_id, machine_name};
+use uwf_storage::{
+    HistoryRecord, Reason, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
+};
 use uwf_thread::{Head, steps};
 
 use crate::{EngineError, Site};
@@ -32,7 +34,26 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
     Ok(SharedRecord {
         remote,
         mark: CasRef::from_u64(low).to_string(),
+        owes_end: false,
     })
+}
+
+/// Records whether the remote is still to be told that a person has ended a shared thread here.
+pub(crate) fn set_owed(site: &Site, thread: ThreadId, owes_end: bool) -> Result<(), EngineError> {
+    let file = site.root.shared(thread);
+    match file.read()? {
+        Some(known) if known.owes_end != owes_end => {
+            Ok(file.replace(&SharedRecord { owes_end, ..known })?)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Tells whether a person has ended a shared thread here, and the remote may not know it yet.
+pub(crate) fn owes_end(site: &Site, ended: &HistoryRecord) -> Result<bool, EngineError> {
+    let is_owed = || site.root.shared(ended.thread).read();
+    let is_cancelled = ended.reason == Reason::Cancelled;
+    Ok(is_cancelled && is_owed()?.is_some_and(|record| record.owes_end))
 }
 
 /// Returns who takes the leases of a shared thread.

@@ -18,6 +18,9 @@ pub struct SharedRecord {
     /// What tells the leases of this root from those of all others. It stays the same while a lease lasts, so that a call takes over
     /// the lease of an earlier call that died: the lock of the thread keeps two living calls apart.
     pub mark: String,
+    /// Whether a person has ended the thread here, and the remote may not know it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owes_end: bool,
 }
 
 /// The record of one thread.
@@ -98,6 +101,7 @@ mod tests {
         let record = |mark: &str| SharedRecord {
             remote: "r".to_owned(),
             mark: mark.to_owned(),
+            owes_end: false,
         };
         assert_eq!(file.create(&record("1")).unwrap(), record("1"));
         assert_eq!(file.create(&record("2")).unwrap(), record("1"));

@@ -33,6 +33,15 @@ pub(crate) fn is_with_remote() -> bool {
     PLACE.get().is_some_and(has_remote)
 }
 
+/// Tells whether the remote of the root of this call is an object storage.
+fn is_with_objects() -> bool {
+    let config = PLACE
+        .get()
+        .and_then(|root| uwf_config::load(root).ok().flatten());
+    let url = config.and_then(|config| config.remote.url);
+    url.is_some_and(|url| uwf_remote_object::Address::is_one(&url))
+}
+
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
 pub(crate) fn or_fetch(hint: &str, thread: &str) -> String {
     match is_with_remote() {
@@ -98,6 +107,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::LabelDenied { .. } => {
             "what is new is at the remote; the owner of its schema calls `uwf remote migrate`, which lets workers change labels; then run the same command again".to_owned()
         }
+        SharingError::EndNotTold(thread) => format!(
+            "`uwf push {thread}` tells them; `uwf thread rm --force {thread}` forgets the thread all the same, and they go on with it"
+        ),
         SharingError::OnlyHere { thread, .. } => {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
         }
@@ -136,6 +148,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
                 .to_owned()
         }
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
+        RemoteError::Broken(_) if is_with_objects() => {
+            "an object storage is not verified or repaired in place: remove what is damaged there with its own tools; then, on a machine that has the thread, `uwf thread fork --thread <thread>` and `uwf push <fork>` send what is missing".to_owned()
+        }
         RemoteError::Broken(_) => {
             "`uwf remote verify` says what is damaged or missing there, and with `--repair` sends again what this machine has of it".to_owned()
         }

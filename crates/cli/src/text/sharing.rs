@@ -304,6 +304,12 @@ fn fetched(one: &Fetched) -> String {
             one.thread
         )
     };
+    if one.ended_there {
+        return format!(
+            "busy: it has ended at the remote, and an agent or another command is at work on it here; `uwf thread kill {}` ends that",
+            one.thread
+        );
+    }
     match (one.outcome, one.waiting_step) {
         (Outcome::AnswerWaits, Some(_)) => format!("waiting: {}", waits()),
         (Outcome::Ahead, None) => format!("{}; `uwf push {}` tells the remote", said(), one.thread),

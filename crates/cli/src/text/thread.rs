@@ -22,7 +22,9 @@ mod waited;
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_engine::{AttemptView, Branch, HeldBy, Killed, Started, ThreadState, ThreadStatus};
+use uwf_engine::{
+    AttemptView, Branch, FinishedBelow, HeldBy, Killed, Started, ThreadState, ThreadStatus,
+};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
@@ -96,6 +98,8 @@ pub(crate) struct KilledView {
     finished_step: Option<CasRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     children: Vec<ThreadId>,
+    #[serde(rename = "finishedBelow", skip_serializing_if = "Vec::is_empty")]
+    finished_below: Vec<FinishedBelow>,
 }
 
 impl From<Killed> for KilledView {
@@ -108,6 +112,7 @@ impl From<Killed> for KilledView {
             is_run: killed.is_run,
             finished_step: killed.finished_step,
             children: killed.children,
+            finished_below: killed.finished_below,
         }
     }
 }
@@ -119,13 +124,17 @@ impl Show for KilledView {
             (true, true) => "; its step was ended",
             (false, _) => "",
         };
-        let finished = self.finished_step.map_or_else(String::new, |step| {
+        let finished = |step: CasRef, whose: &str| {
             let fork = format!("uwf thread fork {step}");
             format!(
-                "\na step was finished and not committed: `{}` goes on from it",
+                "\na step{whose} was finished and not committed: `{}` goes on from it",
                 hints::here(&fork)
             )
-        });
+        };
+        let own = self.finished_step.map(|step| finished(step, ""));
+        let below = self.finished_below.iter();
+        let below = below.map(|one| finished(one.step, &format!(" of thread {}", one.thread)));
+        let finished: String = own.into_iter().chain(below).collect();
         let children = match self.children.len() {
             0 => String::new(),
             count => format!("; {} with it", counted(count as u64, "child thread")),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde::Serialize;
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::config::Config;
 use uwf_protocol::head_status::HeadStatus;
@@ -24,6 +25,7 @@ use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
 use crate::run::shared::ended::take_end;
 use crate::sharing::family::{FamilyFetch, there};
+use crate::sharing::set_owed;
 use crate::thread::{self, Thread, ThreadAt};
 use crate::{EngineError, Outcome, Runner, lost_run, tags};
 
@@ -45,6 +47,17 @@ pub struct Killed {
     pub finished_step: Option<CasRef>,
     /// The children that worked for its next step, and theirs. They were ended, too.
     pub children: Vec<ThreadId>,
+    /// The same of these children: what an agent had finished and no engine had committed.
+    pub finished_below: Vec<FinishedBelow>,
+}
+
+/// A step of a child that was ended with its parent. It can be forked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FinishedBelow {
+    /// The child.
+    pub thread: ThreadId,
+    /// The step.
+    pub step: CasRef,
 }
 
 /// Archives the thread as cancelled, and ends the agent that works on it, if there is one.
@@ -76,6 +89,8 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
             head => head?,
         };
         at.refuse_other(head)?;
+        // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
+        set_owed(&runner.site, id, true)?;
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {
             Archived::Done => break Some(head),
@@ -85,12 +100,16 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     };
     let run = runner.site.root.run(id);
     let mut agent_ended = end_agent(runner, &run)?;
-    let mut children = Vec::new();
+    let (mut children, mut finished_below) = (Vec::new(), Vec::new());
     let last = thread::find(&runner.site, id)?.head();
     for killed in kill_children(runner, &run, id, last)? {
+        let thread = killed.thread;
         agent_ended |= killed.agent_ended;
-        children.push(killed.thread);
+        children.push(thread);
         children.extend(killed.children);
+        let step = killed.finished_step;
+        finished_below.extend(step.map(|step| FinishedBelow { thread, step }));
+        finished_below.extend(killed.finished_below);
     }
     settle_lost_run(runner, &run, id, head)?;
     if let Err(error) = show_cancelled(runner, id) {
@@ -112,6 +131,7 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         // The thread is ended even if the pending record cannot be read.
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
         children,
+        finished_below,
     })
 }
 

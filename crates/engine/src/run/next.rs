@@ -43,17 +43,19 @@ impl Taken {
     pub fn bring(&self, runner: &Runner, remote: &mut dyn Remote) -> Result<bool, EngineError> {
         let (site, thread) = (&runner.site, self.thread());
         let file = site.root.shared(thread);
+        let mut shared = self.shared.clone();
         if let Some(known) = file.read()? {
-            check_remote(thread, &known, &self.shared.remote)?;
+            check_remote(thread, &known, &shared.remote)?;
+            shared.owes_end = known.owes_end;
         }
         if is_cancelled(site, thread)? {
             // The push takes the same lease again, and gives it back.
-            file.replace(&self.shared)?;
+            file.replace(&shared)?;
             push_alone(runner, remote, thread)?;
             return Ok(false);
         }
         refuse_if_paused(site, &site.root.run(thread), thread)?;
-        file.replace(&self.shared)?;
+        file.replace(&shared)?;
         // A finished step that waits here is no obstacle: the next step shares it first.
         match fetch(site, remote, thread)?.outcome == Outcome::Busy {
             true => return Err(thread::busy(thread, None)),

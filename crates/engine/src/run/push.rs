@@ -18,7 +18,7 @@ use crate::run::finished::commit_waiting_step;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_missing_children, there};
-use crate::sharing::{check_remote, has_on_its_way, new_record, nodes};
+use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, set_owed};
 use crate::thread::{self, Thread};
 use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site};
@@ -270,6 +270,9 @@ fn push_one(
         Some(found) => relabel(remote, &found.listed, label)?,
         None => Relabelled::default(),
     };
+    if job.is_cancelled {
+        set_owed(&runner.site, id, false)?;
+    }
     let pushed = Pushed {
         thread: id,
         head,

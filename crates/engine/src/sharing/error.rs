@@ -117,6 +117,9 @@ pub enum SharingError {
         /// What the remote says.
         why: String,
     },
+    /// A thread is to be forgotten that was ended here, and the remote was not told.
+    #[error("thread `{0}` was ended here, and the other machines do not know it yet")]
+    EndNotTold(ThreadId),
     /// A command that would move the head of a shared thread only here.
     #[error("thread `{thread}` is shared, and `{command}` would change it only here")]
     OnlyHere {
@@ -163,6 +166,7 @@ impl SharingError {
             | Self::BadName(_)
             | Self::NameDiffers { .. }
             | Self::LabelDenied { .. }
+            | Self::EndNotTold(_)
             | Self::OnlyHere { .. } => Exit::Request,
         }
     }

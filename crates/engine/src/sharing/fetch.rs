@@ -10,7 +10,9 @@ use uwf_storage::{ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
-use super::{check_remote, has_on_its_way, merge_record, new_record, nodes, waiting_step};
+use super::{
+    check_remote, has_on_its_way, merge_record, new_record, nodes, set_owed, waiting_step,
+};
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
@@ -33,6 +35,9 @@ pub struct Fetched {
     /// The finished step that waits here and is not at the remote, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_step: Option<CasRef>,
+    /// Whether it has ended at the remote, and something is at work on it here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ended_there: bool,
 }
 
 /// Returns the threads that are shared here, by their ids.
@@ -108,12 +113,17 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
         check_remote(id, &record, &hello.store)?;
     }
     let outcome = adopt(site, &found, here)?;
+    let has_ended = found.listed.status == HeadStatus::Ended;
+    if has_ended {
+        set_owed(site, id, false)?;
+    }
     Ok(Fetched {
         thread: id,
         head,
         outcome,
         nodes: came,
         waiting_step: waiting_step(site, id)?,
+        ended_there: has_ended && outcome == Outcome::Busy,
     })
 }
 

@@ -13,6 +13,7 @@ use super::stepping::refuse_head_of_many;
 use crate::args::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
+use crate::hints;
 use crate::input::message_text;
 use crate::output::{Show, print};
 use crate::text::{
@@ -131,6 +132,12 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure
     };
     for warning in &pruned.warnings {
         warn(warning);
+    }
+    for thread in &pruned.untold {
+        warn(&format!(
+            "thread {thread} stays: the other machines do not know yet that it was ended; `{}` tells them",
+            hints::here(&format!("uwf push {thread}"))
+        ));
     }
     for unkept in &pruned.unkept {
         note(&unkept_line(unkept));

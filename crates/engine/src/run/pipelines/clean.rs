@@ -55,7 +55,12 @@ pub fn clean_run(
     {
         // It ends for all machines.
         lock.release()?;
-        kill(runner, thread)?;
+        for finished in kill(runner, thread)?.finished_below {
+            (runner.notice)(&format!(
+                "a step of thread `{}` was finished and not committed: `uwf thread fork {}` goes on from it",
+                finished.thread, finished.step
+            ));
+        }
         was_ended = true;
         lock = match run.lease.acquire_if_free()? {
             Some(lock) => lock,
