@@ -38,6 +38,11 @@ impl ThreadPoll {
         }
     }
 
+    /// Tells whether it looks at a thread.
+    pub(crate) fn follows(&self, thread: &ThreadId) -> bool {
+        self.by_thread.contains_key(thread)
+    }
+
     /// Looks at exactly these threads from now on. Returns those that are new.
     pub(crate) fn follow(&mut self, wanted: &HashSet<ThreadId>) -> Vec<ThreadId> {
         self.by_thread.retain(|thread, _| wanted.contains(thread));

@@ -1,5 +1,6 @@
 //! Waiting until something happens to any thread of a root: its head, its name, its run or what its agent says.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,11 @@ impl ThreadWatch {
 
     /// Watches exactly these threads from now on. Returns those that are new: what happened to them before was not seen.
     pub fn follow(&mut self, threads: impl IntoIterator<Item = ThreadId>) -> Vec<ThreadId> {
-        let wanted: HashSet<ThreadId> = threads.into_iter().take(MOST).collect();
+        let is_followed = |thread: &ThreadId| match &self.how {
+            How::Told(told) => told.by_thread.contains_key(thread),
+            How::Looks(poll, _) => poll.follows(thread),
+        };
+        let wanted = at_most(MOST, threads.into_iter().collect(), is_followed);
         let error = match &mut self.how {
             How::Looks(poll, _) => return poll.follow(&wanted),
             How::Told(told) => match told.follow(&wanted) {
@@ -106,6 +111,21 @@ impl ThreadWatch {
         self.how = How::Looks(poll, why);
         new
     }
+}
+
+/// Returns so many threads: those that are followed already, then the newest.
+fn at_most(
+    most: usize,
+    threads: HashSet<ThreadId>,
+    is_followed: impl Fn(&ThreadId) -> bool,
+) -> HashSet<ThreadId> {
+    if threads.len() <= most {
+        return threads;
+    }
+    let mut threads: Vec<ThreadId> = threads.into_iter().collect();
+    threads.sort_unstable_by_key(|thread| (!is_followed(thread), Reverse(*thread)));
+    threads.truncate(most);
+    threads.into_iter().collect()
 }
 
 /// A watch that the kernel tells what has changed.
@@ -231,6 +251,19 @@ mod tests {
     use super::*;
 
     const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn of_too_many_threads_those_stay_followed_that_are_and_then_the_newest_come() {
+        let [oldest, older, newer, newest] = [1, 2, 3, 4].map(|time| ThreadId::new(time, 0));
+        let all = HashSet::from([oldest, older, newer, newest]);
+        let of = |most, followed: &[ThreadId]| {
+            at_most(most, all.clone(), |thread| followed.contains(thread))
+        };
+        assert_eq!(of(4, &[]), all);
+        assert_eq!(of(2, &[]), [newer, newest].into());
+        assert_eq!(of(2, &[oldest]), [oldest, newest].into());
+        assert_eq!(of(2, &[oldest, older]), [oldest, older].into());
+    }
 
     #[test]
     fn what_happens_is_seen_by_looking_too() {

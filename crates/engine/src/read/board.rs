@@ -1,14 +1,14 @@
 //! The threads at one glance: how many there are of each status, those that wait for a person, and a page of all.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Located, State, StorageError, Threads};
+use uwf_storage::{Located, Namings, State, StorageError, Threads};
 
-use crate::read::item_reader::{Candidate, Reader, Stand};
+use crate::read::item_reader::{Brief, Candidate, Reader};
 use crate::read::list::{among, namings, tell_more, unreadable};
 use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
@@ -49,8 +49,7 @@ pub struct Board {
     pub waiting: usize,
     /// The problems that may hide a thread or its status, one line each.
     pub warnings: Vec<String>,
-    /// Why commands that list threads fail after their list: the files of the state have lost something, or are damaged. The
-    /// warnings do not say it again.
+    /// The damage of the state's files because of which `thread list` ends with an error. `warnings` leaves it out.
     #[serde(skip)]
     pub problem: Option<EngineError>,
 }
@@ -64,8 +63,8 @@ pub struct StatusCount {
     pub count: usize,
 }
 
-/// Returns the threads that a filter lets through, at one glance. Where an active thread stands is found out for each. The rest of
-/// a thread is read only if it is shown.
+/// Returns the threads that a filter lets through, at one glance. Each active thread is read in brief, and the whole of a thread only
+/// if it is shown.
 ///
 /// # Errors
 /// When the files of the state cannot be read, or the names of threads if the filter is about them.
@@ -85,41 +84,43 @@ pub fn board(site: &Site, filter: &ListFilter, page: BoardPage) -> Result<Board,
         .filter(|one| selector.selects(one.id, &one.place))
         .collect();
     warnings.extend(selector.warnings);
-    let stands = stands(site, &found);
+    let briefs = briefs(site, &found);
     let status = |one: &Candidate| match &one.place {
         Located::Archived(record) => ended_status(record.reason),
-        Located::Active(_) => stands
+        Located::Active(_) => briefs
             .get(&one.id)
-            .map_or(ThreadStatus::Corrupt, |stand| stand.status),
+            .map_or(ThreadStatus::Corrupt, |brief| brief.status),
     };
     let counts = counts(found.iter().map(status));
     let urgent = found.iter().filter(|one| needs_person(status(one)));
     let waiting = urgent.clone().count();
-    let mut reader = Reader::new(site);
-    let mut urgent = reader.items(urgent.take(URGENT).cloned());
+    let urgent: Vec<&Candidate> = urgent.take(URGENT).collect();
     let is_wanted = |one: &&Candidate| {
         let wanted = filter.statuses.as_ref();
         wanted.is_none_or(|wanted| wanted.contains(&status(one)))
     };
     let wanted: Vec<&Candidate> = found.iter().filter(is_wanted).collect();
     let begin = begin(&wanted, page.after, site.env.now_ms());
-    let shown = wanted.iter().skip(begin).take(page.take);
-    let mut threads = reader.items(shown.map(|one| (*one).clone()));
-    let has_more = begin + threads.len() < wanted.len();
-    let total = wanted.len();
-    tell_more(site, &namings, &mut threads);
-    tell_more(site, &namings, &mut urgent);
+    let rest = &wanted[begin..];
+    let page = &rest[..rest.len().min(page.take)];
+    let has_more = page.len() < rest.len();
+    let shown = read(site, &namings, urgent.iter().chain(page).copied());
+    let items = |of: &[&Candidate]| -> Vec<ThreadItem> {
+        let items = of.iter().filter_map(|one| shown.get(&one.id));
+        items.cloned().collect()
+    };
     let errors = found.iter().filter_map(|one| {
-        let reason = stands.get(&one.id)?.error.as_ref()?;
+        let in_brief = briefs.get(&one.id).and_then(|brief| brief.error.as_ref());
+        let reason = in_brief.or_else(|| shown.get(&one.id)?.error.as_ref())?;
         Some(unreadable(one.id, reason))
     });
     warnings.extend(errors);
     Ok(Board {
-        next: threads.last().map(|last| last.thread).filter(|_| has_more),
-        threads,
-        total,
+        threads: items(page),
+        next: page.last().map(|last| last.id).filter(|_| has_more),
+        total: wanted.len(),
+        urgent: items(&urgent),
         counts,
-        urgent,
         waiting,
         warnings,
         problem: problem.map(EngineError::from),
@@ -137,9 +138,8 @@ fn damage(threads: &Threads, problem: Option<&StorageError>) -> Vec<String> {
     rest.map(ToString::to_string).collect()
 }
 
-/// Finds out where all active threads stand. Most of the time goes into many small files, so several threads of this process read
-/// them.
-fn stands(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, Stand> {
+/// Reads all active threads in brief. Most of the time goes into many small files, so several threads of this process read them.
+fn briefs(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, Brief> {
     let active = found.iter().filter_map(|one| match &one.place {
         Located::Active(head) => Some((one.id, *head)),
         Located::Archived(_) => None,
@@ -150,14 +150,26 @@ fn stands(site: &Site, found: &[Candidate]) -> HashMap<ThreadId, Stand> {
     std::thread::scope(|scope| {
         let shares = active.chunks(share);
         let readers: Vec<_> = shares
-            .map(|part| scope.spawn(|| Reader::new(site).stands(part)))
+            .map(|part| scope.spawn(|| Reader::new(site).briefs(part)))
             .collect();
         let read = readers.into_iter().flat_map(|reader| match reader.join() {
-            Ok(stands) => stands,
+            Ok(briefs) => briefs,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         read.collect()
     })
+}
+
+/// Reads threads as lines of a list, each once: one of them may be shown at two places.
+fn read<'f>(
+    site: &Site,
+    namings: &Namings,
+    shown: impl Iterator<Item = &'f Candidate>,
+) -> BTreeMap<ThreadId, ThreadItem> {
+    let shown: BTreeMap<ThreadId, &Candidate> = shown.map(|one| (one.id, one)).collect();
+    let mut items = Reader::new(site).items(shown.into_values().cloned());
+    tell_more(site, namings, &mut items);
+    items.into_iter().map(|item| (item.thread, item)).collect()
 }
 
 /// Tells whether a thread with this status does not go on before a person does something.

@@ -35,8 +35,8 @@ pub(super) struct Candidate {
     pub(super) place: Located,
 }
 
-/// Where an active thread stands: as much of its line in a list as counting threads needs.
-pub(super) struct Stand {
+/// An active thread in brief: as much of its line in a list as counting threads needs.
+pub(super) struct Brief {
     pub(super) status: ThreadStatus,
     /// Whether it counts as blocked only because its conditions were not evaluated.
     not_evaluated: bool,
@@ -45,15 +45,13 @@ pub(super) struct Stand {
 }
 
 /// What tells where an active thread stands.
-struct Found {
+struct ActiveThread {
     start: StartNode,
     program: Rc<Program>,
     /// The steps that its route needs, oldest first.
     steps: Vec<StepContext>,
     standing: Standing,
     pause: Option<Paused>,
-    /// How many steps it has.
-    count: u64,
 }
 
 /// Reads threads. Each workflow is read once.
@@ -154,34 +152,34 @@ impl<'a> Reader<'a> {
         items
     }
 
-    /// Finds out where active threads stand, each with its head. That takes half the time of reading them as lines of a list.
-    pub(super) fn stands(&mut self, active: &[(ThreadId, CasRef)]) -> Vec<(ThreadId, Stand)> {
-        let stands = active
+    /// Reads active threads in brief, each with its head. That takes half the time of reading them as lines of a list.
+    pub(super) fn briefs(&mut self, active: &[(ThreadId, CasRef)]) -> Vec<(ThreadId, Brief)> {
+        let briefs = active
             .iter()
-            .map(|(id, head)| (*id, self.stand(*id, *head)));
-        let mut stands: Vec<(ThreadId, Stand)> = stands.collect();
+            .map(|(id, head)| (*id, self.brief(*id, *head)));
+        let mut briefs: Vec<(ThreadId, Brief)> = briefs.collect();
         self.conditions.ask_again();
         let heads = active.iter().map(|(_, head)| head);
-        for ((id, stand), head) in stands.iter_mut().zip(heads) {
-            if stand.not_evaluated {
-                *stand = self.stand(*id, *head);
+        for ((id, brief), head) in briefs.iter_mut().zip(heads) {
+            if brief.not_evaluated {
+                *brief = self.brief(*id, *head);
             }
         }
-        stands
+        briefs
     }
 
-    fn stand(&mut self, id: ThreadId, head: CasRef) -> Stand {
-        match self.found(id, head, &mut None) {
-            Ok(found) => {
-                let Standing { route, state, .. } = found.standing;
+    fn brief(&mut self, id: ThreadId, head: CasRef) -> Brief {
+        match self.active_thread(id, head, &mut None) {
+            Ok(thread) => {
+                let Standing { route, state, .. } = thread.standing;
                 let is_blocked = state.status == ThreadStatus::Blocked;
-                Stand {
-                    status: state.with_pause(found.pause).status,
+                Brief {
+                    status: state.with_pause(thread.pause).status,
                     not_evaluated: is_blocked && conditions::not_evaluated(&route),
                     error: None,
                 }
             }
-            Err(error) => Stand {
+            Err(error) => Brief {
                 status: ThreadStatus::Corrupt,
                 not_evaluated: false,
                 error: Some(error.to_string()),
@@ -214,14 +212,13 @@ impl<'a> Reader<'a> {
         head: CasRef,
         workflow: &mut Option<CasRef>,
     ) -> Result<ThreadItem, EngineError> {
-        let Found {
+        let ActiveThread {
             start,
             program,
             steps,
             standing,
             pause,
-            count,
-        } = self.found(id, head, workflow)?;
+        } = self.active_thread(id, head, workflow)?;
         let store = &self.site.store;
         let ledger = self.site.root.run(id).ledger;
         let outline = Active {
@@ -250,26 +247,25 @@ impl<'a> Reader<'a> {
             workflow: Some(start.workflow),
             parent: parent_of(id, &start).cloned(),
             workflow_name: Some(program.name().to_owned()),
-            steps: Some(count),
+            steps: Some(summarize(store, ledger.chain_summary().as_ref(), head)?.steps),
             outline,
             ..item
         })
     }
 
-    /// Reads what tells where an active thread stands. Sets `workflow_hash` as soon as the workflow is known, even if an error
-    /// follows.
-    fn found(
+    /// Reads what tells where an active thread stands. Sets `workflow` as soon as it is known, even if an error follows.
+    fn active_thread(
         &mut self,
         id: ThreadId,
         head: CasRef,
-        workflow_hash: &mut Option<CasRef>,
-    ) -> Result<Found, EngineError> {
+        workflow: &mut Option<CasRef>,
+    ) -> Result<ActiveThread, EngineError> {
         let store = &self.site.store;
         let (start, last) = match Head::read(store, head)? {
             Head::Start(start) => (start.node, None),
             Head::Step(step) => (read_start(store, step.node.start)?.node, Some(step)),
         };
-        *workflow_hash = Some(start.workflow);
+        *workflow = Some(start.workflow);
         let program = self.program(start.workflow)?;
         let steps = match (
             history_need(&program, last.as_ref().map(|step| &step.node.role)),
@@ -280,21 +276,20 @@ impl<'a> Reader<'a> {
             (HistoryNeed::LastStep, None) => Vec::new(),
         };
         let route = match &*program {
-            Program::Graph(workflow) => {
-                let route = self.conditions.route(workflow, &start, &steps)?;
+            Program::Graph(graph) => {
+                let route = self.conditions.route(graph, &start, &steps)?;
                 taken_up::answered(self.site, (id, head), &program, route)?
             }
             Program::Pipeline(_) => recorded_route_of(self.site, id, head)?,
         };
         let standing = self.standing((id, head), (&start, &program), route)?;
-        let run = self.site.root.run(id);
-        Ok(Found {
+        let pause = self.site.root.run(id).pause.read()?;
+        Ok(ActiveThread {
             start,
             program,
             steps,
             standing,
-            pause: run.pause.read()?,
-            count: summarize(store, run.ledger.chain_summary().as_ref(), head)?.steps,
+            pause,
         })
     }
 
