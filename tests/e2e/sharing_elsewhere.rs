@@ -52,7 +52,15 @@ fn a_run_is_pushed_by_its_id() {
         let pushed = one.uwf(&["push", "nightly-7"]).exits(0).json();
         assert_eq!(pushed[0]["thread"], json!(thread));
         one.uwf(&["push", "nightly-8"]).exits(1);
+        other
+            .uwf(&["fetch", "nightly-8"])
+            .exits(1)
+            .says("threads and runs have names only on the machine");
         other.uwf(&["fetch", &thread]).exits(0);
+        let fetched = one.uwf(&["fetch", "nightly-7"]).exits(0).json();
+        assert_eq!(fetched[0]["thread"], json!(thread));
+        let killed = one.uwf(&["thread", "kill", "nightly-7"]).exits(0).json();
+        assert_eq!(killed["thread"], json!(thread));
     });
 }
 

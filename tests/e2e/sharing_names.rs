@@ -378,7 +378,7 @@ fn the_list_of_the_remote_refuses_what_it_cannot_choose_by() {
         .says("did you mean `ready`?");
     list(&["--status", "running"])
         .exits(1)
-        .says("statuses at the remote are ready, suspended, ended, blocked");
+        .says("statuses at the remote are ready, suspended, ended, blocked, leased");
     list(&["--label", "gpu"]).exits(2).says("gpu=<value>");
     list(&["--label", "a=b", "--label", "c=d"])
         .exits(2)

@@ -36,6 +36,11 @@ pub enum AddressError {
     /// It is no URL of a PostgreSQL server.
     #[error("`postgres://USER@HOST/DATABASE` is expected: {0}")]
     NotAUrl(String),
+    /// It is the URL of something else.
+    #[error(
+        "no remote has an address with `{0}:`; `postgres://USER@HOST/DATABASE`, `s3://BUCKET/PREFIX` or `az://CONTAINER/PREFIX` is expected"
+    )]
+    OtherScheme(String),
     /// It has a password in it.
     #[error(
         "the address has a password in it, where others can read it; give it as UWF_REMOTE_PASSWORD, in `.env` or the environment"
@@ -74,6 +79,9 @@ impl Address {
         }
         let mut url =
             Url::parse(url).map_err(|problem| AddressError::NotAUrl(problem.to_string()))?;
+        if !["postgres", "postgresql"].contains(&url.scheme()) {
+            return Err(AddressError::OtherScheme(url.scheme().to_owned()));
+        }
         if url.password().is_some() || url.query_pairs().any(|(key, _)| key == "password") {
             return Err(AddressError::HasPassword);
         }
@@ -216,7 +224,9 @@ mod tests {
             let error = Address::new("postgres://u@h/d", schema).err();
             assert_eq!(error, Some(AddressError::Schema(schema.into())));
         }
-        for url in ["", "db", "mysql://u@h/d", "postgres:///d"] {
+        let other = Address::new("mysql://u@h/d", "uwf").err();
+        assert_eq!(other, Some(AddressError::OtherScheme("mysql".into())));
+        for url in ["", "db", "postgres:///d"] {
             assert!(
                 matches!(Address::new(url, "uwf"), Err(AddressError::NotAUrl(_))),
                 "{url}"

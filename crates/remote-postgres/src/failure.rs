@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
-use uwf_remote::RemoteError;
+use uwf_remote::{Entry, RemoteError};
 
 use crate::address::{Address, with_cause};
 
@@ -39,7 +39,7 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     let text = with_cause(problem);
     let Some(code) = problem.code() else {
         return match refusal(problem) {
-            Some(refusal) => Failure::Final(RemoteError::Denied(refusal)),
+            Some((entry, said)) => Failure::Final(RemoteError::NotLetIn(entry, said)),
             // The time for it is over. Another try would take as long.
             None if is_timeout(problem) => Failure::Final(RemoteError::Away(text)),
             None => Failure::Again(RemoteError::Away(text)),
@@ -55,7 +55,9 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
         Failure::Again(RemoteError::Away(text))
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         Failure::Final(RemoteError::NoDatabase(text))
-    } else if of_class("28") || *code == SqlState::INSUFFICIENT_PRIVILEGE {
+    } else if of_class("28") {
+        Failure::Final(RemoteError::NotLetIn(entry(code, &text), text))
+    } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
         Failure::Final(RemoteError::Denied(text))
     } else if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
         Failure::Final(RemoteError::NotMade)
@@ -67,6 +69,15 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     }
 }
 
+/// Returns what keeps a user out, by what the server says. The name of its file is the same in all languages.
+fn entry(code: &SqlState, said: &str) -> Entry {
+    match *code == SqlState::INVALID_PASSWORD {
+        true => Entry::Password,
+        false if said.contains("pg_hba.conf") => Entry::Rule,
+        false => Entry::User,
+    }
+}
+
 fn is_timeout(problem: &tokio_postgres::Error) -> bool {
     let cause = problem.source();
     let system = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
@@ -74,25 +85,26 @@ fn is_timeout(problem: &tokio_postgres::Error) -> bool {
 }
 
 /// Returns why this client and this server do not come together, if it is more than a lost connection.
-fn refusal(problem: &tokio_postgres::Error) -> Option<String> {
+fn refusal(problem: &tokio_postgres::Error) -> Option<(Entry, String)> {
     let cause = problem.source()?;
     if let Some(tls) = cause
         .downcast_ref::<std::io::Error>()
         .and_then(std::io::Error::get_ref)
         .and_then(|inner| inner.downcast_ref::<rustls::Error>())
     {
-        return Some(distrust(tls));
+        return Some((Entry::Way, distrust(tls)));
     }
     // The client has no other names for these.
     match cause.to_string().as_str() {
-        "password missing" => Some(
-            "the server asks for a password; give it as UWF_REMOTE_PASSWORD, in `.env` or the environment"
+        "password missing" => Some((Entry::Password, "the server asks for a password".into())),
+        "server does not support TLS" => Some((
+            Entry::Way,
+            "the server does not offer TLS, so no password was sent; turn on `ssl` at the server"
                 .into(),
-        ),
-        "server does not support TLS" => Some(
-            "the server does not offer TLS, so no password was sent; turn on `ssl` at the server".into(),
-        ),
-        _ if problem.to_string().starts_with("authentication error") => Some(with_cause(problem)),
+        )),
+        _ if problem.to_string().starts_with("authentication error") => {
+            Some((Entry::Password, with_cause(problem)))
+        }
         _ => None,
     }
 }

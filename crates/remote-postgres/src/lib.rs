@@ -51,7 +51,7 @@ use rows::{column, hash, label_text, owner_text, status};
 use statements::Statements;
 
 /// The version of what this program stores, and its version as a client.
-const VERSION: u32 = 2;
+pub const VERSION: u32 = 2;
 
 /// A connection to a remote in a database. It is made at the first call, and again when it is lost.
 pub struct Postgres {

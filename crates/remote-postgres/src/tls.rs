@@ -9,26 +9,26 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use uwf_remote::RemoteError;
+use uwf_remote::{Entry, RemoteError};
 
 /// Returns a client that checks the certificate and the name of a server. Only the authorities in the file count, if there is
 /// one, otherwise those of the system.
 ///
 /// # Errors
-/// [`RemoteError::Denied`] if the authorities cannot be read.
+/// [`RemoteError::NotLetIn`] if the authorities cannot be read.
 pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|problem| RemoteError::Denied(problem.to_string()))?;
+        .map_err(|problem| unusable(problem.to_string()))?;
     let Some(file) = authorities else {
         let builder = builder.with_platform_verifier().map_err(|problem| {
-            RemoteError::Denied(format!(
+            unusable(format!(
                 "the authorities of this system cannot be used: {problem}"
             ))
         })?;
         return Ok(builder.with_no_client_auth());
     };
-    let unusable = |problem: String| RemoteError::Denied(format!("{}: {problem}", file.display()));
+    let unusable = |problem: String| unusable(format!("{}: {problem}", file.display()));
     let mut roots = RootCertStore::empty();
     for certificate in
         CertificateDer::pem_file_iter(file).map_err(|problem| unusable(problem.to_string()))?
@@ -42,6 +42,11 @@ pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteE
         return Err(unusable("it has no certificate in it".into()));
     }
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Returns the error for a way that cannot be used.
+fn unusable(problem: String) -> RemoteError {
+    RemoteError::NotLetIn(Entry::Way, problem)
 }
 
 /// Returns the cryptography. P-256 comes first: PostgreSQL before version 18 has no other group, and would have to ask for it in

@@ -9,6 +9,9 @@ pub enum RemoteError {
     /// The remote does not let this user do that.
     #[error("the remote refuses this user: {0}")]
     Denied(String),
+    /// The server lets nobody in by this name, from here, in this way.
+    #[error("the remote refuses this user: {1}")]
+    NotLetIn(Entry, String),
     /// The server has no such database.
     #[error("the server has no such database: {0}")]
     NoDatabase(String),
@@ -32,4 +35,17 @@ pub enum RemoteError {
     /// The answer makes no sense.
     #[error("what the remote answers makes no sense: {0}")]
     Broken(String),
+}
+
+/// What keeps a user out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// The password is missing or wrong. A server may not tell that from a user that is not there.
+    Password,
+    /// There is no such user, or it must not log in.
+    User,
+    /// The server has no rule that lets this user in from this machine.
+    Rule,
+    /// The way there is not encrypted as it must be, or the server is not who it must be.
+    Way,
 }

@@ -23,7 +23,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 pub use digest::digest;
-pub use error::RemoteError;
+pub use error::{Entry, RemoteError};
 pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Want, Which};
 pub use names::{Named, SharedName};
 pub use nodes::{Closure, Given, Part};

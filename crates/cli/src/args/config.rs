@@ -147,7 +147,7 @@ fn provider_help() -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Call no provider
+    /// Call no provider, and no remote
     #[arg(long)]
     pub(crate) offline: bool,
     /// Verify every node of the store instead of a sample

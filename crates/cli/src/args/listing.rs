@@ -21,7 +21,7 @@ pub(crate) struct ListArgs {
     /// Skip the first N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: usize,
-    /// List the threads at the remote; statuses are ready, suspended, blocked and ended
+    /// List the threads at the remote; statuses are ready, leased, suspended, blocked and ended
     #[arg(long, conflicts_with_all = ["children", "tree", "after", "before", "workflow", "name", "here", "skip", "watch"])]
     pub(crate) remote: bool,
     /// Redraw the list every 2 seconds until q is pressed; in a pipe, print it whenever it has changed

@@ -13,7 +13,7 @@ use uwf_util::shell_words;
 
 use crate::args::ConfigCommand;
 use crate::ask::{can_ask, confirm};
-use crate::commands::Context;
+use crate::commands::{Context, sharing};
 use crate::failure::{Failure, say, warn};
 use crate::output::print;
 use crate::text::{
@@ -36,6 +36,9 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
             print(&ValueView { value }, format)?;
         }
         ConfigCommand::Set { key, value } => {
+            if key == "remote.url" {
+                sharing::check_url(&value)?;
+            }
             root.create()?;
             let before = dangling(context);
             let value = uwf_config::set(root, &key, &value)?;

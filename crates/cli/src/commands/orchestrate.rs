@@ -37,6 +37,14 @@ pub(super) fn find_run(context: &Context, name: &str) -> Result<ThreadId, Failur
     place::find(context, &PlaceArgs::default(), name)
 }
 
+/// Finds a thread as every thread is named, or a run of the current folder by its id.
+pub(super) fn thread_or_run(context: &Context, name: &str) -> Result<ThreadId, Failure> {
+    context.thread(name).or_else(|unknown| {
+        let run = find_run(context, name);
+        run.map_err(|_| unknown)
+    })
+}
+
 pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
     match command {
         OrchestrateCommand::Run(args) => return run::run(context, &args),

@@ -11,7 +11,7 @@ use uwf_engine::{
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Query, Remote, RemoteError};
+use uwf_remote::{Hello, Query, Remote, RemoteError};
 use uwf_remote_object::{self as object, Object};
 use uwf_remote_postgres::{Address, Postgres};
 use uwf_util::shell_words;
@@ -39,18 +39,46 @@ fn configured(site: &Site) -> Result<Kind, EngineError> {
 }
 
 fn connection(site: &Site, config: &RemoteConfig) -> Result<Kind, EngineError> {
+    let address = address(config)?;
+    let variables = Variables::read(site)?;
+    Ok(match address {
+        At::Objects(address) => {
+            let remote = Object::new(&address, &|name| variables.get(name));
+            Kind::Objects(Box::new(answer(remote)?))
+        }
+        At::Database(address) => {
+            let remote = Postgres::new(*address, variables.get(RemoteConfig::PASSWORD));
+            Kind::Database(Box::new(answer(remote)?))
+        }
+    })
+}
+
+/// Where a remote is.
+enum At {
+    Database(Box<Address>),
+    Objects(object::Address),
+}
+
+/// Reads the address in a config. Nothing is sent.
+fn address(config: &RemoteConfig) -> Result<At, EngineError> {
     let url = config.url.as_deref().ok_or(SharingError::NoRemote)?;
     let bad = |problem: String| SharingError::BadRemote(problem);
-    let variables = Variables::read(site)?;
     if object::Address::is_one(url) {
         let address = object::Address::new(url).map_err(|problem| bad(problem.to_string()))?;
-        let remote = Object::new(&address, &|name| variables.get(name));
-        return Ok(Kind::Objects(Box::new(answer(remote)?)));
+        return Ok(At::Objects(address));
     }
     let schema = config.schema.as_deref().unwrap_or(RemoteConfig::SCHEMA);
     let address = Address::new(url, schema).map_err(|problem| bad(problem.to_string()))?;
-    let remote = Postgres::new(address, variables.get(RemoteConfig::PASSWORD));
-    Ok(Kind::Database(Box::new(answer(remote)?)))
+    Ok(At::Database(Box::new(address)))
+}
+
+/// Fails if a text cannot be the address of a remote, or has a password in it.
+pub(crate) fn check_url(url: &str) -> Result<(), EngineError> {
+    let config = RemoteConfig {
+        url: Some(url.to_owned()),
+        ..RemoteConfig::default()
+    };
+    address(&config).map(drop)
 }
 
 /// The variables of the environment, and those of `.env`.
@@ -90,6 +118,14 @@ pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Fai
         RemoteCommand::Release(args) => care::release(context, &args),
         RemoteCommand::Roles => care::roles(context),
     }
+}
+
+/// Asks the remote what it is. Returns also whether an older version of this program made it.
+pub(crate) fn greet(site: &Site) -> Result<(Hello, bool), EngineError> {
+    let mut remote = configured(site)?;
+    let hello = answer(remote.as_remote().hello())?;
+    let is_old = remote.is_older(&hello);
+    Ok((hello, is_old))
 }
 
 /// Returns what a remote has answered.
@@ -151,7 +187,8 @@ fn status(context: &Context) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
-    let threads = args.threads.iter().map(|thread| to_push(context, thread));
+    let threads = args.threads.iter();
+    let threads = threads.map(|thread| orchestrate::thread_or_run(context, thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
     let names = each(args.workflows.iter().collect(), |name| {
@@ -271,7 +308,7 @@ fn here_or_there(
     }
     let found = uwf_engine::find_thread(context.site(), text);
     let is_unknown = matches!(found, Err(NameError::NoThread(_)));
-    let unknown = match context.thread(text) {
+    let unknown = match orchestrate::thread_or_run(context, text) {
         Err(unknown) if is_unknown => unknown,
         found => return found,
     };
@@ -293,14 +330,6 @@ fn here_or_there(
         }
         .hint("type more of it")),
     }
-}
-
-/// Returns the thread that is to be pushed: as every thread is named, or a run of a pipeline by its id.
-fn to_push(context: &Context, text: &str) -> Result<ThreadId, Failure> {
-    context.thread(text).or_else(|unknown| {
-        let run = orchestrate::find_run(context, text);
-        run.map_err(|_| unknown)
-    })
 }
 
 /// Does something with each thread or name. A failure does not keep the others from being tried. The first one decides the exit code.

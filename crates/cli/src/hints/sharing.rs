@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use uwf_engine::SharingError;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::RemoteError;
+use uwf_remote::{Entry, RemoteError};
 use uwf_storage::Root;
 use uwf_util::shell_words;
 
@@ -57,7 +57,7 @@ pub(crate) fn or_fetch(hint: &str, thread: &str) -> String {
 pub(crate) fn with_remote_list(hint: &str) -> String {
     match is_with_remote() {
         true => format!(
-            "{hint}; threads have names only on the machine that gave them, and `uwf thread list --remote` shows the threads there"
+            "{hint}; threads and runs have names only on the machine that gave them, and `uwf thread list --remote` shows the threads there"
         ),
         false => hint.to_owned(),
     }
@@ -131,6 +131,24 @@ fn of_name(name: &str, had: bool) -> String {
     )
 }
 
+/// Returns what lets a user in.
+fn of_entry(entry: Entry) -> Option<String> {
+    let hint = match entry {
+        Entry::Password => {
+            "the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; `uwf config get remote.url` shows the user"
+        }
+        Entry::User => {
+            "`createuser -h <host> --pwprompt <user>` makes the user, as a user of the server who may; `uwf remote add <url>` names another one"
+        }
+        Entry::Rule => {
+            "who cares for the server lets the user in by a line in its `pg_hba.conf`, for this machine and this database"
+        }
+        // The text says it.
+        Entry::Way => return None,
+    };
+    Some(hint.to_owned())
+}
+
 fn of_remote(error: &RemoteError) -> Option<String> {
     Some(match error {
         RemoteError::Away(_) => {
@@ -143,10 +161,15 @@ fn of_remote(error: &RemoteError) -> Option<String> {
             "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
-        RemoteError::Denied(_) => {
-            "check the user in `remote.url`, what that user may do, and the password or the keys in `.env` or the environment: UWF_REMOTE_PASSWORD for a database, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`"
+        RemoteError::Denied(_) if is_with_objects() => {
+            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
                 .to_owned()
         }
+        RemoteError::Denied(_) => {
+            "the owner of the schema may do everything: `uwf remote roles` prints the SQL for users who read or work, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
+                .to_owned()
+        }
+        RemoteError::NotLetIn(entry, _) => return of_entry(*entry),
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
         RemoteError::Broken(_) if is_with_objects() => {
             "an object storage is not verified or repaired in place: remove what is damaged there with its own tools; then, on a machine that has the thread, `uwf thread fork --thread <thread>` and `uwf push <fork>` send what is missing".to_owned()

@@ -112,6 +112,9 @@ struct RemoteThread {
     workflow_name: Option<String>,
     head: CasRef,
     status: &'static str,
+    /// The status as a person is told it.
+    #[serde(skip)]
+    shown: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,
     /// Whether it is shared under this root, too.
@@ -127,6 +130,17 @@ struct RemoteThread {
     /// How long that lease still lasts.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_ms: Option<u64>,
+}
+
+/// What people are told of a thread that is ready and that a machine works on.
+pub(crate) const LEASED: &str = "leased";
+
+/// Returns the status of a thread at the remote as a person is told it.
+pub(crate) fn remote_status(listed: &Listed) -> &'static str {
+    match (listed.status, &listed.busy) {
+        (HeadStatus::Ready, Some(_)) => LEASED,
+        (status, _) => status.as_str(),
+    }
 }
 
 /// The columns of the list.
@@ -154,6 +168,7 @@ impl RemoteThreadsView {
             workflow_name: names.get(&listed.workflow).cloned(),
             head: listed.head,
             status: listed.status.as_str(),
+            shown: remote_status(&listed),
             label: listed
                 .label
                 .map(|label| format!("{}={}", label.key.as_str(), label.value.as_str())),
@@ -198,10 +213,7 @@ impl Show for RemoteThreadsView {
             let workflow = one.workflow_name.clone();
             vec![
                 one.thread.to_string(),
-                match one.worker {
-                    Some(_) if one.status == HeadStatus::Ready.as_str() => "leased".to_owned(),
-                    _ => one.status.to_owned(),
-                },
+                one.shown.to_owned(),
                 workflow.unwrap_or_else(|| one.workflow.to_string()),
                 match (one.waiting, one.here) {
                     (true, _) => "a step waits",

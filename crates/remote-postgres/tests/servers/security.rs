@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
 use uwf_remote::suite::{Place, cases};
-use uwf_remote::{Query, Remote, RemoteError};
+use uwf_remote::{Entry, Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
 
 use crate::admin::Admin;
@@ -26,7 +26,7 @@ fn connect(url: &str, password: Option<&str>) -> Postgres {
 fn denied(url: &str, password: Option<&str>) -> String {
     let mut remote = connect(url, password);
     match remote.hello() {
-        Err(RemoteError::Denied(why)) => {
+        Err(RemoteError::NotLetIn(_, why)) => {
             let all = format!("{why} {remote:?} {:?}", remote.hello());
             for secret in [RIGHT, WRONG] {
                 assert!(!all.contains(secret), "{all}");
@@ -47,7 +47,7 @@ fn a_password_is_asked_for_and_never_shown() {
     server.kill_and_start();
 
     let url = server.url().replace(postgres::USER, "machine");
-    assert!(denied(&url, None).contains("give it as UWF_REMOTE_PASSWORD"));
+    assert!(denied(&url, None).contains("asks for a password"));
     assert!(denied(&url, Some(WRONG)).contains("password authentication failed"));
     let mut remote = connect(&url, Some(RIGHT));
     remote.make().expect("the password is right");
@@ -122,7 +122,7 @@ fn a_password_is_not_sent_without_encryption() {
     let url = format!("postgres://machine@127.0.0.1:{port}/uwf?sslmode=verify-full");
     let refused = connect(&url, Some(RIGHT)).hello().unwrap_err();
     assert!(
-        matches!(&refused, RemoteError::Denied(why) if why.contains("does not offer TLS")),
+        matches!(&refused, RemoteError::NotLetIn(Entry::Way, why) if why.contains("does not offer TLS")),
         "{refused}"
     );
     let (question, rest) = stranger.join().unwrap();

@@ -9,6 +9,7 @@ mod overrides;
 mod permissions;
 mod project;
 pub(crate) mod providers;
+mod remote;
 mod store;
 mod threads;
 mod version;
@@ -65,6 +66,7 @@ fn entries_of_config(site: &Site, args: &DoctorArgs, config: &Config) -> Vec<Che
     checks.extend(hooks::look(site, config));
     if !args.offline {
         checks.extend(providers::look(site, config));
+        checks.extend(remote::look(site, config));
     }
     checks
 }

@@ -9,7 +9,7 @@ use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_remote::{Hello, Remote, RemoteError};
 use uwf_remote_object::Object;
 use uwf_remote_postgres::{
-    Collected, Fault, Migrated, Needing, Payload, Postgres, Statistics, Verified,
+    Collected, Fault, Migrated, Needing, Payload, Postgres, Statistics, VERSION, Verified,
 };
 
 /// A remote of some kind. Nothing is sent before the first call.
@@ -24,6 +24,11 @@ impl Kind {
             Self::Database(remote) => remote.make(),
             Self::Objects(remote) => remote.make(),
         }
+    }
+
+    /// Tells whether `migrate` would add something.
+    pub(super) fn is_older(&self, hello: &Hello) -> bool {
+        matches!(self, Self::Database(_)) && hello.version < VERSION
     }
 
     pub(super) fn as_remote(&mut self) -> &mut dyn Remote {

@@ -11,7 +11,7 @@ use uwf_protocol::ids::ThreadId;
 use super::listing::{about, statuses};
 use super::stepping::refuse_head_of_many;
 use crate::args::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
-use crate::commands::Context;
+use crate::commands::{Context, orchestrate};
 use crate::failure::{Failure, note, warn};
 use crate::hints;
 use crate::input::message_text;
@@ -22,7 +22,9 @@ use crate::text::{
 
 pub(super) fn kill(context: &Context, args: &KillArgs) -> Result<Exit, Failure> {
     refuse_head_of_many(&args.at, args.which.threads.len())?;
-    each(context, &args.which, |id| {
+    let find = |name: &str| orchestrate::thread_or_run(context, name);
+    let threads = args.which.threads.iter().map(|name| find(name));
+    each_of(context, threads.collect(), |id| {
         let at = context.thread_at(id, &args.at)?;
         let waiting = uwf_engine::waiting_answer(context.site(), id);
         let killed = uwf_engine::kill(&context.runner, at)?;
@@ -74,19 +76,24 @@ fn note_given_up(thread: ThreadId, waiting: Option<WaitingAnswer>) {
     }
 }
 
-/// Does something with each thread, and prints each result as soon as it is there. A failure does not keep the others from
-/// being tried. The first one decides the exit code. A signal ends it all.
+/// Does something with each thread that is named.
 fn each<V: Show>(
     context: &Context,
     args: &ThreadsArgs,
     operation: impl Fn(ThreadId) -> Result<V, Failure>,
 ) -> Result<Exit, Failure> {
     // `@2` means the same thread before and after another one was removed.
-    let found: Vec<Result<ThreadId, Failure>> = args
-        .threads
-        .iter()
-        .map(|thread| context.thread(thread))
-        .collect();
+    let found = args.threads.iter().map(|thread| context.thread(thread));
+    each_of(context, found.collect(), operation)
+}
+
+/// Does something with each thread, and prints each result as soon as it is there. A failure does not keep the others from
+/// being tried. The first one decides the exit code. A signal ends it all.
+fn each_of<V: Show>(
+    context: &Context,
+    found: Vec<Result<ThreadId, Failure>>,
+    operation: impl Fn(ThreadId) -> Result<V, Failure>,
+) -> Result<Exit, Failure> {
     let mut first = Exit::Done;
     for id in found {
         let done = id.and_then(&operation);

@@ -15,16 +15,23 @@ use crate::args::ListArgs;
 use crate::commands::{Context, sharing};
 use crate::failure::Failure;
 use crate::output::{Format, print_long};
-use crate::text::{MOST_ENDED, RemoteThreadsView};
+use crate::text::{LEASED, MOST_ENDED, RemoteThreadsView, remote_status};
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    let words = words(args)?;
     let query = Query {
-        statuses: statuses(args)?,
+        statuses: statuses(args, &words),
         label: label(args)?,
     };
     let site = context.site();
     let mut remote = sharing::open(site)?;
     let mut threads = remote_threads(remote.as_mut(), &query)?;
+    let is_asked = |one: &Listed| {
+        [one.status.as_str(), remote_status(one)]
+            .iter()
+            .any(|word| words.contains(word))
+    };
+    threads.retain(|one| words.is_empty() || is_asked(one));
     threads.reverse();
     threads.truncate(args.filter.limit.unwrap_or(usize::MAX));
     let names = names(context, remote.as_mut(), &threads);
@@ -72,22 +79,29 @@ fn ended(remote: &mut dyn Remote, label: Option<Label>) -> Result<usize, Failure
     Ok(page.len())
 }
 
-/// Returns the statuses that are asked for; none for all.
-fn statuses(args: &ListArgs) -> Result<Vec<HeadStatus>, Failure> {
-    let Some(text) = &args.filter.status else {
-        let all = HeadStatus::ALL.into_iter();
-        return Ok(match args.all {
-            true => Vec::new(),
-            false => all.filter(|status| *status != HeadStatus::Ended).collect(),
-        });
-    };
-    let status = |word: &str| {
-        let mut all = HeadStatus::ALL.into_iter();
-        let found = all.find(|status| status.as_str() == word);
-        let known = HeadStatus::ALL.map(HeadStatus::as_str);
+/// Returns the statuses that a person asks for; none if nobody did.
+fn words(args: &ListArgs) -> Result<Vec<&'static str>, Failure> {
+    let known = HeadStatus::ALL.map(HeadStatus::as_str);
+    let known: Vec<&'static str> = known.into_iter().chain([LEASED]).collect();
+    let word = |word: &str| {
+        let found = known.iter().copied().find(|known| *known == word);
         found.ok_or_else(|| not_a_status(word, &known, "statuses at the remote are", ""))
     };
-    text.split(',').map(str::trim).map(status).collect()
+    let asked = args.filter.status.iter().flat_map(|text| text.split(','));
+    asked.map(str::trim).map(word).collect()
+}
+
+/// Returns the statuses at the remote that are asked for; none for all. A thread that is leased is ready there.
+fn statuses(args: &ListArgs, words: &[&str]) -> Vec<HeadStatus> {
+    let is_asked = |status: &HeadStatus| match words {
+        [] => *status != HeadStatus::Ended,
+        words if *status == HeadStatus::Ready && words.contains(&LEASED) => true,
+        words => words.contains(&status.as_str()),
+    };
+    match args.all && words.is_empty() {
+        true => Vec::new(),
+        false => HeadStatus::ALL.into_iter().filter(is_asked).collect(),
+    }
 }
 
 /// Returns the label that is asked for.

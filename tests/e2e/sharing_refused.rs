@@ -1,0 +1,108 @@
+//! What a user is told whom the server does not let in or who may do less, and how the remote is looked at beforehand.
+
+use serde_json::{Value, json};
+
+use crate::gates::{at_work, open_gate};
+use crate::postgres::{USER, new_schema, own_server};
+use crate::postgres_admin::Admin;
+use crate::sharing::{machine, machines_in, shared, with_server};
+use crate::world::{AGAIN, World};
+
+#[test]
+fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
+    with_server(|server| {
+        let schema = new_schema();
+        let world = machine(server, &schema, &AGAIN.replace('@', ""));
+        let admin = Admin::new(&server.url());
+        admin.run(&format!("CREATE ROLE {schema}_guest LOGIN"));
+        let as_user = |name: &str| {
+            let other = format!("//{schema}_{name}@");
+            let url = server.url().replace(&format!("//{USER}@"), &other);
+            world.configure("remote.url", &url);
+            world.uwf(&["remote", "status"]).exits(1)
+        };
+        let said = as_user("nobody");
+        said.says("refuses this user").says("createuser");
+        let said = as_user("guest");
+        said.says("refuses this user").says("uwf remote roles");
+    });
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
+    let world = World::new();
+    for (url, said) in [
+        ("postgres://u:secret-9@127.0.0.1/d", "has a password in it"),
+        (
+            "mysql://u@127.0.0.1/d",
+            "no remote has an address with `mysql:`",
+        ),
+        ("s3://key:secret-9@bucket/p", "key"),
+    ] {
+        for set in [&["config", "set", "remote.url"][..], &["remote", "add"]] {
+            let refused = world.uwf(&[set, &[url]].concat()).exits(1);
+            assert!(!refused.stderr.contains("secret-9"), "{}", refused.stderr);
+            refused.says(said);
+        }
+        world.uwf(&["config", "get", "remote.url"]).exits(1);
+    }
+    let url = "postgres://u@127.0.0.1/d";
+    world.uwf(&["config", "set", "remote.url", url]).exits(0);
+}
+
+/// Returns what the doctor finds out about the remote.
+fn looked(world: &World, options: &[&str]) -> Option<Value> {
+    let found = world.uwf(&[&["doctor"], options].concat()).json();
+    let checks = found["checks"].as_array().unwrap().iter();
+    let mut of_remote = checks.filter(|one| one["check"] == json!("remote"));
+    of_remote.next().cloned()
+}
+
+#[test]
+fn the_doctor_looks_at_the_remote() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let world = World::new();
+    assert_eq!(looked(&world, &[]), None);
+    let schema = new_schema();
+    let world = machine(&server, &schema, &AGAIN.replace('@', ""));
+    let found = looked(&world, &[]).unwrap();
+    assert_eq!(found["status"], json!("ok"), "{found}");
+    assert_eq!(looked(&world, &["--offline"]), None);
+    let admin = Admin::new(&server.url());
+    admin.run(&format!("UPDATE {schema}.remote SET version = 1"));
+    let found = looked(&world, &[]).unwrap();
+    assert_eq!(found["status"], json!("warning"), "{found}");
+    let hint = found["hint"].as_str().unwrap();
+    assert!(hint.contains("uwf remote migrate"), "{found}");
+    server.pause();
+    let found = looked(&world, &[]).unwrap();
+    assert_eq!(found["status"], json!("error"), "{found}");
+    let said = found["message"].as_str().unwrap();
+    assert!(said.contains("cannot be reached"), "{found}");
+}
+
+#[test]
+fn the_list_of_the_remote_chooses_by_the_words_that_it_shows() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let (busy, free) = (shared(&machines, "again"), shared(&machines, "again"));
+        let mut working = at_work(one, &["thread", "step", &busy]);
+        let listed = |status: &str| {
+            let list = ["thread", "list", "--remote", "--status", status];
+            let listed = other.uwf(&list).exits(0).json();
+            let threads = listed.as_array().unwrap().iter();
+            let mut ids: Vec<Value> = threads.map(|one| one["thread"].clone()).collect();
+            ids.reverse();
+            ids
+        };
+        assert_eq!(listed("leased"), [json!(busy)]);
+        assert_eq!(listed("ready"), [json!(busy), json!(free)]);
+        assert_eq!(listed("leased,blocked"), [json!(busy)]);
+        assert!(listed("ended").is_empty());
+        open_gate(one);
+        assert!(working.wait().unwrap().success());
+    });
+}
