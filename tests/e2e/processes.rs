@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::world::{World, wait_until};
+use crate::world::{World, pids_with, wait_until};
 
 /// Tells whether a process with this number runs; one that ended and was not waited for does not.
 pub(crate) fn is_running(pid: impl Display) -> bool {
@@ -35,14 +35,11 @@ pub(crate) fn that_were_started_with(words: &str) -> Vec<String> {
 
 /// Returns number and command line of every process that was started with this variable, such as `NAME=value`.
 pub(crate) fn with_variable(variable: &str) -> Vec<String> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let found = processes.filter_map(|process| {
-        let read = |name: &str| std::fs::read(process.path().join(name)).ok();
-        let environment = read("environ")?;
-        let mut variables = environment.split(|byte| *byte == 0);
-        let has = variables.any(|one| one == variable.as_bytes());
-        let line = String::from_utf8_lossy(&read("cmdline")?).replace('\0', " ");
-        has.then(|| format!("{} {line}", process.file_name().display()))
+    let found = pids_with(variable).into_iter();
+    let found = found.filter_map(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        Some(format!("{pid} {line}"))
     });
     found.collect()
 }
@@ -132,4 +129,19 @@ fn send(name: &str, target: &str) {
         .args(["-s", name, "--", target])
         .status();
     assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_test_that_fails_leaves_nothing_at_work() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let failing = std::thread::spawn(move || {
+        let world = World::new();
+        let mut sleep = world.command_of("sleep");
+        tell.send(sleep.arg("600").spawn().unwrap()).unwrap();
+        // As a panic, but nothing is printed.
+        std::panic::resume_unwind(Box::new(()));
+    });
+    assert!(failing.join().is_err());
+    let mut sleep = told.recv().unwrap();
+    assert!(!sleep.wait().unwrap().success());
 }

@@ -1,6 +1,7 @@
 //! A world of its own for each test: a storage root, a project folder and the real binary.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -139,6 +140,36 @@ impl From<Output> for Run {
 /// A temp folder with `root` (the storage root) and `project` (where commands run).
 pub(crate) struct World {
     dir: TempDir,
+}
+
+impl Drop for World {
+    /// Ends what a test that fails leaves at work. Everything that commands of this world start has its home, and nothing else has it.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let home = format!("HOME={}", self.dir.path().display());
+        // What is ended may be starting something.
+        for _ in 0..3 {
+            for pid in pids_with(&home) {
+                let mut kill = Command::new("kill");
+                let _ = kill.args(["-s", "KILL", "--", &pid]).output();
+            }
+        }
+    }
+}
+
+/// Returns the numbers of the processes that were started with this variable, such as `NAME=value`.
+pub(crate) fn pids_with(variable: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let has = |process: &DirEntry| {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|one| one == variable.as_bytes())
+    };
+    let found = processes.filter(has);
+    let names = found.map(|process| process.file_name().display().to_string());
+    names.collect()
 }
 
 impl World {

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use object_store::memory::InMemory;
+use uwf_remote::Acquired;
 use uwf_remote::suite::Place;
-use uwf_remote::{Acquired, Remote as _, Renewed, Standing};
 use uwf_remote_object::Clock;
 
 use crate::InStore;
-use crate::world::{acquire_for, owner, share, thread};
+use crate::world::{acquire_for, share};
 
 /// A clock that stands still until it is moved.
 #[derive(Debug)]
@@ -83,33 +83,4 @@ fn a_second_of_rounding_never_ends_a_lease_too_early_and_makes_it_a_second_longe
             assert!(waited <= longest, "{begun:?} {lasts:?}: {waited:?}");
         }
     }
-}
-
-#[test]
-fn a_lease_can_be_ended_by_somebody_else() {
-    let place = InStore::new(Arc::new(InMemory::new()), Duration::ZERO);
-    let mut remote = place.open();
-    assert_eq!(remote.standing(thread(1)), Ok(Standing::Unknown));
-    share(&mut remote, 1);
-    assert_eq!(remote.standing(thread(1)), Ok(Standing::Free));
-    let lasts = Duration::from_secs(60);
-    let Acquired::Leased(old) = acquire_for(&mut remote, 1, 1, lasts) else {
-        panic!("it is free");
-    };
-    place.clock.tick(lasts / 2);
-    let Ok(Standing::Leased(lease)) = remote.standing(thread(1)) else {
-        panic!("somebody works on it");
-    };
-    assert_eq!((&lease.owner, lease.lasts), (&owner(1), lasts / 2));
-    for _ in 0..2 {
-        assert_eq!(remote.end_lease(&lease), Ok(()));
-        assert_eq!(remote.standing(thread(1)), Ok(Standing::Free));
-    }
-    assert_eq!(remote.renew(&old.lease), Ok(Renewed::Lost));
-    let Acquired::Leased(new) = acquire_for(&mut remote, 1, 1, lasts) else {
-        panic!("it is free");
-    };
-    assert!(new.lease.fence > old.lease.fence);
-    assert_eq!(remote.end_lease(&lease), Ok(()));
-    assert_eq!(remote.renew(&new.lease), Ok(Renewed::Yes), "another lease");
 }

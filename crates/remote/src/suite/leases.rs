@@ -164,11 +164,14 @@ fn ended_by_another(place: &dyn Place) {
     assert_eq!(other.remote.standing(thread(1)), Ok(Standing::Unknown));
     one.share(&[1]);
     assert_eq!(other.remote.standing(thread(1)), Ok(Standing::Free));
-    let old = one.take(1);
+    let old = leased(one.acquire_for(1, SHORT * 100)).lease;
+    place.pass(SHORT * 2);
     let Ok(Standing::Leased(seen)) = other.remote.standing(thread(1)) else {
         panic!("somebody works on it");
     };
     assert_eq!((&seen.owner, seen.fence), (&old.owner, old.fence));
+    assert!(seen.lasts > SHORT, "{:?}", seen.lasts);
+    assert!(seen.lasts <= SHORT * 98, "{:?}", seen.lasts);
     for _ in 0..2 {
         assert_eq!(other.remote.end_lease(&seen), Ok(()));
         assert_eq!(other.remote.standing(thread(1)), Ok(Standing::Free));
