@@ -194,18 +194,21 @@ impl From<NameError> for Failure {
         match error {
             NameError::Id(error) => error.into(),
             NameError::Engine(error) => error.into(),
-            NameError::NoThread(text) => failure.hint(hints::sharing::or_fetch(
+            NameError::NoThread(unfound) => failure.hint(hints::sharing::or_fetch(
                 "`uwf thread list --all` shows every thread",
-                &text,
+                &unfound,
             )),
             NameError::NotGiven {
                 near: Some(near), ..
             } => failure.hint(format!("did you mean `{near}`?")),
-            NameError::NotGiven { near: None, .. } => {
-                failure.hint(hints::sharing::with_remote_list(
-                    "`uwf thread list --all` shows every thread, with its name",
-                ))
-            }
+            NameError::NotGiven {
+                near: None,
+                has_remote,
+                ..
+            } => failure.hint(hints::sharing::with_remote_list(
+                "`uwf thread list --all` shows every thread, with its name",
+                has_remote,
+            )),
             NameError::NothingUsed => failure.hint("`@` stands for the newest thread"),
             NameError::NoNode(_) => failure.hint(
                 "`uwf thread steps <thread>` lists the nodes of a thread, `uwf cas list` all",

@@ -32,6 +32,7 @@ use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::review_error::ReviewError;
 use crate::sharing::error::SharingError;
+use crate::unfound::Unfound;
 use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_use_error::WorkflowUseError;
 use crate::workspace_error::WorkspaceError;
@@ -40,8 +41,8 @@ use crate::workspace_error::WorkspaceError;
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// No thread has this id.
-    #[error("thread `{0}` does not exist")]
-    UnknownThread(ThreadId),
+    #[error("thread `{}` does not exist", .0.what)]
+    UnknownThread(Unfound<ThreadId>),
     /// The thread was removed.
     #[error("thread `{}` was removed at {} UTC", .0.removed, uwf_util::time::format_utc(.0.removed_at))]
     Removed(Box<RemovedThread>),

@@ -54,6 +54,7 @@ mod store_import;
 mod stored_workflow;
 mod tags;
 mod thread;
+mod unfound;
 mod unregister;
 mod waiting_answer;
 mod workflow_ref;
@@ -220,6 +221,7 @@ pub use store_import::{
 };
 pub use stored_workflow::{workflow_description, workflow_name};
 pub use thread::ThreadAt;
+pub use unfound::{Unfound, has_remote};
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use uwf_snapshot::{SnapshotError, Unkept};
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};

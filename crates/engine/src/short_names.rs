@@ -19,6 +19,7 @@ use uwf_util::suggest;
 use self::parse::{NodeName, StepPlace, ThreadName};
 use self::step_place::step_at;
 use crate::children::is_child;
+use crate::unfound::{Unfound, has_remote};
 use crate::{EngineError, Site, node_kind};
 
 /// How many candidates an ambiguous prefix names.
@@ -31,8 +32,8 @@ pub enum NameError {
     #[error(transparent)]
     Id(#[from] IdError),
     /// No thread has this name.
-    #[error("no thread is named `{0}`")]
-    NoThread(String),
+    #[error("no thread is named `{}`", .0.what)]
+    NoThread(Unfound<String>),
     /// No thread was given this name.
     #[error("no thread is named `{name}`")]
     NotGiven {
@@ -40,6 +41,8 @@ pub enum NameError {
         name: Name,
         /// The nearest name of a thread.
         near: Option<Name>,
+        /// Whether there is a remote. Names are not shared.
+        has_remote: bool,
     },
     /// `-` is asked for, and no thread was used yet.
     #[error("no thread was used yet: `-` stands for none")]
@@ -159,7 +162,7 @@ fn threads(site: &Site) -> Result<Vec<ThreadId>, NameError> {
 }
 
 fn thread_named(site: &Site, text: &str, name: ThreadName) -> Result<ThreadId, NameError> {
-    let nobody = || NameError::NoThread(text.to_owned());
+    let nobody = || NameError::NoThread(Unfound::new(site, text.to_owned()));
     match name {
         ThreadName::Id(id) => Ok(id),
         ThreadName::Newest(nth) => {
@@ -196,7 +199,11 @@ fn given(site: &Site, name: Name) -> Result<ThreadId, NameError> {
     let known = namings.names().map(|(known, _)| known.as_str());
     let known = known.filter(|known| *known != name.as_str());
     let near = suggest::nearest(name.as_str(), known).and_then(|near| near.parse().ok());
-    Err(NameError::NotGiven { name, near })
+    Err(NameError::NotGiven {
+        name,
+        near,
+        has_remote: has_remote(&site.root),
+    })
 }
 
 fn matching(threads: &[ThreadId], prefix: &str) -> Vec<ThreadId> {

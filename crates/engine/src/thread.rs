@@ -16,6 +16,7 @@ use crate::children::parent_of;
 use crate::conditions::Conditions;
 use crate::pipelines::error::PipelineError;
 use crate::pipelines::route::route_of;
+use crate::unfound::Unfound;
 use crate::{EngineError, Site};
 
 /// A thread that a call is about, and the head at which the caller saw it, if that matters.
@@ -205,7 +206,7 @@ pub(crate) fn find(site: &Site, id: ThreadId) -> Result<Located, EngineError> {
     }
     Err(match state.removed(id)? {
         Some(removed) => EngineError::Removed(Box::new(removed)),
-        None => EngineError::UnknownThread(id),
+        None => EngineError::UnknownThread(Unfound::new(site, id)),
     })
 }
 

@@ -8,7 +8,7 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::{ClientOptions, RetryConfig};
 use url::Url;
 use uwf_protocol::endpoint::is_loopback;
-use uwf_remote::RemoteError;
+use uwf_remote::{Entry, RemoteError};
 
 use crate::Object;
 use crate::clock::Dates;
@@ -141,7 +141,10 @@ impl Address {
         let options = ClientOptions::new().with_allow_http(!self.is_encrypted());
         // What a builder says may repeat what it was given, and that has a key in it.
         let unfit = |_| {
-            RemoteError::Denied("the key or the address is not one that this service has".into())
+            RemoteError::NotLetIn(
+                Entry::Keys,
+                "the key or the address is not one that this service has".into(),
+            )
         };
         match &self.service {
             Service::S3 { region } => {
@@ -208,9 +211,12 @@ impl Address {
 /// Returns the value of a variable without which nothing can be asked.
 fn needed(keys: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<String, RemoteError> {
     keys(name).ok_or_else(|| {
-        RemoteError::Denied(format!(
-            "there is no key for it; set {name} in `.env` of the root or in the environment"
-        ))
+        RemoteError::NotLetIn(
+            Entry::Keys,
+            format!(
+                "there is no key for it; set {name} in `.env` of the root or in the environment"
+            ),
+        )
     })
 }
 

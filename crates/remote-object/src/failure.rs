@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
-use uwf_remote::RemoteError;
+use uwf_remote::{Entry, RemoteError};
 
 /// How much of what a store says is repeated.
 const LONGEST: usize = 300;
@@ -34,9 +34,10 @@ pub(crate) fn failure(problem: &Error) -> Failure {
         )),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
             let code = code(&problem.to_string());
-            Failure::Final(RemoteError::Denied(format!(
-                "the store refuses the key, or what the key may do{code}"
-            )))
+            Failure::Final(RemoteError::NotLetIn(
+                Entry::Keys,
+                format!("the store refuses the key, or what the key may do{code}"),
+            ))
         }
         Error::NotImplemented { .. } | Error::NotSupported { .. } => {
             Failure::Final(RemoteError::Unable(short(&problem.to_string())))

@@ -115,7 +115,7 @@ impl Object {
             known => Some(known?),
         };
         match (race::check(&self.bucket), known) {
-            (Err(RemoteError::Denied(_)), Some(known)) => return Ok(known),
+            (Err(RemoteError::NotLetIn(..)), Some(known)) => return Ok(known),
             (Err(error), _) => return Err(error),
             (Ok(()), Some(known)) => return Ok(known),
             (Ok(()), None) => {}

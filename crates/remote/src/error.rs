@@ -46,6 +46,8 @@ pub enum Entry {
     User,
     /// The server has no rule that lets this user in from this machine.
     Rule,
+    /// The keys of an object storage are wrong, or do not open this.
+    Keys,
     /// The way there is not encrypted as it must be, or the server is not who it must be.
     Way,
 }

@@ -35,7 +35,6 @@ use uwf_util::time;
 
 use crate::args::{Command, Global, HeadArgs};
 use crate::failure::{Failure, note};
-use crate::hints;
 use crate::output::Format;
 use crate::pager::Pager;
 use crate::stderr;
@@ -58,7 +57,6 @@ impl Context {
     /// Finds the root and the store, and makes neither.
     pub(crate) fn new(global: &Global, asked: Option<Format>, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
-        hints::sharing::set_place(&root);
         let store = Store::open(root.cas_dir(&env));
         let can_redraw = stderr::can_redraw(&env);
         let observer = Observer {
@@ -105,6 +103,11 @@ impl Context {
         note(&format!(
             "nothing is at `{path}`: no thread, no workflow, no node (`--root` or UWF_STORAGE_ROOT names another folder)"
         ));
+    }
+
+    /// Tells whether a thread is shared under this root.
+    pub(crate) fn is_shared(&self, thread: ThreadId) -> bool {
+        matches!(self.site().root.shared(thread).read(), Ok(Some(_)))
     }
 
     /// Returns the node that an argument names: a hash, or one of the [short names](uwf_engine::find_node).

@@ -6,7 +6,8 @@ mod kind;
 
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, SharingError, Site, fetch,
-    fetch_name, push, push_name, remote_name, remote_names, remote_threads, shared_threads,
+    fetch_name, has_remote, push, push_name, remote_name, remote_names, remote_threads,
+    shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -21,7 +22,6 @@ use self::kind::Kind;
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 use crate::commands::{Context, orchestrate};
 use crate::failure::Failure;
-use crate::hints::sharing::has_remote;
 use crate::output::print;
 use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared};
 

@@ -176,7 +176,7 @@ fn of_removal(error: &EngineError) -> Option<String> {
 fn of_thread(error: &EngineError) -> Option<String> {
     let hint = match error {
         EngineError::UnknownThread(thread) => {
-            super::sharing::or_fetch("`uwf thread list --all` shows every thread", thread.as_str())
+            super::sharing::or_fetch("`uwf thread list --all` shows every thread", thread)
         }
         EngineError::Ended { thread, .. } => format!(
             "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"

@@ -11,7 +11,6 @@ use uwf_storage::{RunRoot, StorageError};
 use uwf_util::shell_words;
 
 use super::run_name::RunName;
-use super::sharing::is_shared;
 
 /// What is wrong with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,12 +23,24 @@ enum Problem {
     Other,
 }
 
+/// Where a run is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunPlace<'a> {
+    /// Its folder.
+    pub(crate) root: &'a RunRoot,
+    /// Its thread.
+    pub(crate) thread: ThreadId,
+    /// Whether the thread is shared. Then another machine may have its folder.
+    pub(crate) is_shared: bool,
+}
+
 /// Returns what helps against an error about the folder of a run, or about what is in it. `None` for all other errors.
-pub(super) fn hint(
-    error: &EngineError,
-    run: &RunName,
-    (root, thread): (&RunRoot, ThreadId),
-) -> Option<String> {
+pub(super) fn hint(error: &EngineError, run: &RunName, place: RunPlace<'_>) -> Option<String> {
+    let RunPlace {
+        root,
+        thread,
+        is_shared,
+    } = place;
     let (path, problem) = file_of(error)?;
     if !path.starts_with(root.path()) {
         return None;
@@ -40,7 +51,7 @@ pub(super) fn hint(
         return Some(hint);
     }
     if root.path().symlink_metadata().is_err() {
-        let gone = match is_shared(thread) {
+        let gone = match is_shared {
             true => "not on this machine",
             false => "gone",
         };

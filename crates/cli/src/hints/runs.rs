@@ -4,13 +4,11 @@ use uwf_durable::is_of_full_disk;
 use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
 use uwf_pipeline::course::{AcceptError, OnlyError, Spot};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::ThreadId;
-use uwf_storage::{Reason, RunRoot};
+use uwf_storage::Reason;
 use uwf_util::shell_words;
 
-use super::run_folder;
+use super::run_folder::{self, RunPlace};
 use super::run_name::RunName;
-use super::sharing::is_with_remote;
 use super::stopped_runs::restarts;
 use crate::failure::Failure;
 
@@ -70,12 +68,8 @@ pub(crate) fn failed(error: EngineError, name: Option<&RunName>) -> Failure {
     }
 }
 
-/// Returns the failure of a command that worked on a run with this folder and this thread.
-pub(crate) fn failed_in(
-    error: EngineError,
-    name: &RunName,
-    place: (&RunRoot, ThreadId),
-) -> Failure {
+/// Returns the failure of a command that worked on a run.
+pub(crate) fn failed_in(error: EngineError, name: &RunName, place: RunPlace<'_>) -> Failure {
     let hint = match is_of_full_disk(&error) {
         // The run was made, so the command that made it would be refused.
         true => Some(format!(
@@ -152,7 +146,7 @@ pub(super) fn of_resume(refusal: &ResumeError, run: &RunName) -> (Exit, Option<S
         ResumeError::OtherForm { .. } => {
             "go on with the version of this program that made the run".to_owned()
         }
-        ResumeError::NoWorkspace(_) if is_with_remote() => {
+        ResumeError::NoWorkspace(gone) if gone.has_remote => {
             "a run goes on where it was made: move the folder back, or make it again; a shared run needs it at the same path on each machine that goes on with it, and `uwf thread list --remote` shows the runs that others can take".to_owned()
         }
         ResumeError::NoWorkspace(_) => {

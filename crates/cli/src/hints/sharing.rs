@@ -1,61 +1,23 @@
 //! What to type next after an error about threads that several machines work on.
 
-use std::sync::OnceLock;
-
-use uwf_engine::SharingError;
-use uwf_protocol::ids::ThreadId;
+use uwf_engine::{SharingError, Unfound};
 use uwf_remote::{Entry, RemoteError};
-use uwf_storage::Root;
 use uwf_util::shell_words;
 
-/// The root of this call, whose config says whether there is a remote.
-static PLACE: OnceLock<Root> = OnceLock::new();
-
-/// Records the root of this call.
-pub(crate) fn set_place(root: &Root) {
-    let _ = PLACE.set(root.clone());
-}
-
-/// Tells whether the config of a root names a remote. One that cannot be read names none.
-pub(crate) fn has_remote(root: &Root) -> bool {
-    let config = uwf_config::load(root).ok().flatten();
-    config.is_some_and(|config| config.remote.url.is_some())
-}
-
-/// Tells whether a thread is shared under the root of this call.
-pub(crate) fn is_shared(thread: ThreadId) -> bool {
-    let record = PLACE.get().map(|root| root.shared(thread).read());
-    matches!(record, Some(Ok(Some(_))))
-}
-
-/// Tells whether the root of this call has a remote.
-pub(crate) fn is_with_remote() -> bool {
-    PLACE.get().is_some_and(has_remote)
-}
-
-/// Tells whether the remote of the root of this call is an object storage.
-fn is_with_objects() -> bool {
-    let config = PLACE
-        .get()
-        .and_then(|root| uwf_config::load(root).ok().flatten());
-    let url = config.and_then(|config| config.remote.url);
-    url.is_some_and(|url| uwf_remote_object::Address::is_one(&url))
-}
-
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
-pub(crate) fn or_fetch(hint: &str, thread: &str) -> String {
-    match is_with_remote() {
+pub(crate) fn or_fetch(hint: &str, thread: &Unfound<impl ToString>) -> String {
+    match thread.has_remote {
         true => format!(
             "{hint} here; `uwf fetch {}` brings it if the remote has it",
-            shell_words::quote(thread)
+            shell_words::quote(&thread.what.to_string())
         ),
         false => hint.to_owned(),
     }
 }
 
 /// Returns the hint of a call that did not find the name of a thread. Names are not shared.
-pub(crate) fn with_remote_list(hint: &str) -> String {
-    match is_with_remote() {
+pub(crate) fn with_remote_list(hint: &str, has_remote: bool) -> String {
+    match has_remote {
         true => format!(
             "{hint}; threads and runs have names only on the machine that gave them, and `uwf thread list --remote` shows the threads there"
         ),
@@ -143,6 +105,9 @@ fn of_entry(entry: Entry) -> Option<String> {
         Entry::Rule => {
             "who cares for the server lets the user in by a line in its `pg_hba.conf`, for this machine and this database"
         }
+        Entry::Keys => {
+            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
+        }
         // The text says it.
         Entry::Way => return None,
     };
@@ -161,21 +126,14 @@ fn of_remote(error: &RemoteError) -> Option<String> {
             "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
-        RemoteError::Denied(_) if is_with_objects() => {
-            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
-                .to_owned()
-        }
         RemoteError::Denied(_) => {
             "the owner of the schema may do everything: `uwf remote roles` prints the SQL for users who read or work, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
                 .to_owned()
         }
         RemoteError::NotLetIn(entry, _) => return of_entry(*entry),
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
-        RemoteError::Broken(_) if is_with_objects() => {
-            "an object storage is not verified or repaired in place: remove what is damaged there with its own tools; then, on a machine that has the thread, `uwf thread fork --thread <thread>` and `uwf push <fork>` send what is missing".to_owned()
-        }
         RemoteError::Broken(_) => {
-            "`uwf remote verify` says what is damaged or missing there, and with `--repair` sends again what this machine has of it".to_owned()
+            "`uwf remote verify` says what is damaged or missing in a database, and with `--repair` sends again what this machine has of it; in an object storage, remove what is damaged with its own tools, and `uwf thread fork --thread <thread>` and `uwf push <fork>` on a machine that has the thread send it again".to_owned()
         }
         RemoteError::Unable(_) => return None,
     })

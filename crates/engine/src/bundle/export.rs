@@ -16,6 +16,7 @@ use super::error::BundleError;
 use super::manifest::{self, Manifest, Status, Travelling};
 use super::members::{self, Writer};
 use crate::children::with_descendants;
+use crate::unfound::Unfound;
 use crate::{EngineError, Site, thread};
 
 /// What was exported.
@@ -120,7 +121,7 @@ fn one_travelling(
     let Some(place) = recorded.places.get(&id) else {
         // It says why the thread is not there.
         thread::find(site, id)?;
-        return Err(EngineError::UnknownThread(id));
+        return Err(EngineError::UnknownThread(Unfound::new(site, id)));
     };
     let (head, end) = (place.head(), place.end());
     let start = read_start(&site.store, Head::read(&site.store, head)?.start())?;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use uwf_pipeline::course::{AcceptError, Spot};
 use uwf_protocol::ids::ThreadId;
 
+use crate::unfound::Unfound;
+
 /// Why a run cannot go on as a person asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
@@ -60,6 +62,6 @@ pub enum ResumeError {
         version: String,
     },
     /// The folder that the run works in is gone.
-    #[error("the workspace of the run, `{0}`, is gone")]
-    NoWorkspace(String),
+    #[error("the workspace of the run, `{}`, is gone", .0.what)]
+    NoWorkspace(Unfound<String>),
 }

@@ -324,7 +324,10 @@ impl Job<'_> {
     fn put(&self, remote: &mut dyn Remote, new: &NewThread) -> Result<Put, EngineError> {
         self.record()?;
         let answer = remote.put(&[], Some(new));
-        let is_refused = matches!(answer, Err(RemoteError::Denied(_)) | Ok(Put::Clash(_)));
+        let is_refused = matches!(
+            answer,
+            Err(RemoteError::Denied(_) | RemoteError::NotLetIn(..)) | Ok(Put::Clash(_))
+        );
         // An earlier try may have put it, whose answer was lost.
         if is_refused
             && self.known.is_none()

@@ -68,14 +68,14 @@ fn a_remote_is_made_once_and_its_races_leave_nothing() {
 fn who_may_only_read_can_use_a_remote_that_is_there_and_make_none() {
     let store = Arc::new(Faulty::new(Fault::ReadOnly));
     let mut remote = open(store.clone());
-    assert!(matches!(remote.make(), Err(RemoteError::Denied(_))));
+    assert!(matches!(remote.make(), Err(RemoteError::NotLetIn(..))));
     let made = r#"{"version":1,"leastClient":1,"store":"here"}"#;
     write(&store.inner, "remote.json", made);
     let hello = remote.make().expect("it is there");
     assert_eq!(hello.store, "here");
     assert_eq!(remote.missing(&[hash(1)]), Ok(vec![hash(1)]));
     let put = remote.put(&[node(1, &[])], None);
-    assert!(matches!(put, Err(RemoteError::Denied(_))), "{put:?}");
+    assert!(matches!(put, Err(RemoteError::NotLetIn(..))), "{put:?}");
 }
 
 #[test]

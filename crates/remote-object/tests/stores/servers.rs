@@ -79,7 +79,7 @@ fn azurite_refuses_another_key_and_knows_no_other_container() {
     };
     let wrong = InServer::new(&server.url(), Some("c2VjcmV0"));
     let refused = wrong.open().make();
-    let Err(RemoteError::Denied(said)) = refused else {
+    let Err(RemoteError::NotLetIn(_, said)) = refused else {
         panic!("it is another key: {refused:?}");
     };
     assert!(!said.contains("c2VjcmV0"), "{said}");

@@ -11,7 +11,6 @@ use crate::args::RunLogsArgs;
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints::runs::failed;
-use crate::hints::sharing::is_shared;
 use crate::output::{Format, Raw, Reader, print_each};
 use crate::text::{LogItem, log_heading};
 
@@ -31,7 +30,7 @@ pub(super) fn run(context: &Context, args: &RunLogsArgs) -> Result<(), Failure> 
         note("no program has printed anything");
     }
     match format(context, args.json) {
-        Format::Text => print_all(&logs, thread),
+        Format::Text => print_all(&logs, context.is_shared(thread)),
         format => logs.iter().try_for_each(|log| {
             let item = LogItem::new(log, text_of(log)?);
             print_each(&item, format).map(drop)
@@ -40,13 +39,13 @@ pub(super) fn run(context: &Context, args: &RunLogsArgs) -> Result<(), Failure> 
 }
 
 /// Prints logs one after the other. One alone is printed as it is.
-fn print_all(logs: &[RunLog], thread: ThreadId) -> Result<(), Failure> {
+fn print_all(logs: &[RunLog], is_shared: bool) -> Result<(), Failure> {
     let mut out = Raw::new();
     for log in logs {
         if logs.len() > 1 {
             out.heading(&log_heading(log))?;
         }
-        if print_from(&mut out, log, 0, thread)? == Reader::Gone {
+        if print_from(&mut out, log, 0, is_shared)? == Reader::Gone {
             break;
         }
     }
@@ -57,6 +56,7 @@ fn print_all(logs: &[RunLog], thread: ThreadId) -> Result<(), Failure> {
 fn follow(context: &Context, thread: ThreadId, step: Option<&str>) -> Result<(), Failure> {
     let mut follower =
         LogFollower::open(context.site(), thread, step).map_err(|error| failed(error, None))?;
+    let is_shared = context.is_shared(thread);
     let mut out = Raw::new();
     let mut last = String::new();
     loop {
@@ -67,7 +67,7 @@ fn follow(context: &Context, thread: ThreadId, step: Option<&str>) -> Result<(),
                 out.heading(&heading)?;
                 last = heading;
             }
-            if print_from(&mut out, &part.log, part.from, thread)? == Reader::Gone {
+            if print_from(&mut out, &part.log, part.from, is_shared)? == Reader::Gone {
                 return Ok(());
             }
         }
@@ -78,13 +78,13 @@ fn follow(context: &Context, thread: ThreadId, step: Option<&str>) -> Result<(),
     }
 }
 
-/// Prints a log from a position on.
-fn print_from(out: &mut Raw, log: &RunLog, from: u64, thread: ThreadId) -> Result<Reader, Failure> {
+/// Prints a log from a position on. That of a shared run may be on another machine.
+fn print_from(out: &mut Raw, log: &RunLog, from: u64, is_shared: bool) -> Result<Reader, Failure> {
     match &log.content {
         LogContent::File(file) => out.file(file, from),
         LogContent::Text(text) => out.bytes(text.as_bytes()),
         LogContent::Gone(file) => {
-            note(&match is_shared(thread) {
+            note(&match is_shared {
                 true => format!(
                     "`{}` is not on this machine: output of more than 64 KiB stays where the step was done",
                     file.display()

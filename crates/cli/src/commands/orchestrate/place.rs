@@ -240,8 +240,9 @@ pub(super) fn of_place(context: &Context, place: &ThreadPlace) -> Result<ThreadI
         (Err(_), Ok(_)) => false,
     };
     // Several machines may see the folder of a shared run, each with a root of its own.
-    let is_shared = || matches!(context.site().root.shared(place.thread).read(), Ok(Some(_)));
-    if is_here || (is_shared() && run_origin(context.site(), place.thread).is_ok()) {
+    if is_here
+        || (context.is_shared(place.thread) && run_origin(context.site(), place.thread).is_ok())
+    {
         return Ok(place.thread);
     }
     let root = place.root.display().to_string();

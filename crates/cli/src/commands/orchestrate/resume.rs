@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use uwf_engine::{
-    Changes, FileNow, LostPicture, NewRun, ResumeError, ResumeWish, RunOrigin, resume_pipeline,
-    run_origin, run_pipeline,
+    Changes, FileNow, LostPicture, NewRun, ResumeError, ResumeWish, RunOrigin, Unfound,
+    resume_pipeline, run_origin, run_pipeline,
 };
 use uwf_pipeline::course::Steering;
 use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Pipeline, checksum, load};
@@ -18,6 +18,7 @@ use super::{invalid, need_context, place};
 use crate::args::{ContextArgs, ResumeArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
+use crate::hints::run_folder::RunPlace;
 use crate::hints::run_name::RunName;
 use crate::hints::runs::{LOCKED, failed, failed_in};
 use crate::hints::stopped_runs::Results;
@@ -49,12 +50,18 @@ fn go_on(
     let origin = run_origin(context.site(), thread).map_err(|error| failed(error, Some(&typed)))?;
     let run = (origin.run_id.as_str(), thread);
     let name = place::name_in(context, &args.place, run, origin.root.path());
-    let failed = |error| failed_in(error, &name, (&origin.root, thread));
+    let at = RunPlace {
+        root: &origin.root,
+        thread,
+        is_shared: context.is_shared(thread),
+    };
+    let failed = |error| failed_in(error, &name, at);
     let place = (&args.place, Results::Seen);
     place::check_workspace(context, &args.place, &origin)?;
     if args.force_restart {
         if !origin.workspace.is_dir() {
             let gone = origin.workspace.display().to_string();
+            let gone = Unfound::new(context.site(), gone);
             return Err(failed(ResumeError::NoWorkspace(gone).into()));
         }
         let new = again(&origin, args)?;

@@ -16,6 +16,7 @@ use super::{bytes_of, invalid, load_told, need_context, place, validate, warn_al
 use crate::args::{ContextArgs, OnErrorArg, PlaceArgs, RetryArgs, RunPipelineArgs, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
+use crate::hints::run_folder::RunPlace;
 use crate::hints::run_name::RunName;
 use crate::hints::runs::{failed, failed_in, not_alone, others_at_work};
 use crate::hints::stopped_runs::Results;
@@ -117,7 +118,15 @@ pub(super) fn not_done(
 ) -> Failure {
     let name = |id| RunName::in_place(id, place);
     match made {
-        Some(made) => failed_in(error, &name(&made.run_id), (&made.root, made.thread)),
+        Some(made) => {
+            let at = RunPlace {
+                root: &made.root,
+                thread: made.thread,
+                // Nobody can have pushed it.
+                is_shared: false,
+            };
+            failed_in(error, &name(&made.run_id), at)
+        }
         None => failed(error, asked.map(name).as_ref()),
     }
 }

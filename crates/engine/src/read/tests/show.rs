@@ -131,5 +131,5 @@ fn an_unknown_thread_is_an_error() {
     let world = World::new();
     let thread = "01J7K9Z000000000000000000A".parse().unwrap();
     let error = show(&world.site, thread).unwrap_err();
-    assert!(matches!(error, EngineError::UnknownThread(unknown) if unknown == thread));
+    assert!(matches!(error, EngineError::UnknownThread(unknown) if unknown.what == thread));
 }

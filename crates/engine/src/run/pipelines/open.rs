@@ -26,7 +26,8 @@ use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
 use crate::pipelines::secrets::process_masks;
-use crate::{EngineError, Runner};
+use crate::unfound::Unfound;
+use crate::{EngineError, Runner, Site};
 
 /// An attempt that was lost.
 pub(super) struct Lost {
@@ -290,10 +291,10 @@ pub(super) fn is_completed(root: &RunRoot, head: CasRef) -> bool {
 }
 
 /// Fails if the folder that a run works in is gone. Nothing makes it again.
-pub(super) fn need_workspace(cwd: &str) -> Result<(), EngineError> {
+pub(super) fn need_workspace(site: &Site, cwd: &str) -> Result<(), EngineError> {
     match Path::new(cwd).is_dir() {
         true => Ok(()),
-        false => Err(ResumeError::NoWorkspace(cwd.to_owned()).into()),
+        false => Err(ResumeError::NoWorkspace(Unfound::new(site, cwd.to_owned())).into()),
     }
 }
 

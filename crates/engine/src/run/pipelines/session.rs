@@ -101,7 +101,7 @@ pub(super) fn work(
     let run_id = chain::id_of(&begun.run, thread);
     let cwd = begun.start.cwd.clone().unwrap_or_default();
     let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
-    need_workspace(&cwd)?;
+    need_workspace(site, &cwd)?;
     let notes = need_folder((&root, thread), entry.resume, head == start)?;
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);

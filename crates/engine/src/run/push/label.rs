@@ -63,7 +63,7 @@ pub(super) fn relabel(
             unlabelled: wanted.is_none(),
             denied: None,
         }),
-        Err(RemoteError::Denied(why)) => Ok(Relabelled {
+        Err(RemoteError::Denied(why) | RemoteError::NotLetIn(_, why)) => Ok(Relabelled {
             denied: Some(why),
             ..Relabelled::default()
         }),
