@@ -21,6 +21,10 @@ fn pages_of(server: &Server, thread: &str) -> Vec<(String, String)> {
         "/workflows".to_owned(),
         format!("/cas/{workflow}"),
         "/machine/checks".to_owned(),
+        "/costs?by=role".to_owned(),
+        "/costs?by=workflow&label=a".to_owned(),
+        format!("/threads/{thread}/costs"),
+        format!("/threads/{thread}/costs?by=thread"),
     ];
     let page = |path: String| {
         let page = server.get(&path);
@@ -265,6 +269,51 @@ fn the_data_is_what_the_commands_print() {
     let old = [&*crate::web_client::bearer(), &old];
     let old = server.ask("GET", &format!("/api/v1/cas/{head}"), &old, "");
     assert_eq!(old.status, 200);
+}
+
+#[test]
+fn costs_are_what_the_command_sums() {
+    let world = World::new();
+    let thread = &threads(&world)[0];
+    let server = Server::start(&world, &[]);
+    for (path, more) in [
+        ("costs", &[][..]),
+        (
+            "costs?by=day&since=2000",
+            &["--by", "day", "--since", "2000"],
+        ),
+        ("costs?label=area", &["--label", "area"]),
+        (&format!("threads/{thread}/costs"), &[thread]),
+        (
+            &format!("threads/{thread}/costs?by=agent"),
+            &[thread, "--by", "agent"],
+        ),
+    ] {
+        let mut costs = server.get(&format!("/api/v1/{path}")).json();
+        let warnings = costs.as_object_mut().unwrap().remove("warnings");
+        assert_eq!(warnings, Some(json!([])), "{path}");
+        let args = [&["thread", "cost"], more].concat();
+        assert_eq!(costs, world.uwf(&args).json(), "{path}");
+    }
+    for wrong in ["costs?by=colour", "costs?since=soon", "costs?label=%20"] {
+        assert_eq!(
+            server.get(&format!("/api/v1/{wrong}")).status,
+            400,
+            "{wrong}"
+        );
+    }
+    let page = server.get(&format!("/threads/{thread}")).body;
+    assert!(
+        page.contains(&format!("href=\"/threads/{thread}/costs\"")),
+        "{page}"
+    );
+    let costs = server.get(&format!("/threads/{thread}/costs")).body;
+    assert!(
+        costs.contains("reviewer") && costs.contains("<tfoot>"),
+        "{costs}"
+    );
+    let all = server.get("/costs").body;
+    assert!(all.contains("Make it good"), "{all}");
 }
 
 #[test]

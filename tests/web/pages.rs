@@ -47,6 +47,8 @@ fn addresses(scene: &Scene, thread: &str) -> Vec<String> {
         "/workflows".to_owned(),
         format!("/workflows/{workflow}"),
         format!("/cas/{head}?uses=all"),
+        "/costs".to_owned(),
+        format!("/threads/{thread}/costs"),
         "/machine".to_owned(),
         "/machine/checks".to_owned(),
         "/help".to_owned(),

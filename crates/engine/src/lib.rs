@@ -128,7 +128,7 @@ pub use read::graph::{
 };
 pub use read::left_by_step::LeftByStep;
 pub use read::list::{ThreadList, list};
-pub use read::machine::{MachineView, SlotsView, machine};
+pub use read::machine::{AgentRole, AgentView, MachineView, SlotsView, machine};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::node_detail::{NodeDetail, node_detail};
 pub use read::outline::Outline;

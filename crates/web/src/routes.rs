@@ -77,7 +77,13 @@ fn of_pages() -> Router<Shared> {
         .route("/workflows", page(Reads, pages::workflows::list))
         .route("/workflows/{hash}", page(Reads, pages::workflows::one))
         .route("/cas/{hash}", page(Reads, pages::node::page))
+        .route("/costs", page(Reads, pages::costs::page))
+        .route("/threads/{thread}/costs", page(Reads, pages::costs::page))
         .route("/machine", page(Reads, pages::machine::page))
+        .route(
+            pages::machine::REMOTE,
+            page(Command, pages::machine::remote),
+        )
         .route(
             pages::machine::CHECKS,
             page(Command, pages::machine::checks),
@@ -105,6 +111,8 @@ fn of_data() -> Router<Shared> {
         )
         .route("/threads/{thread}/forks", data(Reads, api::threads::forks))
         .route("/events", get(live::events))
+        .route("/threads/{thread}/costs", data(Reads, api::costs::costs))
+        .route("/costs", data(Reads, api::costs::costs))
         .route("/threads/{thread}/actions", data(Reads, acts::possible))
         .route("/threads/{thread}/{action}", act(acts::fields, acts::data))
         .route("/steps/{hash}", data(Reads, api::nodes::step))
@@ -119,6 +127,7 @@ fn of_data() -> Router<Shared> {
         .route("/cas/{hash}", data(Reads, api::nodes::node))
         .route("/cas/{hash}/uses", data(Reads, api::nodes::uses))
         .route("/machine", data(Reads, api::machine::machine))
+        .route("/machine/remote", data(Command, api::machine::remote))
         .route("/machine/checks", data(Command, api::machine::checks))
         .fallback(answer::no_data_here)
         .method_not_allowed_fallback(answer::no_data_like_that)

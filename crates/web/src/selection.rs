@@ -87,11 +87,13 @@ fn status(text: &str) -> Result<ThreadStatus, Refusal> {
     found.ok_or_else(|| wrong(field::STATUS, text))
 }
 
-fn parsed<T: FromStr>(name: &str, text: &str) -> Result<T, Refusal> {
+/// Returns the value of a field of an address.
+pub(crate) fn parsed<T: FromStr>(name: &str, text: &str) -> Result<T, Refusal> {
     text.parse().map_err(|_| wrong(name, text))
 }
 
-fn wrong(name: &str, text: &str) -> Refusal {
+/// Returns the refusal of a field of an address.
+pub(crate) fn wrong(name: &str, text: &str) -> Refusal {
     let message = format!("`{text}` is no value of `{name}`");
     Refusal::new(StatusCode::BAD_REQUEST, "field", message)
 }

@@ -40,6 +40,31 @@ pub enum CostKey {
     Thread,
 }
 
+impl CostKey {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Role,
+        Self::Agent,
+        Self::Model,
+        Self::Workflow,
+        Self::Day,
+        Self::Thread,
+    ];
+
+    /// Returns the word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::Agent => "agent",
+            Self::Model => "model",
+            Self::Workflow => "workflow",
+            Self::Day => "day",
+            Self::Thread => "thread",
+        }
+    }
+}
+
 /// Which runs are summed, and how.
 #[derive(Debug, Clone)]
 pub struct CostOptions {

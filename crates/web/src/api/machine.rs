@@ -9,6 +9,11 @@ pub(crate) fn machine(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&uwf_engine::machine(asked.site())?))
 }
 
+/// Returns the threads at the remote, with their leases.
+pub(crate) fn remote(asked: &Asked) -> Result<Data, Trouble> {
+    Ok(Data::of(&crate::remote::ask(asked)?))
+}
+
 /// Returns what `uwf doctor` says.
 pub(crate) fn checks(asked: &Asked) -> Result<Data, Trouble> {
     let found = (asked.app.check)(asked.site());

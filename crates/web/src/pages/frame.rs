@@ -27,6 +27,7 @@ pub(crate) struct Page {
 pub(crate) enum Tab {
     Threads,
     Workflows,
+    Costs,
     Machine,
     Help,
     /// None of them.
@@ -35,9 +36,10 @@ pub(crate) enum Tab {
 
 impl Tab {
     /// Those that have a place in the head, each with its address.
-    const SHOWN: [(Self, &'static str, &'static str); 4] = [
+    const SHOWN: [(Self, &'static str, &'static str); 5] = [
         (Self::Threads, "/", "Threads"),
         (Self::Workflows, "/workflows", "Workflows"),
+        (Self::Costs, "/costs", "Costs"),
         (Self::Machine, "/machine", "Machine"),
         (Self::Help, "/help", "Help"),
     ];

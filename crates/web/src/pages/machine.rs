@@ -1,37 +1,62 @@
-//! What runs here, which agents may, what is shared, and what `uwf doctor` says.
+//! What runs here, which agents may, what is shared and who has the leases, and what `uwf doctor` says.
 
 use maud::{Markup, html};
-use uwf_engine::{MachineView, machine};
+use uwf_engine::{AgentView, MachineView, machine};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::text::counted;
+use uwf_util::{shell_words, time};
 
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, status, task, thread_address, when};
+use crate::parts::{Said, status, task, thread_address, threads_of, when};
+use crate::remote::RemoteThread;
 use crate::settings::{Finding, Level};
 use crate::trouble::{Refusal, Trouble};
 
 /// Where the page is that has the checks.
 pub(crate) const CHECKS: &str = "/machine/checks";
 
+/// Where the page is that has the threads at the remote.
+pub(crate) const REMOTE: &str = "/machine/remote";
+
+/// What takes its time, and is on the page only if somebody asks.
+#[derive(Default)]
+struct Asking {
+    findings: Option<Vec<Finding>>,
+    threads: Option<Vec<RemoteThread>>,
+}
+
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
-    of(
-        asked,
-        &html! {
-            p { a.button href=(format!("{CHECKS}#checks")) { "Check everything" } }
-            p.hint { "As " code { "uwf doctor --offline" } ": it starts agents to ask for their versions, and calls no model." }
-        },
-    )
+    of(asked, &Asking::default())
 }
 
 /// Returns the page with what `uwf doctor` says.
 pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
     let findings = (asked.app.check)(asked.site());
-    of(asked, &checked(&findings.map_err(Refusal::of_command)?))
+    let findings = findings.map_err(Refusal::of_command)?;
+    of(
+        asked,
+        &Asking {
+            findings: Some(findings),
+            ..Asking::default()
+        },
+    )
 }
 
-fn of(asked: &Asked, checks: &Markup) -> Result<Page, Trouble> {
+/// Returns the page with the threads at the remote.
+pub(crate) fn remote(asked: &Asked) -> Result<Page, Trouble> {
+    let threads = crate::remote::ask(asked)?;
+    of(
+        asked,
+        &Asking {
+            threads: Some(threads),
+            ..Asking::default()
+        },
+    )
+}
+
+fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
     let site = asked.site();
     let now_ms = site.env.now_ms();
     let main = html! {
@@ -42,12 +67,18 @@ fn of(asked: &Asked, checks: &Markup) -> Result<Page, Trouble> {
         }
         // If the state cannot be read, the checks below are what somebody looks for.
         @match machine(site) {
-            Ok(view) => { (at_work(&view, now_ms)) }
+            Ok(view) => { (at_work(&view, asking, now_ms)) }
             Err(error) => { ul.notes { li.failed { (Said(&(asked.app.explain)(error).whole())) } } }
         }
         section aria-labelledby="checks" {
             h2 #checks { "Checks" }
-            (checks)
+            @match &asking.findings {
+                Some(findings) => { (checked(findings)) }
+                None => {
+                    p { a.button href=(format!("{CHECKS}#checks")) { "Check everything" } }
+                    p.hint { "As " code { "uwf doctor --offline" } ": it starts agents to ask for their versions, and calls no model." }
+                }
+            }
         }
     };
     Ok(Page {
@@ -57,12 +88,13 @@ fn of(asked: &Asked, checks: &Markup) -> Result<Page, Trouble> {
     })
 }
 
-fn at_work(view: &MachineView, now_ms: i64) -> Markup {
+fn at_work(view: &MachineView, asking: &Asking, now_ms: i64) -> Markup {
     html! {
         @if !view.warnings.is_empty() { ul.notes { @for warning in &view.warnings { li.failed { (Said(warning)) } } } }
         (running(view, now_ms))
+        (agents(view))
         (slots(view))
-        (remote(view))
+        (shared(view, asking.threads.as_deref()))
     }
 }
 
@@ -106,17 +138,85 @@ fn slots(view: &MachineView) -> Markup {
     }
 }
 
-fn remote(view: &MachineView) -> Markup {
+fn agents(view: &MachineView) -> Markup {
+    html! {
+        section aria-labelledby="agents" {
+            h2 #agents { "Agents" }
+            @if view.agents.is_empty() { p.empty { "The config names no agent. " code { "uwf setup" } " asks for one." } } @else {
+                table.plain {
+                    thead { tr {
+                        th scope="col" { "Agent" } th scope="col" { "Program" } th scope="col" { "May do without asking" } th scope="col" { "Works" }
+                    } }
+                    tbody { @for one in &view.agents { (agent(one)) } }
+                }
+            }
+        }
+    }
+}
+
+fn agent(agent: &AgentView) -> Markup {
+    let words = agent.command.iter().chain(&agent.args).map(String::as_str);
+    html! {
+        tr {
+            th.row scope="row" { (Said(&agent.alias)) }
+            td { code { (Said(&shell_words::join(words))) } }
+            td { @match agent.permissions { Some(permissions) => (permissions.to_string()), None => span.none { "as its own settings say" } } }
+            td {
+                @if agent.default { p { "where no other agent is named" } }
+                @for one in &agent.roles { p { "as " b { (Said(&one.role)) } " of " a href=(threads_of(&one.workflow)) { (Said(&one.workflow)) } } }
+                @if !agent.fallback.is_empty() { p.hint { "If it fails: " (Said(&agent.fallback.join(", "))) } }
+            }
+        }
+    }
+}
+
+fn shared(view: &MachineView, threads: Option<&[RemoteThread]>) -> Markup {
     html! {
         section aria-labelledby="remote" {
             h2 #remote { "Remote" }
-            @match &view.remote {
-                Some(url) => { p { "Threads are shared at " code { (Said(url)) } ". It is not asked here: " code { "uwf thread list --remote" } " does." } }
-                None => { p.hint { "No remote is configured." } }
+            @match (&view.remote, threads) {
+                (Some(url), Some(threads)) => { p { "Threads are shared at " code { (Said(url)) } "." } (at_remote(threads)) }
+                (Some(url), None) => {
+                    p { "Threads are shared at " code { (Said(url)) } "." }
+                    p { a.button href=(format!("{REMOTE}#remote")) { "Ask it for its threads and leases" } }
+                }
+                (None, _) => { p.hint { "No remote is configured." } }
             }
             @if !view.shared.is_empty() { p { (counted(view.shared.len(), "shared thread")) ": " (links(&view.shared)) } }
             @if !view.waiting.is_empty() { p { "With a finished step that waits here: " (links(&view.waiting)) } }
         }
+    }
+}
+
+/// How many threads of the remote a page has.
+const REMOTE_THREADS: usize = 500;
+
+fn at_remote(threads: &[RemoteThread]) -> Markup {
+    if threads.is_empty() {
+        return html! { p.empty { "No thread at the remote is to go on." } };
+    }
+    let hidden = threads.len().saturating_sub(REMOTE_THREADS);
+    html! {
+        table.plain {
+            thead { tr {
+                th scope="col" { "Thread" } th scope="col" { "Status" } th scope="col" { "Workflow" }
+                th scope="col" { "Label" } th scope="col" { "Lease" }
+            } }
+            tbody { @for one in threads.iter().take(REMOTE_THREADS) { tr {
+                th.row scope="row" {
+                    @if one.here { a.id href=(thread_address(one.thread)) { (one.thread) } } @else { span.id { (one.thread) } }
+                    @if one.waiting { " " span.failed-text { "a finished step waits here" } }
+                }
+                td { (Said(&one.status)) }
+                td { @match &one.workflow_name { Some(name) => { (Said(name)) } None => { span.id { (one.workflow) } } } }
+                td { @if let Some(label) = &one.label { (Said(label)) } }
+                td { @match &one.machine {
+                    Some(machine) => { (Said(machine)) @if let Some(left_ms) = one.left_ms { ", for " (time::format_duration(left_ms)) } }
+                    None => { span.none { "free" } }
+                } }
+            } } }
+        }
+        @if hidden > 0 { p.hint { (hidden) " more: " code { "uwf thread list --remote" } } }
     }
 }
 

@@ -3,6 +3,7 @@
 //! A thread is made of rooms of its own: `standing` says where it stands, `steps` what it did, `family` which threads belong
 //! to it. What a person may do about it will stand below its state.
 
+pub(crate) mod costs;
 pub(crate) mod diff;
 mod family;
 pub(crate) mod frame;

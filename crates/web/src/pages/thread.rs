@@ -13,7 +13,9 @@ use crate::acts::confirm::links;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::{family, live, standing, steps};
-use crate::parts::{Said, cost, drawing, hash_link, labels, status, task, when, workflow_link};
+use crate::parts::{
+    Said, cost, drawing, hash_link, labels, status, task, thread_address, when, workflow_link,
+};
 use crate::trouble::{Refusal, Trouble};
 
 /// How many steps a page has. Older ones are on pages of their own.
@@ -87,7 +89,7 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
             span { "Workflow " (workflow_link(view.workflow, view.workflow_name.as_deref())) }
             span { b { (counted(view.steps, "step")) } }
             @if outline.usage.as_ref().is_some_and(|total| total.runs > 0) {
-                span { "Cost " b { (cost(outline.usage.as_ref())) } }
+                span { "Cost " a href=(format!("{}/costs", thread_address(view.thread))) { b { (cost(outline.usage.as_ref())) } } }
             }
             @if let Some(at_ms) = outline.started_at_ms { span { "Started " (when(at_ms, now_ms)) } }
             @if let Some(at_ms) = outline.changed_at_ms { span { "Changed " (when(at_ms, now_ms)) } }
