@@ -138,6 +138,7 @@ mod retry_after;
 mod running;
 mod secrets_left;
 mod serve;
+mod serve_details;
 mod serve_machine;
 mod serve_pages;
 mod server_usage;

@@ -72,7 +72,7 @@ fn every_text_of_others_is_a_text_on_every_page() {
 }
 
 /// Threads of every kind: completed, suspended, failed, cancelled and new.
-fn threads(world: &World) -> Vec<String> {
+pub(crate) fn threads(world: &World) -> Vec<String> {
     let script = |verdict: Value| {
         json!({ "roles": {
             "writer": [ { "output": { "plan": "a plan" } } ],
@@ -272,51 +272,6 @@ fn the_data_is_what_the_commands_print() {
 }
 
 #[test]
-fn costs_are_what_the_command_sums() {
-    let world = World::new();
-    let thread = &threads(&world)[0];
-    let server = Server::start(&world, &[]);
-    for (path, more) in [
-        ("costs", &[][..]),
-        (
-            "costs?by=day&since=2000",
-            &["--by", "day", "--since", "2000"],
-        ),
-        ("costs?label=area", &["--label", "area"]),
-        (&format!("threads/{thread}/costs"), &[thread]),
-        (
-            &format!("threads/{thread}/costs?by=agent"),
-            &[thread, "--by", "agent"],
-        ),
-    ] {
-        let mut costs = server.get(&format!("/api/v1/{path}")).json();
-        let warnings = costs.as_object_mut().unwrap().remove("warnings");
-        assert_eq!(warnings, Some(json!([])), "{path}");
-        let args = [&["thread", "cost"], more].concat();
-        assert_eq!(costs, world.uwf(&args).json(), "{path}");
-    }
-    for wrong in ["costs?by=colour", "costs?since=soon", "costs?label=%20"] {
-        assert_eq!(
-            server.get(&format!("/api/v1/{wrong}")).status,
-            400,
-            "{wrong}"
-        );
-    }
-    let page = server.get(&format!("/threads/{thread}")).body;
-    assert!(
-        page.contains(&format!("href=\"/threads/{thread}/costs\"")),
-        "{page}"
-    );
-    let costs = server.get(&format!("/threads/{thread}/costs")).body;
-    assert!(
-        costs.contains("reviewer") && costs.contains("<tfoot>"),
-        "{costs}"
-    );
-    let all = server.get("/costs").body;
-    assert!(all.contains("Make it good"), "{all}");
-}
-
-#[test]
 fn looking_changes_nothing_and_waits_for_nobody() {
     let world = World::new();
     let all = threads(&world);
@@ -386,9 +341,11 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     let head = world.show(&thread)["head"].as_str().unwrap().to_owned();
     let server = Server::start(&world, &[]);
     let page = server.get(&format!("/steps/{head}")).body;
-    let (_, rest) = page.split_once("href=\"/steps/").unwrap();
-    let address = rest.split_once('"').unwrap().0;
-    assert_eq!(address, format!("{head}/artifact?path=a+b%2F%22x.html"));
+    let address = format!("{head}/artifact?path=a+b%2F%22x.html");
+    assert!(
+        page.contains(&format!("href=\"/steps/{address}\"")),
+        "{page}"
+    );
     let kept = server.get(&format!("/steps/{address}"));
     assert_eq!((kept.status, &*kept.body), (200, "<script>\n"));
     assert_eq!(

@@ -43,6 +43,7 @@ pub(crate) mod standing;
 pub(crate) mod step_data;
 pub(crate) mod step_detail;
 pub(crate) mod step_difference;
+pub(crate) mod step_facts;
 pub(crate) mod steps;
 pub(crate) mod store_stats;
 pub(crate) mod stored_program;

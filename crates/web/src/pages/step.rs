@@ -3,21 +3,21 @@
 use axum::http::StatusCode;
 use maud::{Markup, html};
 use uwf_engine::{
-    ChangedFiles, StepReadOptions, StepTurns, artifacts as artifacts_of, files_of_step, read_step,
-    read_step_prompt, thread_of, write_artifact,
+    ChangedFiles, StepReadOptions, StepTurns, VisitStory, artifacts as artifacts_of, files_of_step,
+    read_step, read_step_prompt, step_facts, thread_of, write_artifact,
 };
 use uwf_protocol::artifact::Artifact;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::RefusedCalls;
-use uwf_util::size;
+use uwf_protocol::nodes::{RefusedCalls, Usage};
 use uwf_util::text::counted;
+use uwf_util::{size, time};
 
 use crate::answer::{File, Given};
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::pages::step_parts::checks;
+use crate::pages::step_parts::{answer, checks, outcome};
 use crate::parts::{
-    Room, Said, folded_in, hash_link, preformatted, section_in, thread_address, with_field,
+    LONGEST, Room, Said, folded_in, hash_link, preformatted, section, thread_address, with_field,
 };
 use crate::trouble::{Refusal, Trouble};
 
@@ -43,11 +43,12 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let hash = asked.hash()?;
     let site = asked.site();
     let step = read_step(site, hash, &StepReadOptions { quota: QUOTA })?;
+    let facts = step_facts(site, hash)?;
     let prompt = read_step_prompt(site, hash)?;
     // A step is shown also if no thread has it any more, and if the threads cannot be read.
     let thread = thread_of(site, hash).ok().flatten();
     let title = format!("Step of {}", step.role);
-    let whole = |text| text_address(hash, text);
+    let whole = text_address(hash, PROMPT);
     let main = html! {
         p.crumbs {
             a href="/" { "Threads" } span aria-hidden="true" { "/" }
@@ -58,16 +59,26 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         div.facts {
             span { "Agent " b { (Said(&step.agent)) } }
             @if let Some(permissions) = step.permissions { span { "Permissions " b { (permissions.to_string()) } } }
+            span { time datetime=(time::format_iso(facts.stored_at_ms)) { (time::format_utc(facts.stored_at_ms)) " UTC" } }
+            @if let Some(took) = facts.duration_ms { span { "Took " b { (time::format_duration(took)) } } }
+            @if let Some(usage) = facts.usage.as_ref().and_then(Usage::note) { span { "Used " b { (usage) } } }
+            @for (name, fact) in facts.visit.iter().flat_map(VisitStory::facts) { span { (name) " " b { (Said(&fact)) } } }
             span { "Node " (hash_link(hash)) }
+            @if let Some(prev) = facts.prev {
+                span { a href=(format!("/steps/{prev}")) { "The step before" } }
+                span { a href=(format!("/diff?a={prev}&b={hash}")) { "Compare with it" } }
+            }
             @if let Some(note) = RefusedCalls::note(&step.refused_calls) { span.failed-text { (Said(&note)) } }
         }
         h2.away { "What came of it" }
-        (section_in(Room::before(&whole(ANSWER)), "Answer", "answer", step.answer.as_deref()))
+        (section("Instruction", "instruction", facts.instruction.as_deref()))
+        (outcome(&step.role, facts.visit.as_ref(), facts.output.as_ref(), Room::default()))
+        (answer(hash, step.answer.as_deref(), facts.output.as_ref(), LONGEST))
         (artifacts(&step))
         (changed(asked, hash))
         (checks(&step.checks))
         (turns(&step))
-        section { (folded_in(Room::before(&whole(PROMPT)), "The whole prompt of the agent", prompt.prompt.as_deref())) }
+        section { (folded_in(Room::before(&whole), "The whole prompt of the agent", prompt.prompt.as_deref())) }
     };
     Ok(Page {
         title,

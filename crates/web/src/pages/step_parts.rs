@@ -2,13 +2,16 @@
 
 use maud::{Markup, html};
 use serde_json::Value;
-use uwf_engine::{AttemptView, ToolUse};
+use uwf_engine::{AttemptView, ToolUse, VisitPart, VisitStory};
 use uwf_protocol::checks::{CheckResult, line};
+use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 use uwf_util::text::counted;
-use uwf_util::time;
+use uwf_util::{size, time};
+use uwf_words::teaser::without_front_matter;
 
-use crate::parts::{Room, Said, beginning, preformatted, section};
+use crate::pages::step::{ANSWER, text_address};
+use crate::parts::{Room, Said, beginning, preformatted, section, section_in};
 
 /// Returns a failed attempt as an item of a list.
 pub(crate) fn attempt(attempt: &AttemptView) -> Markup {
@@ -66,8 +69,64 @@ pub(crate) fn checks(results: &[CheckResult]) -> Markup {
     }
 }
 
+/// Returns the text of an answer. The data that it begins with is shown as data, so it is left out here.
+pub(crate) fn answer(
+    step: CasRef,
+    answer: Option<&str>,
+    output: Option<&Value>,
+    bytes: usize,
+) -> Markup {
+    let Some(answer) = answer else {
+        return html! {};
+    };
+    let whole = text_address(step, ANSWER);
+    let room = Room {
+        bytes,
+        whole: Some(&whole),
+    };
+    let text = without_front_matter(answer);
+    if text.len() == answer.len() || output.is_none() {
+        return section_in(room, "Answer", "answer", Some(answer));
+    }
+    html! {
+        (section_in(room, "Answer", "answer", Some(text.trim_start_matches('\n'))))
+        p.hint { a href=(whole) { "The answer as it came, with its data" } }
+    }
+}
+
+/// Returns how a step of a pipeline went; of other steps, the data.
+pub(crate) fn outcome(
+    role: &RoleName,
+    visit: Option<&VisitStory>,
+    output: Option<&Value>,
+    room: Room<'_>,
+) -> Markup {
+    let parts = visit.map(VisitStory::parts);
+    let Some(parts) = parts.filter(|parts| !parts.is_empty()) else {
+        return data(output, room);
+    };
+    let shown = |(name, text): VisitPart| {
+        let (title, class) = match name {
+            "command" => ("Command", "instruction"),
+            "error" => ("Error", "problem"),
+            "output" => ("Output", "output"),
+            "stdout" => ("Standard output", "output"),
+            _ => ("Standard error", "output"),
+        };
+        section_in(room, title, class, Some(&text))
+    };
+    let logs = visit.iter().flat_map(|visit| &visit.logs);
+    html! {
+        @for one in parts { (shown(one)) }
+        @for log in logs.filter(|log| log.text.is_none()) {
+            p.hint { (size::format(log.bytes)) " more are in " code { (Said(&log.path)) } ": "
+                code { "uwf orchestrate logs " (Said(&log.run)) " " (Said(role.as_str())) } }
+        }
+    }
+}
+
 /// Returns the data of a step: a row for each field, or the value itself.
-pub(crate) fn data(output: Option<&Value>, room: Room<'_>) -> Markup {
+fn data(output: Option<&Value>, room: Room<'_>) -> Markup {
     let output = output.filter(|output| !output.is_null());
     html! {
         @if let Some(output) = output {
@@ -83,7 +142,7 @@ pub(crate) fn data(output: Option<&Value>, room: Room<'_>) -> Markup {
 const DEPTH: usize = 4;
 
 /// Returns a value: a row for each field of an object, or the value itself. One that is very long is text.
-pub(crate) fn value_table(value: &Value, room: Room<'_>) -> Markup {
+fn value_table(value: &Value, room: Room<'_>) -> Markup {
     let text = match value {
         Value::String(text) => text.clone(),
         other => format!("{other:#}"),

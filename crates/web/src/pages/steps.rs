@@ -1,16 +1,14 @@
 //! The steps of a thread, each folded, and its task before them.
 
 use maud::{Markup, html};
-use uwf_engine::{StepStory, StoryPage, VisitPart, VisitStory};
+use uwf_engine::{StepStory, StoryPage, VisitStory};
 use uwf_protocol::nodes::{Extraction, Usage};
-use uwf_util::size;
 use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
-use uwf_words::teaser::{teaser, without_front_matter};
+use uwf_words::teaser::teaser;
 
 use crate::guard::Access;
-use crate::pages::step::{ANSWER, text_address};
-use crate::pages::step_parts::{attempt, checks, data, tools};
+use crate::pages::step_parts::{answer, attempt, checks, outcome, tools};
 use crate::parts::{
     LONGEST, Room, Said, folded_in, hash_link, preformatted, section_in as part, thread_address,
 };
@@ -97,8 +95,8 @@ fn body(
         (part(room, "A person says", "person", step.person.as_deref()))
         (children(step))
         (tools(&step.tool_calls))
-        (visit(step, room))
-        (answer(step, bytes))
+        (outcome(&step.role, step.visit.as_ref(), step.output.as_ref(), room))
+        (answer(step.hash, step.answer.as_deref(), step.output.as_ref(), bytes))
         (checks(&step.checks))
         p.foot {
             span { a href=(format!("/steps/{}", step.hash)) {
@@ -112,52 +110,6 @@ fn body(
             span { time datetime=(time::format_iso(step.timestamp)) { (time::format_utc(step.timestamp)) " UTC" } }
             @if let Some(permissions) = &step.permissions { span { "permissions " (permissions.to_string()) } }
             @if let Some(usage) = step.usage.as_ref().and_then(Usage::note) { span { (usage) } }
-        }
-    }
-}
-
-/// Returns the text of an answer. The data that it begins with is shown as data, so it is left out here.
-fn answer(step: &StepStory, bytes: usize) -> Markup {
-    let Some(answer) = &step.answer else {
-        return html! {};
-    };
-    let whole = text_address(step.hash, ANSWER);
-    let room = Room {
-        bytes,
-        whole: Some(&whole),
-    };
-    let text = without_front_matter(answer);
-    if text.len() == answer.len() || step.output.is_none() {
-        return part(room, "Answer", "answer", Some(answer));
-    }
-    html! {
-        (part(room, "Answer", "answer", Some(text.trim_start_matches('\n'))))
-        p.hint { a href=(whole) { "The answer as it came, with its data" } }
-    }
-}
-
-/// Returns how a step of a pipeline went; of other steps, the data.
-fn visit(step: &StepStory, room: Room<'_>) -> Markup {
-    let parts = step.visit.as_ref().map(VisitStory::parts);
-    let Some(parts) = parts.filter(|parts| !parts.is_empty()) else {
-        return data(step.output.as_ref(), room);
-    };
-    let shown = |(name, text): VisitPart| {
-        let (title, class) = match name {
-            "command" => ("Command", "instruction"),
-            "error" => ("Error", "problem"),
-            "output" => ("Output", "output"),
-            "stdout" => ("Standard output", "output"),
-            _ => ("Standard error", "output"),
-        };
-        part(room, title, class, Some(&text))
-    };
-    let logs = step.visit.iter().flat_map(|visit| &visit.logs);
-    html! {
-        @for one in parts { (shown(one)) }
-        @for log in logs.filter(|log| log.text.is_none()) {
-            p.hint { (size::format(log.bytes)) " more are in " code { (Said(&log.path)) } ": "
-                code { "uwf orchestrate logs " (Said(&log.run)) " " (Said(step.role.as_str())) } }
         }
     }
 }
