@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::serve_pages::threads;
 use crate::web_client::Server;
-use crate::world::World;
+use crate::world::{REVIEW, World};
 
 #[test]
 fn costs_are_what_the_command_sums() {
@@ -88,4 +88,44 @@ fn the_page_of_a_step_says_what_it_was_told_and_what_came_of_it() {
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
+}
+
+#[test]
+fn a_fork_is_compared_with_its_origin_and_a_version_with_the_one_before() {
+    let world = World::new();
+    let all = threads(&world);
+    let origin = &all[0];
+    let old = world.show(origin)["workflow"].as_str().unwrap().to_owned();
+    let fork = world
+        .uwf(&["thread", "fork", &format!("{origin}~1")])
+        .exits(0)
+        .json();
+    let fork = fork["thread"].as_str().unwrap();
+    world.uwf(&["thread", "step", fork]);
+    let server = Server::start(&world, &[]);
+    let address = format!("/diff?a={origin}&amp;b={fork}");
+    for thread in [origin, fork] {
+        let page = server.get(&format!("/threads/{thread}")).body;
+        assert!(page.contains(&address), "{page}");
+    }
+    let page = server.get(&format!("/diff?a={origin}&b={fork}")).body;
+    assert!(
+        page.contains("<b>1 step</b> in common") && page.contains("<h2>Step 2</h2>"),
+        "{page}"
+    );
+    let data = server
+        .get(&format!("/api/v1/thread-diff/{origin}/{fork}"))
+        .json();
+    assert_eq!(data, world.uwf(&["thread", "diff", origin, fork]).json());
+
+    let new = world.put(&REVIEW.replace("You write.", "You write <well>."));
+    let page = server.get("/workflows").body;
+    let address = format!("/workflows/{new}/since/{old}");
+    assert!(page.contains(&format!("href=\"{address}\"")), "{page}");
+    let page = server.get(&address).body;
+    assert!(page.contains("You write &lt;well&gt;."), "{page}");
+    let data = server
+        .get(&format!("/api/v1/workflow-diff/{old}/{new}"))
+        .json();
+    assert_eq!(data, world.uwf(&["workflow", "diff", &old, &new]).json());
 }

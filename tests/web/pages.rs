@@ -44,6 +44,8 @@ fn addresses(scene: &Scene, thread: &str) -> Vec<String> {
         format!("/threads/{thread}/live"),
         format!("/steps/{head}"),
         format!("/diff?a={head}&b={head}"),
+        format!("/diff?a={thread}&b={thread}"),
+        format!("/workflows/{workflow}/since/{workflow}"),
         "/workflows".to_owned(),
         format!("/workflows/{workflow}"),
         format!("/cas/{head}?uses=all"),

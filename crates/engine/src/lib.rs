@@ -141,7 +141,9 @@ pub use read::sessions::{SessionFilter, SessionView, SessionsView, sessions};
 pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};
-pub use read::step_difference::{ComparedStep, FieldDifference, StepDifference, TextHunk};
+pub use read::step_difference::{
+    ComparedStep, FieldDifference, StepDifference, TextHunk, text_hunks,
+};
 pub use read::step_facts::{StepFacts, step_facts};
 pub use read::steps::{RefusedEntry, StartEntry, StepEntry, StepsEntry, StepsView, steps};
 pub use read::store_stats::{

@@ -76,6 +76,10 @@ fn of_pages() -> Router<Shared> {
         .route("/diff", page(Reads, pages::diff::page))
         .route("/workflows", page(Reads, pages::workflows::list))
         .route("/workflows/{hash}", page(Reads, pages::workflows::one))
+        .route(
+            "/workflows/{hash}/since/{old}",
+            page(Reads, pages::diff::of_workflows),
+        )
         .route("/cas/{hash}", page(Reads, pages::node::page))
         .route("/costs", page(Reads, pages::costs::page))
         .route("/threads/{thread}/costs", page(Reads, pages::costs::page))
@@ -118,6 +122,14 @@ fn of_data() -> Router<Shared> {
         .route("/steps/{hash}", data(Reads, api::nodes::step))
         .route("/steps/{hash}/prompt", data(Reads, api::nodes::prompt))
         .route("/diff/{hash}/{other}", data(Reads, api::nodes::diff))
+        .route(
+            "/thread-diff/{thread}/{other}",
+            data(Reads, api::threads::diff),
+        )
+        .route(
+            "/workflow-diff/{hash}/{other}",
+            data(Reads, api::workflows::diff),
+        )
         .route("/workflows", data(Reads, api::workflows::list))
         .route("/workflows/{hash}", data(Reads, api::workflows::one))
         .route(

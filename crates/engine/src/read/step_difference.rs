@@ -119,7 +119,8 @@ impl StepDifference {
 }
 
 /// Returns the differences of two texts; none if they are the same.
-pub(crate) fn text_hunks(a: &str, b: &str) -> Vec<TextHunk> {
+#[must_use]
+pub fn text_hunks(a: &str, b: &str) -> Vec<TextHunk> {
     let line = |line: &Line<'_>| match line {
         Line::Same(text) => format!(" {text}"),
         Line::Removed(text) => format!("-{text}"),

@@ -37,3 +37,10 @@ pub(crate) fn family(asked: &Asked) -> Result<Data, Trouble> {
 pub(crate) fn forks(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&uwf_engine::forks(asked.site(), asked.thread()?)?))
 }
+
+/// Returns what differs between two threads.
+pub(crate) fn diff(asked: &Asked) -> Result<Data, Trouble> {
+    let other = asked.parsed("other", "thread")?;
+    let found = uwf_engine::diff_threads(asked.site(), asked.thread()?, other)?;
+    Ok(Data::of(&found))
+}

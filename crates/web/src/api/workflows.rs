@@ -1,6 +1,7 @@
 //! Workflows, as data.
 
-use uwf_engine::{list_workflows, stored_program, workflow_history};
+use uwf_engine::{diff_workflows, list_workflows, stored_program, workflow_history};
+use uwf_protocol::ids::CasRef;
 
 use crate::answer::Data;
 use crate::asked::Asked;
@@ -22,4 +23,11 @@ pub(crate) fn history(asked: &Asked) -> Result<Data, Trouble> {
         asked.site(),
         asked.part("name"),
     )?))
+}
+
+/// Returns what differs between two stored workflows.
+pub(crate) fn diff(asked: &Asked) -> Result<Data, Trouble> {
+    let other: CasRef = asked.parsed("other", "workflow")?;
+    let found = diff_workflows(asked.site(), asked.hash()?.as_str(), other.as_str())?;
+    Ok(Data::of(&found))
 }

@@ -1,24 +1,77 @@
-//! What differs between two steps.
+//! What differs between two steps, two threads, or two workflows.
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
-use uwf_engine::{ComparedStep, FieldDifference, TextHunk, diff_steps};
-use uwf_protocol::ids::CasRef;
+use uwf_engine::{
+    ComparedStep, FieldDifference, StepDifference, TextHunk, diff_steps, diff_threads,
+    stored_program, text_hunks,
+};
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::Usage;
-use uwf_util::text::cut;
+use uwf_util::text::{counted, cut};
 use uwf_util::time;
 
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::parts::{Said, hash_link, preformatted};
+use crate::parts::{Said, hash_link, preformatted, thread_address, workflow_link};
 use crate::trouble::{Refusal, Trouble};
 
-/// Returns the page.
+/// How many pairs of steps a page has.
+const PAIRS: usize = 100;
+
+/// Returns the page: two threads are compared, or two steps.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
+    let threads = ["a", "b"].map(|name| asked.query.get(name).and_then(|text| text.parse().ok()));
+    if let [Some(a), Some(b)] = threads {
+        return of_threads(asked, a, b);
+    }
     let (a, b) = (step(asked, "a")?, step(asked, "b")?);
     let found = diff_steps(asked.site(), a, b)?;
     let main = html! {
         div.title { h1 { "Difference of two steps" } }
+        (pair(&found))
+    };
+    Ok(Page {
+        title: "Difference of two steps".to_owned(),
+        tab: Tab::None,
+        main,
+    })
+}
+
+fn of_threads(asked: &Asked, a: ThreadId, b: ThreadId) -> Result<Page, Trouble> {
+    let found = diff_threads(asked.site(), a, b)?;
+    let hidden = found.steps.len().saturating_sub(PAIRS);
+    let main = html! {
+        div.title { h1 { "Difference of two threads" } }
+        p.facts {
+            span { "Before " a.id href=(thread_address(a)) { (a) } }
+            span { "After " a.id href=(thread_address(b)) { (b) } }
+            span { b { (counted(found.common_steps, "step")) } " in common" @if let Some(last) = found.last_common { ", the last is " (hash_link(last)) } }
+        }
+        @if found.a_workflow != found.b_workflow {
+            p { "They run different workflows: " a href=(between_workflows(found.a_workflow, found.b_workflow)) { "compare these" } "." }
+        }
+        (texts("Task", &found.task))
+        @if found.steps.is_empty() && found.task.is_empty() { p.empty { "Their tasks and their steps are the same." } }
+        @for steps in found.steps.iter().take(PAIRS) {
+            @let one = steps.a.as_ref().or(steps.b.as_ref());
+            section.card {
+                @if let Some(one) = one { h2 { "Step " (one.number) } }
+                (pair(steps))
+            }
+        }
+        @if hidden > 0 { p.hint { (counted(hidden, "more pair")) " of steps: " code { "uwf thread diff " (a) " " (b) } } }
+    };
+    Ok(Page {
+        title: "Difference of two threads".to_owned(),
+        tab: Tab::None,
+        main,
+    })
+}
+
+/// Returns what differs between the steps of a pair. One of them may be missing.
+fn pair(found: &StepDifference) -> Markup {
+    html! {
         table.plain {
             thead { tr { td {} th scope="col" { "Step" } th scope="col" { "Role" } th scope="col" { "Agent" } th scope="col" { "Used" } } }
             tbody {
@@ -30,10 +83,37 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         (texts("Instruction", &found.instruction))
         (fields(&found.data))
         (texts("Answer", &found.text))
+    }
+}
+
+/// Returns the address of what differs between two workflows.
+pub(super) fn between_workflows(a: CasRef, b: CasRef) -> String {
+    format!("/workflows/{b}/since/{a}")
+}
+
+/// Returns the page with what differs between two workflows.
+pub(crate) fn of_workflows(asked: &Asked) -> Result<Page, Trouble> {
+    let (new, old) = (asked.hash()?, asked.parsed("old", "workflow")?);
+    let [old, new] = [old, new].map(|hash| stored_program(asked.site(), hash));
+    let (old, new) = (old?, new?);
+    let hunks = old.source.as_deref().zip(new.source.as_deref());
+    let hunks = hunks.map(|(old, new)| text_hunks(old, new));
+    let main = html! {
+        div.title { h1 { "Difference of two workflows" } }
+        p.facts {
+            @for (which, one) in [("Before ", &old), ("After ", &new)] {
+                span { (which) (workflow_link(one.graph.workflow, Some(&one.graph.name))) " " (hash_link(one.graph.workflow)) }
+            }
+        }
+        @match &hunks {
+            None => { p.hint { "One of them cannot be written as a file: " code { "uwf workflow diff " (old.graph.workflow) " " (new.graph.workflow) } } }
+            Some(hunks) if hunks.is_empty() => { p.empty { "As files they are the same." } }
+            Some(hunks) => { (texts("File", hunks)) }
+        }
     };
     Ok(Page {
-        title: "Difference of two steps".to_owned(),
-        tab: Tab::None,
+        title: "Difference of two workflows".to_owned(),
+        tab: Tab::Workflows,
         main,
     })
 }
@@ -41,7 +121,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 fn step(asked: &Asked, name: &str) -> Result<CasRef, Refusal> {
     let text = asked.query.get(name).unwrap_or_default();
     text.parse().map_err(|_| {
-        let message = format!("`{name}` has to be a step, and is `{text}`");
+        let message =
+            format!("`{name}` has to be a step or a thread, as the other one, and is `{text}`");
         Refusal::new(StatusCode::BAD_REQUEST, "field", message)
     })
 }

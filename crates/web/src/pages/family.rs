@@ -21,9 +21,10 @@ pub(super) fn section(view: &ThreadView, family: Option<&Family>, forks: &Forks)
             h2 #family { "Family" }
             @if let Some(origin) = &view.forked_from {
                 p { "It was forked from " (hash_link(origin.step))
-                    @if let Some(thread) = origin.thread { " of " a href=(thread_address(thread)) { (thread) } } "." }
+                    @if let Some(thread) = origin.thread { " of " a href=(thread_address(thread)) { (thread) } } "."
+                    @if let Some(thread) = origin.thread { " " a href=(between(thread, view.thread)) { "Compare with it" } } }
             }
-            (forked(forks))
+            (forked(view.thread, forks))
             @if let Some(family) = family {
                 div.tree { ul { (member(&family.top, view.thread)) } }
                 @if family.hidden > 0 { p.hint { (counted(family.hidden, "more thread")) } }
@@ -32,7 +33,12 @@ pub(super) fn section(view: &ThreadView, family: Option<&Family>, forks: &Forks)
     }
 }
 
-fn forked(forks: &Forks) -> Markup {
+/// Returns the address of what differs between two threads.
+fn between(a: ThreadId, b: ThreadId) -> String {
+    format!("/diff?a={a}&b={b}")
+}
+
+fn forked(this: ThreadId, forks: &Forks) -> Markup {
     html! {
         @if !forks.forks.is_empty() {
             div.tree {
@@ -44,6 +50,7 @@ fn forked(forks: &Forks) -> Markup {
                     li {
                         (status(item.status)) " "
                         a href=(thread_address(item.thread)) { (Said(name)) } " at " (hash_link(fork.forked_at)) ": " (Said(&cut_line(task, LINE)))
+                        " " a href=(between(this, item.thread)) { "Compare" }
                     }
                 } }
             }

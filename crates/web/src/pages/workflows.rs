@@ -3,14 +3,16 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use uwf_engine::{
-    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, list_workflows,
-    stored_program, workflow_description, workflow_history,
+    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, WorkflowVersion,
+    list_workflows, stored_program, workflow_description, workflow_history,
 };
+use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
 use uwf_util::time;
 use uwf_words::graph::linked_svg;
 
 use crate::asked::Asked;
+use crate::pages::diff::between_workflows;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{
     Said, drawing, folded, hash_link, new_thread, section, threads_of, workflow_link,
@@ -81,11 +83,22 @@ fn versions(history: &WorkflowHistory) -> Markup {
                         @if let Some(hash) = version.hash { (workflow_link(hash, None)) }
                         @if let Some(at) = version.timestamp { " " span.none { (time::format_utc(at)) " UTC" } }
                         @if version.current { " " b { "now" } }
+                        @if let Some((old, new)) = change(&history.versions, version) {
+                            " " a href=(between_workflows(old, new)) { "What changed" }
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// Returns the workflows before and after a version, if it changed what the name stands for.
+fn change(versions: &[WorkflowVersion], version: &WorkflowVersion) -> Option<(CasRef, CasRef)> {
+    let earlier = versions.iter().filter(|one| one.number < version.number);
+    let old = earlier.filter_map(|one| one.hash).next_back()?;
+    let new = version.hash?;
+    (old != new).then_some((old, new))
 }
 
 /// Returns the page of one workflow.
