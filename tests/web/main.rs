@@ -13,6 +13,9 @@ mod checking;
 mod children;
 mod events;
 mod forms;
+#[path = "../e2e/hostile.rs"]
+mod hostile;
+mod hostile_pages;
 mod large_files;
 mod lost_state;
 mod pages;
