@@ -1,5 +1,6 @@
 //! Workers, and the next thread that is ready at the remote.
 
+use std::net::TcpListener;
 use std::process::Child;
 use std::time::Duration;
 
@@ -191,6 +192,20 @@ fn a_worker_that_is_told_to_stop_finishes_what_it_has_begun() {
         agree(&machines, &thread, 1);
         assert_eq!(runs(other), 1, "it began nothing more");
     });
+}
+
+#[test]
+fn a_worker_that_is_told_to_stop_before_the_server_has_answered_ends_cleanly() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let world = World::new();
+    let url = format!("postgres://worker@127.0.0.1:{port}/uwf?sslmode=disable");
+    world.configure("remote.url", &url);
+    let mut worker = world.spawn(&["work"]);
+    let silent = server.accept().unwrap();
+    signal("TERM", worker.id());
+    assert_eq!(worker.wait().unwrap().code(), Some(0));
+    drop(silent);
 }
 
 #[test]

@@ -35,14 +35,19 @@ const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
 /// Works until the worker is told to stop, or nothing was ready for as long as the caller wants to wait.
 pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure> {
+    let jobs = Jobs::new(context)?;
     let mut remote = sharing::open(context.site())?;
     // What is wrong with the remote is said before the worker waits for anything.
-    sharing::answer(remote.hello())?;
+    let answer = sharing::answer(remote.hello());
+    if context.runner.signals.stop().is_some() {
+        return Ok(Exit::Done);
+    }
+    answer?;
     let mut worker = Worker {
         context,
         args,
         remote,
-        jobs: Jobs::new(context)?,
+        jobs,
         resting: HashMap::new(),
         taken: HashMap::new(),
         count: Count::default(),
