@@ -34,26 +34,27 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
     Ok(SharedRecord {
         remote,
         mark: CasRef::from_u64(low).to_string(),
-        owes_end: false,
     })
 }
 
-/// Records whether the remote is still to be told that a person has ended a shared thread here.
-pub(crate) fn set_owed(site: &Site, thread: ThreadId, owes_end: bool) -> Result<(), EngineError> {
+/// Records that a person ends a thread here, and that the remote is to be told, if the thread is shared.
+pub(crate) fn owe_end(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
     let file = site.root.shared(thread);
     match file.read()? {
-        Some(known) if known.owes_end != owes_end => {
-            Ok(file.replace(&SharedRecord { owes_end, ..known })?)
-        }
-        Some(_) | None => Ok(()),
+        Some(_) => Ok(file.owe_end()?),
+        None => Ok(()),
     }
+}
+
+/// Records that the remote knows the end of a thread.
+pub(crate) fn settle_end(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
+    Ok(site.root.shared(thread).settle_end()?)
 }
 
 /// Tells whether a person has ended a shared thread here, and the remote may not know it yet.
 pub(crate) fn owes_end(site: &Site, ended: &HistoryRecord) -> Result<bool, EngineError> {
-    let is_owed = || site.root.shared(ended.thread).read();
     let is_cancelled = ended.reason == Reason::Cancelled;
-    Ok(is_cancelled && is_owed()?.is_some_and(|record| record.owes_end))
+    Ok(is_cancelled && site.root.shared(ended.thread).owes_end()?)
 }
 
 /// Returns who takes the leases of a shared thread.

@@ -233,8 +233,11 @@ impl Root {
     /// [`StorageError::Io`].
     pub fn shared_threads(&self) -> Result<Vec<ThreadId>, StorageError> {
         let records = crate::references::entries(&self.shared_dir())?;
+        let records = records
+            .iter()
+            .filter(|path| path.extension().is_some_and(|it| it == "json"));
         let thread = |path: &PathBuf| path.file_stem()?.to_str()?.parse().ok();
-        let mut threads: Vec<ThreadId> = records.iter().filter_map(thread).collect();
+        let mut threads: Vec<ThreadId> = records.filter_map(thread).collect();
         threads.sort_unstable();
         Ok(threads)
     }

@@ -1,5 +1,6 @@
 //! Which threads are shared: `shared/<thread>.json`. A record is not in the run folder, because a run folder can be deleted, and a
-//! shared thread must not be stepped as if it were only here.
+//! shared thread must not be stepped as if it were only here. That a remote is still to be told of an end is a file of its own beside
+//! it, `shared/<thread>.owes-end`: calls that change one of the two never undo what others do with the other.
 
 use std::path::{Path, PathBuf};
 
@@ -18,21 +19,20 @@ pub struct SharedRecord {
     /// What tells the leases of this root from those of all others. It stays the same while a lease lasts, so that a call takes over
     /// the lease of an earlier call that died: the lock of the thread keeps two living calls apart.
     pub mark: String,
-    /// Whether a person has ended the thread here, and the remote may not know it yet.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub owes_end: bool,
 }
 
 /// The record of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedFile {
     path: PathBuf,
+    owed: PathBuf,
 }
 
 impl SharedFile {
     pub(crate) fn at(directory: &Path, thread: ThreadId) -> Self {
         Self {
             path: directory.join(format!("{thread}.json")),
+            owed: directory.join(format!("{thread}.owes-end")),
         }
     }
 
@@ -81,11 +81,38 @@ impl SharedFile {
         Ok(uwf_durable::replace(&self.path, &content, durably)?)
     }
 
-    /// Removes the record, if there is one.
+    /// Records durably that a person has ended the thread here, and that the remote may not know it yet.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn owe_end(&self) -> Result<(), StorageError> {
+        let directory = self.path.parent().expect("it is in a directory");
+        uwf_durable::create_dir(directory)?;
+        Ok(uwf_durable::replace(&self.owed, b"", Durability::Durable)?)
+    }
+
+    /// Records that the remote knows the end of the thread.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn settle_end(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::remove(&self.owed)?)
+    }
+
+    /// Tells whether the remote is still to be told of an end.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn owes_end(&self) -> Result<bool, StorageError> {
+        Ok(uwf_durable::read(&self.owed)?.is_some())
+    }
+
+    /// Removes the record, if there is one, and what is owed.
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub fn remove(&self) -> Result<(), StorageError> {
+        uwf_durable::remove(&self.owed)?;
         Ok(uwf_durable::remove(&self.path)?)
     }
 }
@@ -101,12 +128,41 @@ mod tests {
         let record = |mark: &str| SharedRecord {
             remote: "r".to_owned(),
             mark: mark.to_owned(),
-            owes_end: false,
         };
         assert_eq!(file.create(&record("1")).unwrap(), record("1"));
         assert_eq!(file.create(&record("2")).unwrap(), record("1"));
         assert_eq!(file.read().unwrap(), Some(record("1")));
         file.remove().unwrap();
         assert_eq!(file.create(&record("3")).unwrap(), record("3"));
+    }
+
+    #[test]
+    fn an_owed_end_and_the_mark_of_a_lease_do_not_undo_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = crate::Root::at(folder.path().to_path_buf());
+        let thread = ThreadId::new(1, 0);
+        let file = root.shared(thread);
+        let record = |mark: &str| SharedRecord {
+            remote: "r".to_owned(),
+            mark: mark.to_owned(),
+        };
+        // One call has read the first record, and writes the second one after another call has noted an end.
+        file.create(&record("1")).unwrap();
+        file.owe_end().unwrap();
+        file.replace(&record("2")).unwrap();
+        assert!(file.owes_end().unwrap());
+        // The other way round.
+        file.owe_end().unwrap();
+        assert_eq!(file.read().unwrap(), Some(record("2")));
+        assert_eq!(root.shared_threads().unwrap(), [thread]);
+        file.settle_end().unwrap();
+        file.settle_end().unwrap();
+        assert!(!file.owes_end().unwrap());
+        assert_eq!(file.read().unwrap(), Some(record("2")));
+        // What is owed goes with the record: the next thread with this id owes nothing.
+        file.owe_end().unwrap();
+        file.remove().unwrap();
+        assert!(!file.owes_end().unwrap());
+        assert!(root.shared_threads().unwrap().is_empty());
     }
 }

@@ -25,7 +25,7 @@ use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
 use crate::run::shared::ended::take_end;
 use crate::sharing::family::{FamilyFetch, there};
-use crate::sharing::set_owed;
+use crate::sharing::owe_end;
 use crate::thread::{self, Thread, ThreadAt};
 use crate::{EngineError, Outcome, Runner, lost_run, tags};
 
@@ -90,7 +90,7 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         };
         at.refuse_other(head)?;
         // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
-        set_owed(&runner.site, id, true)?;
+        owe_end(&runner.site, id)?;
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {
             Archived::Done => break Some(head),

@@ -43,19 +43,17 @@ impl Taken {
     pub fn bring(&self, runner: &Runner, remote: &mut dyn Remote) -> Result<bool, EngineError> {
         let (site, thread) = (&runner.site, self.thread());
         let file = site.root.shared(thread);
-        let mut shared = self.shared.clone();
         if let Some(known) = file.read()? {
-            check_remote(thread, &known, &shared.remote)?;
-            shared.owes_end = known.owes_end;
+            check_remote(thread, &known, &self.shared.remote)?;
         }
         if is_cancelled(site, thread)? {
             // The push takes the same lease again, and gives it back.
-            file.replace(&shared)?;
+            file.replace(&self.shared)?;
             push_alone(runner, remote, thread)?;
             return Ok(false);
         }
         refuse_if_paused(site, &site.root.run(thread), thread)?;
-        file.replace(&shared)?;
+        file.replace(&self.shared)?;
         // A finished step that waits here is no obstacle: the next step shares it first.
         match fetch(site, remote, thread)?.outcome == Outcome::Busy {
             true => return Err(thread::busy(thread, None)),

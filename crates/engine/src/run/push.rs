@@ -18,7 +18,7 @@ use crate::run::finished::commit_waiting_step;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_missing_children, there};
-use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, set_owed};
+use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, settle_end};
 use crate::thread::{self, Thread};
 use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site};
@@ -271,7 +271,7 @@ fn push_one(
         None => Relabelled::default(),
     };
     if job.is_cancelled {
-        set_owed(&runner.site, id, false)?;
+        settle_end(&runner.site, id)?;
     }
     let pushed = Pushed {
         thread: id,

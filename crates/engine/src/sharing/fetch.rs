@@ -11,7 +11,7 @@ use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
 use super::{
-    check_remote, has_on_its_way, merge_record, new_record, nodes, set_owed, waiting_step,
+    check_remote, has_on_its_way, merge_record, new_record, nodes, settle_end, waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
@@ -115,7 +115,7 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
     let outcome = adopt(site, &found, here)?;
     let has_ended = found.listed.status == HeadStatus::Ended;
     if has_ended {
-        set_owed(site, id, false)?;
+        settle_end(site, id)?;
     }
     Ok(Fetched {
         thread: id,
