@@ -61,9 +61,12 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
         Which::Thread(id) => {
             let id = id.as_str().to_owned();
             let first = [(&id as _, Type::TEXT)];
-            remote
-                .connection
-                .call(&statements.acquire, &[first.as_slice(), &rest].concat())
+            let parameters = [first.as_slice(), &rest].concat();
+            match want.at_most {
+                0 => remote.connection.call(&statements.acquire, &parameters),
+                // It comes with nodes.
+                _ => remote.connection.walk(&statements.acquire, &parameters),
+            }
         }
         Which::Next { labels } => {
             let labels: Vec<String> = labels.iter().map(rows::label_text).collect();

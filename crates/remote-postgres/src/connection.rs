@@ -23,6 +23,8 @@ pub struct Limits {
     pub connect: Duration,
     /// How long nothing may come or go while a call is made. A call brings up to some megabytes of nodes, which may take longer.
     pub call: Duration,
+    /// The same for a call for which the server looks up many nodes. It may say nothing before it has looked up all of them.
+    pub walk: Duration,
     /// The same for a call for maintenance: the server walks through all nodes before it answers.
     pub maintenance: Duration,
     /// How long a node must have been condemned at least before it is removed. A statement that began before must have ended.
@@ -34,6 +36,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(10),
             call: Duration::from_secs(20),
+            walk: Duration::from_secs(120),
             maintenance: Duration::from_secs(30 * 60),
             least_age: Duration::from_secs(60 * 60),
         }
@@ -49,6 +52,8 @@ const AGAIN: u32 = 8;
 /// After how long without a word the system asks whether the other end is still there, how often it does, and how long it waits each
 /// time. A server that is cut off amid a long call for maintenance is noticed by that.
 const ALIVE: (Duration, u32, Duration) = (Duration::from_secs(30), 3, Duration::from_secs(10));
+/// How long telling a server may take that nobody waits for its answer any more.
+const GIVE_UP: Duration = Duration::from_secs(2);
 /// How long the first pause before such a call is.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -93,6 +98,15 @@ impl Connection {
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, RemoteError> {
         self.repeated(|connection| connection.once(statement, parameters, connection.limits.call))
+    }
+
+    /// Makes a call for which the server looks up many nodes.
+    pub(crate) fn walk(
+        &mut self,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, RemoteError> {
+        self.repeated(|connection| connection.once(statement, parameters, connection.limits.walk))
     }
 
     /// Makes a call for maintenance, which may take longer.
@@ -189,10 +203,32 @@ impl Connection {
                 }
                 Err(failure(&problem))
             }
-            // The way there may be lost, and another one may be there. What has taken this long is not begun anew.
-            None if limit > self.limits.call => Err(Failure::Final(self.silent(limit))),
-            None => Err(Failure::Silent(self.silent(limit))),
+            None => {
+                self.give_up(&link);
+                let silent = self.silent(limit);
+                // The way there may be lost, and another one may be there. What has taken this long is not begun anew.
+                Err(match limit > self.limits.walk.max(self.limits.call) {
+                    true => Failure::Final(silent),
+                    false => Failure::Silent(silent),
+                })
+            }
         }
+    }
+
+    /// Tells the server that nobody waits for its answer any more: it would go on with the call. Whether it hears that is not known.
+    fn give_up(&self, link: &Link) {
+        let token = link.client.cancel_token();
+        let cancelling = async {
+            let _ = match &self.address.tls {
+                Tls::Off => token.cancel_query(NoTls).await,
+                Tls::Verified { authorities } => match tls::client(authorities.as_deref()) {
+                    Ok(tls) => token.cancel_query(MakeRustlsConnect::new(tls)).await,
+                    Err(_) => Ok(()),
+                },
+            };
+        };
+        let limited = async { tokio::time::timeout(GIVE_UP, cancelling).await };
+        let _ = self.runtime.block_on(limited);
     }
 
     fn silent(&self, limit: Duration) -> RemoteError {
