@@ -80,11 +80,52 @@ fn a_node_whose_references_were_changed_is_found_and_nothing_is_removed() {
             (&tried["repaired"], &tried["needOwner"]),
             (&json!(0), &json!(1))
         );
+        let text = ["remote", "verify", "--repair", "--format", "text"];
+        let said = other.uwf(&text).exits(4).stdout;
+        assert!(
+            said.contains("the references of 1 node need the owner"),
+            "{said}"
+        );
+        assert!(!said.contains("damaged node"), "{said}");
         // What the node refers to is read from the remote, also by a machine that does not have it.
         let stranger = World::new();
         with_remote(&stranger, server, &place.schema);
         let repaired = stranger.uwf(&["remote", "verify", "--repair"]).exits(0);
-        assert_eq!(repaired.json()["repaired"], json!(1));
+        let repaired = repaired.json();
+        let counts = ["repaired", "sent", "replaced", "relinked"].map(|of| &repaired[of]);
+        assert_eq!(counts, [1, 0, 0, 1].map(|count| json!(count)).each_ref());
+        let collected = place.remote(&["gc"]).exits(0).json();
+        assert_eq!(collected["condemned"], json!(0), "{collected}");
+        agree(&place.machines, &place.thread, 1);
+    });
+}
+
+#[test]
+fn a_node_whose_references_cannot_be_checked_keeps_everything() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let one = &place.machines[0];
+        one.step(&place.thread).exits(0);
+        let head = head(one, &place.thread);
+        place.run(
+            "DELETE FROM @.nodes WHERE hash IN (SELECT type FROM @.nodes WHERE hash IN (SELECT head FROM @.threads))",
+        );
+        place.run("UPDATE @.nodes SET refs = '{}' WHERE hash IN (SELECT head FROM @.threads)");
+        for args in [&["gc"][..], &["gc", "--dry-run"]] {
+            let refused = place.remote(args).exits(4);
+            refused.says("nothing is removed").says(&head);
+        }
+        assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
+        // The schema is the fault, and not each of its nodes.
+        let found = place.remote(&["verify"]).exits(4).json();
+        let verdicts = verdicts(&found);
+        assert!(
+            verdicts.iter().all(|one| one.0 == json!("lacking")),
+            "{found}"
+        );
+        let repaired = place.remote(&["verify", "--repair"]).exits(0).json();
+        assert_eq!(repaired["relinked"], json!(1), "{repaired}");
+        assert!(repaired["sent"].as_u64() > Some(0), "{repaired}");
         let collected = place.remote(&["gc"]).exits(0).json();
         assert_eq!(collected["condemned"], json!(0), "{collected}");
         agree(&place.machines, &place.thread, 1);
@@ -109,18 +150,46 @@ fn a_node_that_has_another_content_than_its_hash_says_is_damaged() {
     });
 }
 
-/// A step shares the record of a failed attempt and not its text, which `push` sends.
+/// Shares a thread with the text of a failed attempt, which its record names. A step shares the record alone, and `push` sends the text.
+fn share_failed_attempt(place: &Place<'_>) -> String {
+    let (one, thread) = (&place.machines[0], &place.thread);
+    one.write("answer.md", "There is more.");
+    one.agent("uwf-command", &["--", "cat", "answer.md"]);
+    one.configure("extract", "strict");
+    one.step(thread).exits(3);
+    one.uwf(&["push", thread]).exits(0);
+    text(&one.show(thread)["attempts"][0]["raw"])
+}
+
+#[test]
+fn who_needs_a_text_is_known_by_the_record_that_names_it() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let raw = share_failed_attempt(&place);
+        let texts = "hash IN (SELECT unnest(roots) FROM @.threads)";
+        place.run(&format!("DELETE FROM @.nodes WHERE {texts}"));
+        let found = place.remote(&["verify"]).exits(4).json();
+        let problem = &found["problems"][0];
+        assert_eq!(problem["thread"], json!(place.thread), "{found}");
+        let missing = problem["missing"].as_array().unwrap();
+        assert!(missing.contains(&json!(raw)), "{found}");
+        place.remote(&["verify", "--repair"]).exits(0);
+        place.run(&format!(
+            "UPDATE @.nodes SET payload = payload || ' ' WHERE {texts}"
+        ));
+        place.run("UPDATE @.threads SET roots = '{}'");
+        let found = place.remote(&["verify"]).exits(4).json();
+        assert_eq!(found["neededByThreads"], json!([place.thread]), "{found}");
+        place.remote(&["gc"]).exits(4).says(&raw);
+    });
+}
+
 #[test]
 fn a_text_that_a_record_names_stays_whenever_it_came_and_whatever_is_stored_beside_the_record() {
     with_server(|server| {
         let place = Place::new(server);
-        let ([one, other], thread) = (&place.machines, &place.thread);
-        one.write("answer.md", "There is more.");
-        one.agent("uwf-command", &["--", "cat", "answer.md"]);
-        one.configure("extract", "strict");
-        one.step(thread).exits(3);
-        one.uwf(&["push", thread]).exits(0);
-        let raw = text(&one.show(thread)["attempts"][0]["raw"]);
+        let ([_, other], thread) = (&place.machines, &place.thread);
+        let raw = share_failed_attempt(&place);
         let dry = place.remote(&["gc", "--dry-run"]).exits(0).json();
         assert_eq!(dry["condemned"], json!(0), "{dry}");
         place.run("UPDATE @.threads SET roots = '{}'");

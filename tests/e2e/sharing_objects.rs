@@ -67,10 +67,31 @@ fn two_machines_share_a_thread_by_an_object_storage() {
     what_it_cannot_do_is_said(one, &thread);
 }
 
+fn no_care_is_taken_of_it(world: &World) {
+    let refused = |args: &[&str], why: &str| {
+        let run = world.uwf(&[&["remote"], args].concat()).exits(1);
+        run.says("cannot do that").says(why);
+    };
+    let stays = "what nothing needs stays there";
+    refused(&["gc"], stays);
+    refused(&["gc", "--dry-run"], stays);
+    refused(&["verify"], "each node is checked whenever it is read");
+    refused(&["roles"], "the policies of the bucket");
+    refused(&["migrate"], "no tables");
+}
+
+#[test]
+fn a_store_of_objects_says_why_no_care_is_taken_of_it() {
+    let world = World::new();
+    let key = format!("AZURE_STORAGE_ACCOUNT_KEY={KEY}\n");
+    std::fs::write(world.root().join(".env"), key).unwrap();
+    // Nothing is asked of a server for that.
+    world.configure("remote.url", "az://container/x?account=someone");
+    no_care_is_taken_of_it(&world);
+}
+
 fn what_it_cannot_do_is_said(world: &World, thread: &str) {
-    for args in [["remote", "gc"], ["remote", "verify"], ["remote", "roles"]] {
-        world.uwf(&args).exits(1).says("cannot do that");
-    }
+    no_care_is_taken_of_it(world);
     let next = world.uwf(&["thread", "step", "--next"]);
     next.exits(1).says("no line of ready threads");
     let worker = world.uwf(&["work", "--idle", "1m"]);

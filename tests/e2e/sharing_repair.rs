@@ -67,6 +67,7 @@ fn a_worker_sends_what_is_missing_and_leaves_what_is_damaged_to_the_owner() {
         let repair = ["remote", "verify", "--repair"];
         let repaired = other.uwf(&repair).exits(4).json();
         assert_eq!(repaired["repaired"], json!(1), "{repaired}");
+        assert_eq!(repaired["sent"], json!(1), "{repaired}");
         assert_eq!(repaired["needOwner"], json!(1), "{repaired}");
         let left = repaired["problems"].as_array().unwrap();
         assert_eq!(left.len(), 1, "{repaired}");
@@ -78,6 +79,7 @@ fn a_worker_sends_what_is_missing_and_leaves_what_is_damaged_to_the_owner() {
         one.uwf(&["fetch", &thread]).exits(0);
         let whole = one.uwf(&repair).exits(0).json();
         assert_eq!(whole["repaired"], json!(1), "{whole}");
+        assert_eq!(whole["replaced"], json!(1), "{whole}");
         assert!(whole["needOwner"].is_null(), "{whole}");
         agree(&machines, &thread, 1);
     });

@@ -1,4 +1,5 @@
--- At most $2 threads after $1, what each needs that is not there, and whether its head is the last one of its history.
+-- At most $2 threads after $1, what each needs that is not there, which nodes came with its records and are not there any more, and
+-- whether its head is the last one of its history.
 SELECT id, status, label, lease_owner, records, ARRAY(
   SELECT need FROM (
     SELECT head UNION SELECT workflow
@@ -6,6 +7,10 @@ SELECT id, status, label, lease_owner, records, ARRAY(
   ) AS needed(need)
   WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = need AND condemned_at IS NULL)
 ) AS lacking,
+ARRAY(
+  SELECT DISTINCT root FROM unnest(roots) AS root
+  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = root AND condemned_at IS NULL)
+) AS gone,
 version = (SELECT count(*) FROM {schema}.history WHERE thread = id) AND head = coalesce(
   (SELECT to_head FROM {schema}.history WHERE thread = id ORDER BY history.version DESC LIMIT 1), head
 ) AS fits_history

@@ -1,4 +1,4 @@
--- Takes back each condemnation of a node that something needs, as a record that names the nodes $1, or that a node needs which is not condemned.
+-- Takes back the condemnation of each node that is needed: by a root, by a record ($1), or by a node that is not condemned.
 WITH RECURSIVE roots AS (
 {roots}
 ), reached(hash) AS (

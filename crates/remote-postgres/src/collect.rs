@@ -3,6 +3,8 @@
 //! What must stay is what can be reached from heads, workflows, the history, the nodes that records name, and what names stand
 //! for. Machines go on working meanwhile. Nothing that is needed is removed. That follows from these facts, in this order:
 //!
+//! 0. What is stored about the references of nodes is true. It is not read from their payloads here, so the caller
+//!    [verifies](crate::Fault::misleads) it before.
 //! 1. A condemned node counts as missing. A statement that sees the condemnation refers to the node only if it stores it itself,
 //!    and that takes the condemnation back.
 //! 2. A statement that began before the condemnation does not see it, and may refer to the node. The barriers wait until all
@@ -13,8 +15,7 @@
 //!    for the removal and stores it anew, or it comes first and takes the condemnation back.
 //!
 //! The nodes that a record names are read from the record itself. What is stored beside it (`roots`) has only those that were there
-//! when the record was stored. What a node refers to is not read from its payload here: a caller [verifies](crate::Fault::misleads)
-//! that before.
+//! when the record was stored.
 //!
 //! Two collections at once do no harm: each removes only what was condemned before its own barriers. A collection that dies
 //! leaves condemned nodes behind; the next one reprieves what is needed before it removes anything.

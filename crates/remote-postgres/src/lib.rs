@@ -42,7 +42,7 @@ pub use connection::Limits;
 pub use migrate::Migrated;
 pub use repair::Needing;
 pub use statistics::Statistics;
-pub use verify::{Fault, Look, Payload, Verified};
+pub use verify::{Fault, Look, References, Verified};
 
 use connection::Connection;
 use nodes::Walk;

@@ -10,6 +10,7 @@ use uwf_remote::RemoteError;
 use crate::Postgres;
 use crate::advance::Columns;
 use crate::rows::{column, number, numbers};
+use crate::verify::named_by;
 
 /// How many nodes a page has.
 const NODES: i64 = 10_000;
@@ -46,7 +47,8 @@ impl Postgres {
             )?;
             for row in &page {
                 let needs: Vec<i64> = column(row, "needs")?;
-                if needs.iter().any(|need| reached.contains(need)) {
+                let named = named_by(&column::<Vec<&[u8]>>(row, "records")?);
+                if needs.iter().chain(&named).any(|need| reached.contains(need)) {
                     needing.threads.push(column(row, "id")?);
                 }
             }

@@ -12,7 +12,7 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::RawNode;
 use uwf_remote::RemoteError;
 
-use crate::Postgres;
+use crate::{Postgres, records};
 use crate::rows::{self, column, hash, hashes, is_whole, numbers, raw_node};
 
 /// How many nodes a page has at most.
@@ -30,13 +30,18 @@ pub enum Fault {
     #[error("the node {0} is damaged: it is not what was stored")]
     Damaged(CasRef),
     /// A node is whole, and what is stored about its references is not.
-    #[error("what is stored about the node {node} is damaged: it does not refer to those nodes")]
+    #[error("the references stored for node {node} differ from those in its payload")]
     OtherRefs {
         /// The node.
         node: CasRef,
         /// What it refers to.
         refs: Vec<CasRef>,
     },
+    /// A node is whole, and nobody can tell whether what is stored about its references is.
+    #[error(
+        "the references of the node {0} cannot be checked: its schema is missing or damaged"
+    )]
+    UnknownRefs(CasRef),
     /// A node needs others that are missing.
     #[error("the node {node} needs nodes that are missing: {}", named(.missing))]
     NodeLacks {
@@ -72,11 +77,22 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns the nodes that would put it right, if they were there and whole.
+    /// Returns the nodes that would put it right, if they were sent.
     #[must_use]
     pub fn lost(&self) -> &[CasRef] {
         match self {
-            Self::Damaged(node) | Self::OtherRefs { node, .. } => std::slice::from_ref(node),
+            Self::OtherRefs { .. } | Self::UnknownRefs(_) => &[],
+            _ => self.about(),
+        }
+    }
+
+    /// Returns the nodes that are damaged or missing, or about which something wrong may be stored.
+    #[must_use]
+    pub fn about(&self) -> &[CasRef] {
+        match self {
+            Self::Damaged(node) | Self::OtherRefs { node, .. } | Self::UnknownRefs(node) => {
+                std::slice::from_ref(node)
+            }
             Self::NodeLacks { missing, .. } | Self::ThreadLacks { missing, .. } => missing,
             Self::NameLacks { missing, .. } => std::slice::from_ref(missing),
             Self::Senseless { .. } => &[],
@@ -86,23 +102,26 @@ impl Fault {
     /// Tells whether a collection of garbage could remove what is needed, if it went by that row.
     #[must_use]
     pub fn misleads(&self) -> bool {
-        matches!(self, Self::Damaged(_) | Self::OtherRefs { .. })
+        matches!(
+            self,
+            Self::Damaged(_) | Self::OtherRefs { .. } | Self::UnknownRefs(_)
+        )
     }
 }
 
-/// What a look into the payload of a node finds.
+/// What a look into the payload of a node says about its references.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Payload {
-    /// The node does not have its hash, or cannot be read.
+pub enum References {
+    /// Nothing: the node does not have its hash, or cannot be read.
     Damaged,
-    /// It is whole. What it refers to cannot be told: its schema is missing or damaged.
-    Whole,
-    /// It is whole, and refers to these nodes.
-    RefersTo(Vec<CasRef>),
+    /// The node is whole, and its references cannot be told: its schema is missing or damaged.
+    Unknown,
+    /// The node is whole, and these are its references.
+    Are(Vec<CasRef>),
 }
 
 /// Looks into the payload of a node, whose schema is given if it is there and whole. A remote understands no payloads.
-pub type Look<'a> = dyn FnMut(&RawNode, Option<&RawNode>) -> Payload + 'a;
+pub type Look<'a> = dyn FnMut(&RawNode, Option<&RawNode>) -> References + 'a;
 
 fn named(hashes: &[CasRef]) -> String {
     let texts: Vec<String> = hashes.iter().map(ToString::to_string).collect();
@@ -223,7 +242,7 @@ impl Postgres {
         let mut found = None;
         for row in &rows {
             let schema = raw_node(row)?;
-            let is_whole = is_whole(row, &schema)? && look(&schema, None) != Payload::Damaged;
+            let is_whole = is_whole(row, &schema)? && look(&schema, None) != References::Damaged;
             found = is_whole.then_some(schema);
         }
         known.insert(hash, found);
@@ -251,14 +270,14 @@ impl Postgres {
 
 fn check_node(
     row: &Row,
-    look: &mut dyn FnMut(&RawNode) -> Payload,
+    look: &mut dyn FnMut(&RawNode) -> References,
     found: &mut dyn FnMut(Fault),
 ) -> Result<(), RemoteError> {
     let node = raw_node(row)?;
     match is_whole(row, &node)?.then(|| look(&node)) {
-        None | Some(Payload::Damaged) => found(Fault::Damaged(node.hash)),
-        Some(Payload::Whole) => {}
-        Some(Payload::RefersTo(refs)) => {
+        None | Some(References::Damaged) => found(Fault::Damaged(node.hash)),
+        Some(References::Unknown) => found(Fault::UnknownRefs(node.hash)),
+        Some(References::Are(refs)) => {
             let stored: BTreeSet<i64> = column::<Vec<i64>>(row, "refs")?.into_iter().collect();
             if stored != numbers(&refs).into_iter().collect() {
                 let node = node.hash;
@@ -276,7 +295,12 @@ fn check_node(
 
 fn check_thread(row: &Row, found: &mut dyn FnMut(Fault)) -> Result<(), RemoteError> {
     let thread: &str = column(row, "id")?;
-    let missing = hashes(&column::<Vec<i64>>(row, "lacking")?);
+    let mut missing: Vec<i64> = column(row, "lacking")?;
+    // A text that a record names need not have been sent. If it was, it must be there.
+    let gone: Vec<i64> = column(row, "gone")?;
+    let named = named_by(&column::<Vec<&[u8]>>(row, "records")?);
+    missing.extend(gone.into_iter().filter(|node| named.contains(node)));
+    let missing = hashes(&missing);
     if !missing.is_empty() {
         let thread = thread.to_owned();
         found(Fault::ThreadLacks { thread, missing });
@@ -285,6 +309,12 @@ fn check_thread(row: &Row, found: &mut dyn FnMut(Fault)) -> Result<(), RemoteErr
         found(senseless(thread, &problem));
     }
     Ok(())
+}
+
+/// Returns the nodes that stored records name. One that cannot be read names none.
+pub(crate) fn named_by(stored: &[&[u8]]) -> BTreeSet<i64> {
+    let read = stored.iter().filter_map(|one| rows::record(one).ok());
+    read.flat_map(|one| records::roots(&one)).collect()
 }
 
 fn senseless(thread: &str, problem: &str) -> Fault {

@@ -90,21 +90,82 @@ pub(crate) struct VerifiedRemoteView {
     /// The names of workflows that need it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     needed_by_names: Vec<String>,
-    /// How many nodes were sent again, if that was asked for.
+    /// How many nodes were put right, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     repaired: Option<usize>,
-    /// How many damaged nodes are whole on this machine, and only the owner of the schema may replace them.
+    /// How many nodes could be put right from this machine, by the owner of the schema alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     need_owner: Option<usize>,
+    /// What was done about each kind of fault.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    done: Option<Repaired>,
 }
 
 /// What was done about a remote that has lost or damaged something.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default, Serialize)]
 pub(crate) struct Repaired {
-    /// How many nodes were sent again.
+    /// How many nodes were sent that were missing.
     pub(crate) sent: usize,
+    /// How many damaged nodes were replaced.
+    pub(crate) replaced: usize,
+    /// For how many nodes what is stored about their references was put right.
+    pub(crate) relinked: usize,
     /// How many damaged nodes this user must not replace.
-    pub(crate) need_owner: usize,
+    #[serde(skip)]
+    pub(crate) owner_replaces: usize,
+    /// For how many nodes this user must not put right what is stored about their references.
+    #[serde(skip)]
+    pub(crate) owner_relinks: usize,
+}
+
+impl Repaired {
+    /// Adds what a later repair has done. It has also tried again what only the owner may do.
+    pub(crate) fn add(&mut self, later: Self) {
+        *self = Self {
+            sent: self.sent + later.sent,
+            replaced: self.replaced + later.replaced,
+            relinked: self.relinked + later.relinked,
+            ..later
+        };
+    }
+
+    fn all(self) -> usize {
+        self.sent + self.replaced + self.relinked
+    }
+
+    fn need_owner(self) -> usize {
+        self.owner_replaces + self.owner_relinks
+    }
+
+    /// Says what was done, and what only the owner of the schema may do.
+    fn text(self) -> Vec<String> {
+        let nodes = |count: usize| counted(count, "node");
+        let mut said = Vec::new();
+        if self.sent > 0 || self.all() == 0 {
+            said.push(format!("{} sent", nodes(self.sent)));
+        }
+        if self.replaced > 0 {
+            let damaged = counted(self.replaced, "damaged node");
+            said.push(format!("{damaged} replaced"));
+        }
+        if self.relinked > 0 {
+            said.push(format!("the references of {} put right", nodes(self.relinked)));
+        }
+        if self.owner_replaces > 0 {
+            let damaged = counted(self.owner_replaces, "damaged node");
+            let need = if self.owner_replaces == 1 { "needs" } else { "need" };
+            said.push(format!(
+                "{damaged} {need} the owner of the schema: the same command as that user replaces what is damaged"
+            ));
+        }
+        if self.owner_relinks > 0 {
+            said.push(format!(
+                "the references of {} need the owner of the schema: the same command as that user puts them right",
+                nodes(self.owner_relinks)
+            ));
+        }
+        said
+    }
 }
 
 /// Something that is wrong with a remote.
@@ -138,7 +199,7 @@ impl From<Fault> for RemoteProblem {
                 node: Some(node),
                 ..found("corrupted")
             },
-            Fault::OtherRefs { node, .. } => Self {
+            Fault::OtherRefs { node, .. } | Fault::UnknownRefs(node) => Self {
                 node: Some(node),
                 ..found("mislinked")
             },
@@ -180,10 +241,11 @@ impl VerifiedRemoteView {
             problems: faults.into_iter().map(RemoteProblem::from).collect(),
             needed_by_threads: needing.threads,
             needed_by_names: needing.names,
-            repaired: repaired.map(|repaired| repaired.sent),
+            repaired: repaired.map(Repaired::all),
             need_owner: repaired
-                .map(|repaired| repaired.need_owner)
+                .map(Repaired::need_owner)
                 .filter(|count| *count > 0),
+            done: repaired,
         }
     }
 
@@ -195,8 +257,8 @@ impl VerifiedRemoteView {
         let mut lines: Vec<String> = needed
             .map(|(what, all)| format!("{what} that need this: {}", all.join(", ")))
             .collect();
-        match self.repaired {
-            Some(count) => lines.push(self.repair(count)),
+        match self.done {
+            Some(done) => lines.push(self.repair(done)),
             None if self.problems.iter().any(|one| one.verdict != "invalid") => lines.push(
                 hints::here("`uwf remote verify --repair` sends it again from a machine that has it; the owner of the schema can also replace what is damaged").into_owned(),
             ),
@@ -206,21 +268,13 @@ impl VerifiedRemoteView {
     }
 
     /// Returns what a repair has done, who can do what it must not do, and where the rest may be.
-    fn repair(&self, sent: usize) -> String {
-        let mut said = vec![format!("{} sent", counted(sent as u64, "node"))];
-        let need_owner = self.need_owner.unwrap_or_default();
-        if need_owner > 0 {
-            said.push(format!(
-                "{} {} the owner of the schema: the same command as that user replaces what is damaged",
-                counted(need_owner as u64, "damaged node"),
-                if need_owner == 1 { "needs" } else { "need" },
-            ));
-        }
+    fn repair(&self, done: Repaired) -> String {
+        let mut said = done.text();
         let of = |verdict: &'static str| {
             let problems = self.problems.iter();
             problems.filter(move |one| one.verdict == verdict).count()
         };
-        if of("lacking") > 0 || of("corrupted") + of("mislinked") > need_owner {
+        if of("lacking") > 0 || of("corrupted") + of("mislinked") > done.need_owner() {
             said.push("the rest is not whole on this machine: run the same on another one that has these threads".to_owned());
         }
         said.join("; ")

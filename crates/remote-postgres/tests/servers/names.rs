@@ -6,7 +6,7 @@ use uwf_remote::{Named, Put, Remote, RemoteError};
 use uwf_remote_postgres::{Fault, Migrated};
 
 use crate::admin::Admin;
-use crate::collector::{faults, hasty, not_read, numbers};
+use crate::collector::{faults, hasty, not_read, numbers, sound};
 use crate::security::{Shared, assert_denied};
 use crate::world::{START, hash, new_thread, node, record, start_nodes, take};
 use crate::{InSchema, postgres};
@@ -87,9 +87,7 @@ fn a_name_without_its_node_is_found() {
     let mut remote = place.open();
     let solve = remote.set_name("solve", 0, hash(NAMED[1]));
     assert_eq!(solve, Ok(Named::Done));
-    let verified = remote
-        .verify(&mut not_read, &mut |fault| panic!("{fault}"))
-        .unwrap();
+    let verified = sound(&mut remote);
     assert_eq!(verified.names, 1);
     let (admin, schema) = (Admin::new(&server.url()), &place.schema);
     let lacking = Fault::NameLacks {

@@ -32,13 +32,21 @@ pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit,
     let (mut verified, mut faults) = look(&mut remote)?;
     let mut repaired = None;
     if args.repair {
-        repaired = Some(repair(context, &mut remote, &faults)?);
-        (verified, faults) = look(&mut remote)?;
+        let mut done = Repaired::default();
+        for _ in 0..2 {
+            let had_unknown = faults.iter().any(is_unknown);
+            done.add(repair(context, &mut remote, &faults)?);
+            (verified, faults) = look(&mut remote)?;
+            // With the schemas that were sent, more references can be checked.
+            if !had_unknown {
+                break;
+            }
+        }
+        repaired = Some(done);
     }
-    let needing = match lost(&faults).as_slice() {
-        [] => Needing::default(),
-        lost => answer(remote.needing(lost))?,
-    };
+    // The schema that is missing or damaged is a fault of its own.
+    faults.retain(|fault| !is_unknown(fault));
+    let needing = needing(&mut remote, &faults)?;
     let view = VerifiedRemoteView::new(verified, faults, needing, repaired);
     print(&view, context.format)?;
     Ok(if view.is_sound() {
@@ -55,33 +63,49 @@ fn look(remote: &mut Kind) -> Result<(Verified, Vec<Fault>), Failure> {
     Ok((verified, faults))
 }
 
-/// Returns the nodes that are damaged or missing.
-fn lost(faults: &[Fault]) -> Vec<CasRef> {
-    let lost: BTreeSet<CasRef> = faults.iter().flat_map(Fault::lost).copied().collect();
-    lost.into_iter().collect()
+fn is_unknown(fault: &Fault) -> bool {
+    matches!(fault, Fault::UnknownRefs(_))
 }
 
-/// Sends again what is damaged or missing, as far as it is whole here. Only the owner of the schema replaces what is damaged.
+/// Returns who needs the nodes that faults are about.
+fn needing(remote: &mut Kind, faults: &[Fault]) -> Result<Needing, Failure> {
+    Ok(match nodes(faults, Fault::about).as_slice() {
+        [] => Needing::default(),
+        nodes => answer(remote.needing(nodes))?,
+    })
+}
+
+/// Returns nodes of faults, each once.
+fn nodes(faults: &[Fault], of: fn(&Fault) -> &[CasRef]) -> Vec<CasRef> {
+    let nodes: BTreeSet<CasRef> = faults.iter().flat_map(of).copied().collect();
+    nodes.into_iter().collect()
+}
+
+/// Sends again what is damaged or missing, as far as it is whole here, and puts right what is stored about references. Only the owner
+/// of the schema changes what is stored.
 fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<Repaired, Failure> {
-    let sent = send_lost(context.site(), remote.as_remote(), &lost(faults))?;
+    let sent = send_lost(context.site(), remote.as_remote(), &nodes(faults, Fault::lost))?;
     let is_damaged = |fault: &&Fault| matches!(fault, Fault::Damaged(_));
     let damaged: Vec<Fault> = faults.iter().filter(is_damaged).cloned().collect();
-    let whole = whole_nodes(context.site(), &lost(&damaged));
-    let (restored, of_whole) = owned(&whole, |whole| remote.restore(whole))?;
+    let whole = whole_nodes(context.site(), &nodes(&damaged, Fault::lost));
+    let (replaced, owner_replaces) = as_owner(&whole, |whole| remote.restore(whole))?;
     let other_refs = faults.iter().filter_map(|fault| match fault {
         Fault::OtherRefs { node, refs } => Some((*node, refs.clone())),
         _ => None,
     });
     let other_refs: Vec<_> = other_refs.collect();
-    let (relinked, of_refs) = owned(&other_refs, |nodes| remote.relink(nodes))?;
+    let (relinked, owner_relinks) = as_owner(&other_refs, |nodes| remote.relink(nodes))?;
     Ok(Repaired {
-        sent: sent + restored + relinked,
-        need_owner: of_whole + of_refs,
+        sent,
+        replaced,
+        relinked,
+        owner_replaces,
+        owner_relinks,
     })
 }
 
 /// Changes nodes, which only the owner of the schema may. Returns how many were changed, and how many need the owner.
-fn owned<T>(
+fn as_owner<T>(
     nodes: &[T],
     change: impl FnOnce(&[T]) -> Result<usize, RemoteError>,
 ) -> Result<(usize, usize), Failure> {
@@ -96,6 +120,7 @@ fn owned<T>(
 
 pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;
+    answer(remote.must_collect())?;
     refuse_damaged(&mut remote)?;
     let older_than = Duration::from_millis(args.older_than);
     let collected = answer(match args.dry_run {
@@ -111,13 +136,9 @@ pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure
 fn refuse_damaged(remote: &mut Kind) -> Result<(), Failure> {
     let (_, mut faults) = look(remote)?;
     faults.retain(Fault::misleads);
-    let are_only_damaged = faults
-        .iter()
-        .all(|fault| matches!(fault, Fault::Damaged(_)));
-    // A damaged node that no whole one needs is garbage.
-    if faults.is_empty()
-        || are_only_damaged && answer(remote.needing(&lost(&faults)))? == Needing::default()
-    {
+    let is_wrong = |fault: &Fault| matches!(fault, Fault::OtherRefs { .. });
+    // What no whole node needs is garbage, also if it is damaged or cannot be checked.
+    if !faults.iter().any(is_wrong) && needing(remote, &faults)? == Needing::default() {
         return Ok(());
     }
     Err(Failure {

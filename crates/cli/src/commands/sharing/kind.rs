@@ -9,7 +9,7 @@ use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_remote::{Hello, Remote, RemoteError};
 use uwf_remote_object::Object;
 use uwf_remote_postgres::{
-    Collected, Fault, Migrated, Needing, Payload, Postgres, Statistics, VERSION, Verified,
+    Collected, Fault, Migrated, Needing, Postgres, References, Statistics, VERSION, Verified,
 };
 
 /// A remote of some kind. Nothing is sent before the first call.
@@ -71,9 +71,9 @@ impl Kind {
     pub(super) fn verify(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
         let mut refs = RawRefs::default();
         let mut look = |node: &RawNode, schema: Option<&RawNode>| match refs.of(node, schema) {
-            Ok(Some(refs)) => Payload::RefersTo(refs),
-            Ok(None) => Payload::Whole,
-            Err(_) => Payload::Damaged,
+            Ok(Some(refs)) => References::Are(refs),
+            Ok(None) => References::Unknown,
+            Err(_) => References::Damaged,
         };
         match self {
             Self::Database(remote) => remote.verify(&mut look, found),
@@ -105,6 +105,14 @@ impl Kind {
         match self {
             Self::Database(remote) => remote.relink(nodes),
             Self::Objects(_) => Ok(0),
+        }
+    }
+
+    /// Fails if this kind never removes anything.
+    pub(super) fn must_collect(&self) -> Result<(), RemoteError> {
+        match self {
+            Self::Database(_) => Ok(()),
+            Self::Objects(_) => Err(keeps_all()),
         }
     }
 
