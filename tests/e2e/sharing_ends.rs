@@ -179,7 +179,14 @@ fn a_thread_is_not_forgotten_before_the_remote_knows_that_it_was_killed() {
     let prune = ["thread", "prune", "--ended"];
     let pruned = one.uwf(&prune).exits(0);
     assert_eq!(pruned.json()["removed"], json!(0), "{}", pruned.stdout);
+    let untold = &pruned.json()["untold"];
+    assert_eq!(untold, &json!([thread]), "{}", pruned.stdout);
     pruned.says(&format!("uwf push {thread}"));
+    for (mode, would) in [(&[][..], "removed"), (&["--dry-run"], "would be removed")] {
+        let text = [&prune[..], mode, &["--format", "text"]].concat();
+        let text = one.uwf(&text).exits(0).stdout;
+        assert!(text.contains(&format!("0 threads {would}, 1 kept")), "{text}");
+    }
     one.uwf(&["push", &thread]).exits(0);
     assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
     one.uwf(&["thread", "rm", &thread]).exits(0);

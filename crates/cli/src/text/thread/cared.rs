@@ -135,6 +135,9 @@ pub(crate) struct PrunedView {
     dry_run: bool,
     threads: Vec<PrunedThread>,
     busy: Vec<ThreadId>,
+    /// The threads whose end the remote may not know yet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    untold: Vec<ThreadId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unkept: Vec<UnkeptThread>,
     /// The garbage that was collected right after.
@@ -152,6 +155,7 @@ impl PrunedView {
             dry_run: mode == Prune::Look,
             threads: pruned.threads,
             busy: pruned.busy,
+            untold: pruned.untold,
             unkept: pruned.unkept,
             collected,
         }
@@ -164,12 +168,12 @@ impl PrunedView {
             0 => String::new(),
             busy => format!("; {busy} busy, which stay"),
         };
-        let kept = match self.unkept.len() {
+        let kept = match self.unkept.len() + self.untold.len() {
             0 => String::new(),
             kept => format!(", {kept} kept"),
         };
         match (self.threads.len(), self.dry_run) {
-            (0, _) if self.unkept.is_empty() => format!("no ended thread matches{busy}"),
+            (0, _) if kept.is_empty() => format!("no ended thread matches{busy}"),
             (_, true) => format!("{count} would be removed{kept}{busy}"),
             (0, false) => format!("{count} removed{kept}{busy}"),
             (_, false) if self.collected.is_some() => format!("{count} removed{kept}{busy}"),
