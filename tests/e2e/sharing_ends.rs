@@ -185,7 +185,10 @@ fn a_thread_is_not_forgotten_before_the_remote_knows_that_it_was_killed() {
     for (mode, would) in [(&[][..], "removed"), (&["--dry-run"], "would be removed")] {
         let text = [&prune[..], mode, &["--format", "text"]].concat();
         let text = one.uwf(&text).exits(0).stdout;
-        assert!(text.contains(&format!("0 threads {would}, 1 kept")), "{text}");
+        assert!(
+            text.contains(&format!("0 threads {would}, 1 kept")),
+            "{text}"
+        );
     }
     one.uwf(&["push", &thread]).exits(0);
     assert_eq!(at_remote(other, &thread)["status"], json!("ended"));

@@ -165,11 +165,13 @@ fn the_finished_step_of_a_child_is_named_when_its_run_is_ended() {
             let is_kill = ends[0] == "thread";
             let named: &[&str] = if is_kill { &[&thread] } else { &[] };
             let ended = one.uwf(&[ends, named].concat()).exits(0);
+            let fork = format!("uwf thread fork {step}");
             if is_kill {
                 let expected = json!([{ "thread": child, "step": step }]);
                 assert_eq!(ended.json()["finishedBelow"], expected);
             } else {
-                ended.says(&child).says(&format!("uwf thread fork {step}"));
+                assert!(ended.stdout.contains(&child), "{}", ended.stdout);
+                assert!(ended.stdout.contains(&fork), "{}", ended.stdout);
             }
             assert_eq!(one.show(&child)["status"], json!("cancelled"));
             one.uwf(&["thread", "fork", &step]).exits(0);

@@ -48,7 +48,11 @@ impl Postgres {
             for row in &page {
                 let needs: Vec<i64> = column(row, "needs")?;
                 let named = named_by(&column::<Vec<&[u8]>>(row, "records")?);
-                if needs.iter().chain(&named).any(|need| reached.contains(need)) {
+                if needs
+                    .iter()
+                    .chain(&named)
+                    .any(|need| reached.contains(need))
+                {
                     needing.threads.push(column(row, "id")?);
                 }
             }

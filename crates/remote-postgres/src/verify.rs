@@ -12,8 +12,8 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::RawNode;
 use uwf_remote::RemoteError;
 
-use crate::{Postgres, records};
 use crate::rows::{self, column, hash, hashes, is_whole, numbers, raw_node};
+use crate::{Postgres, records};
 
 /// How many nodes a page has at most.
 const NODES: i64 = 1000;
@@ -38,9 +38,7 @@ pub enum Fault {
         refs: Vec<CasRef>,
     },
     /// A node is whole, and nobody can tell whether what is stored about its references is.
-    #[error(
-        "the references of the node {0} cannot be checked: its schema is missing or damaged"
-    )]
+    #[error("the references of the node {0} cannot be checked: its schema is missing or damaged")]
     UnknownRefs(CasRef),
     /// A node needs others that are missing.
     #[error("the node {node} needs nodes that are missing: {}", named(.missing))]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::looking::{orchestrate, running, status};
-use crate::processes::signal;
+use super::workflow_steps;
+use crate::gates::{at_work, open_gate};
+use crate::processes::{self, signal};
 use crate::world::{World, wait_until};
 
 /// Every run is older than that.
@@ -124,6 +126,26 @@ fn the_processes_of_a_killed_run_are_ended_with_it() {
         json!([{"run_id": "live", "ended": true}])
     );
     wait_until("the program has ended", || !is_alive(pid));
+}
+
+#[test]
+fn the_child_of_a_run_is_ended_with_it_and_its_finished_step_is_named() {
+    let world = workflow_steps::world(workflow_steps::PIPELINE, workflow_steps::ANSWERS);
+    let run = ["orchestrate", "run", "p.yaml", "--run-id", "one"];
+    processes::kill(at_work(&world, &run));
+    open_gate(&world);
+    let child = workflow_steps::child(&world);
+    wait_until("the agent has finished", || world.pending(&child).is_some());
+    world.wait_until_free(&child);
+    let step = world.pending(&child).unwrap()["step"].clone();
+    let cleaned = world.uwf(&[&["orchestrate"], &ALL[..]].concat()).exits(0);
+    assert!(cleaned.stdout.contains(&child), "{}", cleaned.stdout);
+    let fork = format!("thread fork {}`", step.as_str().unwrap());
+    assert!(cleaned.stdout.contains(&fork), "{}", cleaned.stdout);
+    assert_eq!(world.show(&child)["status"], json!("cancelled"));
+    world
+        .uwf(&["thread", "fork", step.as_str().unwrap()])
+        .exits(0);
 }
 
 #[test]

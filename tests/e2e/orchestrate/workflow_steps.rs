@@ -25,7 +25,7 @@ graph:
 "#;
 
 /// A pipeline whose second step starts the workflow.
-const PIPELINE: &str = r#"
+pub(super) const PIPELINE: &str = r#"
 name: p
 steps:
 - name: Ticket
@@ -42,10 +42,10 @@ steps:
 
 /// The answers of an agent that fails.
 const FAILS: &str = "roles:\n  writer: [{ exit: 1, output: { note: n } }]\n";
-const ANSWERS: &str = "roles:\n  writer: [{ output: { note: n } }]\n";
+pub(super) const ANSWERS: &str = "roles:\n  writer: [{ output: { note: n } }]\n";
 
 /// Returns a world with a pipeline, the workflow that it starts, and agents that count their runs.
-fn world(pipeline: &str, answers: &str) -> World {
+pub(super) fn world(pipeline: &str, answers: &str) -> World {
     let world = World::new();
     world.write("flow.yaml", FLOW);
     world.write("p.yaml", pipeline);
@@ -107,7 +107,7 @@ fn children(world: &World) -> Vec<Value> {
 
 /// Returns the id of the only child.
 #[track_caller]
-fn child(world: &World) -> String {
+pub(super) fn child(world: &World) -> String {
     let children = children(world);
     assert_eq!(children.len(), 1, "{children:?}");
     children[0]["thread"].as_str().unwrap().to_owned()

@@ -149,11 +149,18 @@ impl Repaired {
             said.push(format!("{damaged} replaced"));
         }
         if self.relinked > 0 {
-            said.push(format!("the references of {} put right", nodes(self.relinked)));
+            said.push(format!(
+                "the references of {} put right",
+                nodes(self.relinked)
+            ));
         }
         if self.owner_replaces > 0 {
             let damaged = counted(self.owner_replaces, "damaged node");
-            let need = if self.owner_replaces == 1 { "needs" } else { "need" };
+            let need = if self.owner_replaces == 1 {
+                "needs"
+            } else {
+                "need"
+            };
             said.push(format!(
                 "{damaged} {need} the owner of the schema: the same command as that user replaces what is damaged"
             ));

@@ -124,17 +124,13 @@ impl Show for KilledView {
             (true, true) => "; its step was ended",
             (false, _) => "",
         };
-        let finished = |step: CasRef, whose: &str| {
-            let fork = format!("uwf thread fork {step}");
-            format!(
-                "\na step{whose} was finished and not committed: `{}` goes on from it",
-                hints::here(&fork)
-            )
-        };
-        let own = self.finished_step.map(|step| finished(step, ""));
-        let below = self.finished_below.iter();
-        let below = below.map(|one| finished(one.step, &format!(" of thread {}", one.thread)));
-        let finished: String = own.into_iter().chain(below).collect();
+        let own = self.finished_step.map(|step| finished_line("a step", step));
+        let below = self.finished_below.iter().map(finished_below_line);
+        let finished: String = own
+            .into_iter()
+            .chain(below)
+            .map(|it| format!("\n{it}"))
+            .collect();
         let children = match self.children.len() {
             0 => String::new(),
             count => format!("; {} with it", counted(count as u64, "child thread")),
@@ -144,6 +140,20 @@ impl Show for KilledView {
             self.thread
         )
     }
+}
+
+/// Says what goes on from a step that was finished and not committed.
+fn finished_line(what: &str, step: CasRef) -> String {
+    let fork = format!("uwf thread fork {step}");
+    format!(
+        "{what} was finished and not committed: `{}` goes on from it",
+        hints::here(&fork)
+    )
+}
+
+/// The same of a child that was ended with its parent.
+pub(crate) fn finished_below_line(one: &FinishedBelow) -> String {
+    finished_line(&format!("a step of thread {}", one.thread), one.step)
 }
 
 /// Everything that a step recorded.

@@ -51,6 +51,16 @@ pub struct Killed {
     pub finished_below: Vec<FinishedBelow>,
 }
 
+impl Killed {
+    /// Returns what agents had finished and no engine had committed, of the thread and of those below it.
+    fn finished(&self) -> impl Iterator<Item = FinishedBelow> + '_ {
+        let thread = self.thread;
+        let own = self.finished_step;
+        let own = own.map(|step| FinishedBelow { thread, step });
+        own.into_iter().chain(self.finished_below.iter().copied())
+    }
+}
+
 /// A step of a child that was ended with its parent. It can be forked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FinishedBelow {
@@ -103,13 +113,10 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     let (mut children, mut finished_below) = (Vec::new(), Vec::new());
     let last = thread::find(&runner.site, id)?.head();
     for killed in kill_children(runner, &run, id, last)? {
-        let thread = killed.thread;
         agent_ended |= killed.agent_ended;
-        children.push(thread);
+        finished_below.extend(killed.finished());
+        children.push(killed.thread);
         children.extend(killed.children);
-        let step = killed.finished_step;
-        finished_below.extend(step.map(|step| FinishedBelow { thread, step }));
-        finished_below.extend(killed.finished_below);
     }
     settle_lost_run(runner, &run, id, head)?;
     if let Err(error) = show_cancelled(runner, id) {
@@ -235,19 +242,41 @@ fn kill_children(
     let deadline = Instant::now() + BEYOND_GRACE;
     loop {
         let is_held = run.lease.is_held()?;
-        for child in open_children(runner, id, head)? {
-            match kill(runner, child) {
-                Ok(one) => killed.push(one),
-                // It ended meanwhile.
-                Err(EngineError::Ended { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
+        killed.extend(kill_open_children(runner, id, head)?);
         if !is_held || Instant::now() >= deadline {
             return Ok(killed);
         }
         std::thread::sleep(TICK);
     }
+}
+
+/// Ends the active children that work for the next step of a thread.
+fn kill_open_children(
+    runner: &Runner,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<Vec<Killed>, EngineError> {
+    let mut killed = Vec::new();
+    for child in open_children(runner, id, head)? {
+        match kill(runner, child) {
+            Ok(one) => killed.push(one),
+            // It ended meanwhile.
+            Err(EngineError::Ended { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(killed)
+}
+
+/// Ends the active children of a thread that is about to end. The caller has the lock of the thread, so nobody makes new ones. Returns what
+/// their agents had finished and no engine had committed.
+pub(crate) fn end_children(
+    runner: &Runner,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<Vec<FinishedBelow>, EngineError> {
+    let killed = kill_open_children(runner, id, head)?;
+    Ok(killed.iter().flat_map(Killed::finished).collect())
 }
 
 /// Records the attempt of an agent that died together with its engine before this call: it was paid for. Then nothing needs what

@@ -205,10 +205,7 @@ fn a_reader_reads_and_changes_nothing() {
     assert_eq!(reader.list(&Query::default(), None, 9).unwrap().len(), 1);
     assert_eq!(reader.names(None, 9).unwrap().len(), 1);
     assert_eq!(reader.statistics().unwrap().nodes, 3);
-    assert_eq!(
-        crate::collector::sound(&mut reader).threads,
-        1
-    );
+    assert_eq!(crate::collector::sound(&mut reader).threads, 1);
 
     let step = [node(11, &[START])];
     let nothing = record(None);

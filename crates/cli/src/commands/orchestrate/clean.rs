@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context, args: &CleanRunsArgs) -> Result<Exit, Failu
         }
         match remove(context, &at, &path) {
             Ok(Cleaned::Removed) => view.remove(name),
-            Ok(Cleaned::RemovedAndEnded) => view.remove_and_end(name),
+            Ok(Cleaned::RemovedAndEnded(finished)) => view.remove_and_end(name, finished),
             Ok(Cleaned::InUse) => view.keep(name, "a process works on it".to_owned()),
             Ok(Cleaned::Copy(own)) => view.keep(name, copy_of(&own)),
             Err(error) => view.fail(name, Failure::from(error).what),

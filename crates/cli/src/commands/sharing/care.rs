@@ -84,7 +84,11 @@ fn nodes(faults: &[Fault], of: fn(&Fault) -> &[CasRef]) -> Vec<CasRef> {
 /// Sends again what is damaged or missing, as far as it is whole here, and puts right what is stored about references. Only the owner
 /// of the schema changes what is stored.
 fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<Repaired, Failure> {
-    let sent = send_lost(context.site(), remote.as_remote(), &nodes(faults, Fault::lost))?;
+    let sent = send_lost(
+        context.site(),
+        remote.as_remote(),
+        &nodes(faults, Fault::lost),
+    )?;
     let is_damaged = |fault: &&Fault| matches!(fault, Fault::Damaged(_));
     let damaged: Vec<Fault> = faults.iter().filter(is_damaged).cloned().collect();
     let whole = whole_nodes(context.site(), &nodes(&damaged, Fault::lost));

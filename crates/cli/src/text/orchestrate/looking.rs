@@ -1,7 +1,9 @@
 //! Runs, as data and as text.
 
+use std::iter;
+
 use serde::Serialize;
-use uwf_engine::{LogContent, LoopLine, RunLog, RunStatusView, RunSummary};
+use uwf_engine::{FinishedBelow, LogContent, LoopLine, RunLog, RunStatusView, RunSummary};
 use uwf_pipeline::nodes::Stream;
 use uwf_util::text::counted;
 use uwf_util::time::format_duration;
@@ -11,6 +13,7 @@ use crate::hints::run_name::RunName;
 use crate::output::Show;
 use crate::text::Page;
 use crate::text::table::{fields, fitted, table};
+use crate::text::thread::finished_below_line;
 
 /// The runs of a workspace, the newest first.
 #[derive(Serialize)]
@@ -294,6 +297,9 @@ pub(crate) struct CleanedRuns {
 struct RemovedRun {
     run_id: String,
     ended: bool,
+    /// What its children had finished and no engine had committed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    finished_below: Vec<FinishedBelow>,
 }
 
 /// A folder that was not removed.
@@ -315,14 +321,20 @@ impl CleanedRuns {
 
     /// Adds a run that had ended.
     pub(crate) fn remove(&mut self, run_id: String) {
-        let ended = false;
-        self.removed.push(RemovedRun { run_id, ended });
+        self.removed.push(RemovedRun {
+            run_id,
+            ended: false,
+            finished_below: Vec::new(),
+        });
     }
 
-    /// Adds a run that could have gone on.
-    pub(crate) fn remove_and_end(&mut self, run_id: String) {
-        let ended = true;
-        self.removed.push(RemovedRun { run_id, ended });
+    /// Adds a run that could have gone on, and what its children had finished.
+    pub(crate) fn remove_and_end(&mut self, run_id: String, finished_below: Vec<FinishedBelow>) {
+        self.removed.push(RemovedRun {
+            run_id,
+            ended: true,
+            finished_below,
+        });
     }
 
     /// Adds a folder that is not removed.
@@ -345,11 +357,16 @@ impl Show for CleanedRuns {
     fn text(&self, _page: Page) -> String {
         let removed = self.removed.iter().map(|run| {
             let id = &run.run_id;
-            match (self.dry_run, run.ended) {
+            let said = match (self.dry_run, run.ended) {
                 (true, _) => format!("would remove {id}"),
                 (false, true) => format!("removed {id}; it could have gone on, and was ended"),
                 (false, false) => format!("removed {id}"),
-            }
+            };
+            let finished = run.finished_below.iter().map(finished_below_line);
+            iter::once(said)
+                .chain(finished)
+                .collect::<Vec<_>>()
+                .join("\n")
         });
         let kept = self.kept.iter();
         let kept = kept.map(|run| format!("kept {}: {}", run.run_id, run.why));

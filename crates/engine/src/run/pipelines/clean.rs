@@ -11,7 +11,7 @@ use super::adopt::adopt;
 use super::open::{end_lost, lost_attempt};
 use crate::pipelines::chain::{self, is_run};
 use crate::pipelines::folder::root_of;
-use crate::run::kill::kill;
+use crate::run::kill::{FinishedBelow, end_children, kill};
 use crate::run::shared::ended::keep_waiting_step;
 use crate::thread::find;
 use crate::{EngineError, Runner, tags};
@@ -21,8 +21,8 @@ use crate::{EngineError, Runner, tags};
 pub enum Cleaned {
     /// It was removed, and its run had ended before.
     Removed,
-    /// It was removed, and its run was ended.
-    RemovedAndEnded,
+    /// It was removed, and its run was ended, with its children. What these had finished and no engine had committed is told.
+    RemovedAndEnded(Vec<FinishedBelow>),
     /// A process works on the run, so nothing was done.
     InUse,
     /// It is a copy: the folder of the run is this one. Nothing was done.
@@ -49,19 +49,13 @@ pub fn clean_run(
     let Some(mut lock) = run.lease.acquire_if_free()? else {
         return Ok(Cleaned::InUse);
     };
-    let mut was_ended = false;
+    let mut ended = None;
     if let Located::Active(_) = find(site, thread)?
         && site.root.shared(thread).read()?.is_some()
     {
         // It ends for all machines.
         lock.release()?;
-        for finished in kill(runner, thread)?.finished_below {
-            (runner.notice)(&format!(
-                "a step of thread `{}` was finished and not committed: `uwf thread fork {}` goes on from it",
-                finished.thread, finished.step
-            ));
-        }
-        was_ended = true;
+        ended = Some(kill(runner, thread)?.finished_below);
         lock = match run.lease.acquire_if_free()? {
             Some(lock) => lock,
             None => return Ok(Cleaned::InUse),
@@ -71,10 +65,7 @@ pub fn clean_run(
     let cleaned = match find(site, thread)? {
         Located::Archived(_) => {
             keep_waiting_step(runner, &run, thread)?;
-            match was_ended {
-                true => Cleaned::RemovedAndEnded,
-                false => Cleaned::Removed,
-            }
+            ended.map_or(Cleaned::Removed, Cleaned::RemovedAndEnded)
         }
         Located::Active(head) => {
             let start = Head::read(&site.store, head)?.start();
@@ -82,8 +73,10 @@ pub fn clean_run(
             let head = adopt(runner, (&run, None), (thread, start, head))?;
             end_lost(runner, &run, (thread, head), lost)?;
             run.lease.clear_record()?;
+            // If this call is killed, the next one finds the run active.
+            let finished = end_children(runner, thread, head)?;
             end(runner, thread, head)?;
-            Cleaned::RemovedAndEnded
+            Cleaned::RemovedAndEnded(finished)
         }
     };
     folder.remove()?;
