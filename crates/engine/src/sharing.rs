@@ -15,7 +15,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Owner, Remote};
 use uwf_storage::{
-    HistoryRecord, Reason, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
+    HistoryRecord, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
 };
 use uwf_thread::{Head, steps};
 
@@ -53,8 +53,7 @@ pub(crate) fn settle_end(site: &Site, thread: ThreadId) -> Result<(), EngineErro
 
 /// Tells whether a person has ended a shared thread here, and the remote may not know it yet.
 pub(crate) fn owes_end(site: &Site, ended: &HistoryRecord) -> Result<bool, EngineError> {
-    let is_cancelled = ended.reason == Reason::Cancelled;
-    Ok(is_cancelled && site.root.shared(ended.thread).owes_end()?)
+    Ok(ended.is_cancelled() && site.root.shared(ended.thread).owes_end()?)
 }
 
 /// Returns who takes the leases of a shared thread.

@@ -30,6 +30,14 @@ pub struct HistoryRecord {
     pub reason: Reason,
 }
 
+impl HistoryRecord {
+    /// Tells whether a person has ended the thread.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.reason == Reason::Cancelled
+    }
+}
+
 /// How a thread ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

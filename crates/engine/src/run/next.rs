@@ -7,7 +7,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Acquired, Lease, Remote, Want, Which};
-use uwf_storage::{Located, Reason, SharedRecord, State};
+use uwf_storage::{SharedRecord, State};
 
 use crate::pause::refuse_if_paused;
 use crate::run::push::push_alone;
@@ -87,8 +87,7 @@ impl Taken {
 /// Tells whether a person has ended a thread on this machine.
 fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     let place = State::new(&site.root).find(thread)?;
-    let end = place.as_ref().and_then(Located::end);
-    Ok(end.is_some_and(|end| end.reason == Reason::Cancelled))
+    Ok(place.is_some_and(|place| place.is_cancelled()))
 }
 
 /// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken

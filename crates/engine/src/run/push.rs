@@ -8,7 +8,7 @@ use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
-use uwf_storage::{Located, Reason, RunDir, SharedRecord, State};
+use uwf_storage::{Located, RunDir, SharedRecord, State};
 
 use crate::children::moved::at_work;
 use crate::children::redone::{Redone, redone};
@@ -257,7 +257,7 @@ fn push_one(
             true => HeadStatus::Suspended,
             false => status,
         },
-        is_cancelled: matches!(&located, Located::Archived(end) if end.reason == Reason::Cancelled),
+        is_cancelled: located.is_cancelled(),
         notice: runner.notice,
         store,
         known,

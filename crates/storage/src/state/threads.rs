@@ -38,6 +38,12 @@ impl Located {
             Self::Archived(record) => Some(record),
         }
     }
+
+    /// Tells whether a person has ended the thread.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.end().is_some_and(HistoryRecord::is_cancelled)
+    }
 }
 
 /// All threads, active and ended, and what the history says beside that.
