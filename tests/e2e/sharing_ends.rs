@@ -197,7 +197,8 @@ fn a_thread_is_not_forgotten_before_the_remote_knows_that_it_was_killed() {
     let (machines, thread) = ended_while_away(&server);
     let [one, other] = &machines;
     other.uwf(&["thread", "kill", &thread]).exits(0);
-    one.uwf(&["fetch", &thread]).exits(0);
+    let fetched = one.uwf(&["fetch", &thread]).exits(0).json();
+    assert_eq!(fetched[0]["endedThere"], json!(true), "{fetched}");
     one.uwf(&["thread", "rm", &thread]).exits(0);
     other.uwf(&["thread", "rm", &thread]).exits(0);
     let (machines, thread) = ended_while_away(&server);

@@ -316,7 +316,7 @@ fn fetched(one: &Fetched) -> String {
             one.thread
         )
     };
-    if one.ended_there {
+    if one.ended_there && one.outcome == Outcome::Busy {
         return format!(
             "busy: it has ended at the remote, and an agent or another command is at work on it here; `uwf thread kill {}` ends that",
             one.thread

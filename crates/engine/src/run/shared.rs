@@ -23,7 +23,7 @@ use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
-use crate::run::shared::ended::{ended_there, follow_end, has_ended, settle_ended};
+use crate::run::shared::ended::{end_as_there, follow_end, has_ended, settle_ended};
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::fetch::replaced_by;
@@ -272,7 +272,7 @@ fn take_lease(
     match acquired.map_err(SharingError::from)? {
         Acquired::Leased(leased) => Ok(*leased),
         Acquired::Busy { owner, left } => Err(SharingError::busy(thread, owner, left).into()),
-        Acquired::Ended => Err(ended_there(runner, run, remote, thread)),
+        Acquired::Ended => Err(end_as_there(runner, run, remote, thread)),
         Acquired::Unknown | Acquired::Nothing => {
             // It may be at another remote than the one that is asked.
             let hello = remote.hello().map_err(SharingError::from)?;

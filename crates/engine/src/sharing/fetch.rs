@@ -35,7 +35,7 @@ pub struct Fetched {
     /// The finished step that waits here and is not at the remote, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_step: Option<CasRef>,
-    /// Whether it has ended at the remote, and something is at work on it here.
+    /// Whether it has ended at the remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended_there: bool,
 }
@@ -123,7 +123,7 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
         outcome,
         nodes: came,
         waiting_step: waiting_step(site, id)?,
-        ended_there: has_ended && outcome == Outcome::Busy,
+        ended_there: has_ended,
     })
 }
 

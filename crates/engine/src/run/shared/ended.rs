@@ -5,6 +5,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
 use uwf_storage::{HistoryRecord, Located, RunDir, State};
 
+use crate::describe::describe_reason;
 use crate::pipelines::chain::is_run;
 use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::owned::with_thread;
@@ -42,13 +43,16 @@ pub(super) fn follow_end(
     let is_active = State::new(&runner.site.root).head(id)?.is_some();
     if is_active && has_ended(remote, id)? {
         let ended = end_here(runner, run, remote, id)?;
-        (runner.notice)(&format!("it has ended elsewhere: {}", of(&ended)));
+        (runner.notice)(&format!(
+            "thread `{id}` has ended on another machine ({})",
+            describe_reason(ended.reason)
+        ));
     }
     Ok(())
 }
 
 /// Ends a thread here that has ended at the remote. Returns the error that says how it has ended.
-pub(super) fn ended_there(
+pub(super) fn end_as_there(
     runner: &Runner,
     run: &RunDir,
     remote: &mut dyn Remote,
