@@ -35,6 +35,7 @@ fn children_that_are_only_at_the_remote_get_the_label_too() {
             .exits(2);
         let pushed = one.uwf(&["push", &thread, "--no-label"]).exits(0).json();
         assert_eq!(labels(), [(); 3].map(|()| json!(null)), "{pushed}");
+        assert_eq!(pushed[2]["relabelled"], json!(null), "{pushed}");
         assert_eq!(pushed[2]["unlabelled"], json!(true), "{pushed}");
         let again = one.uwf(&["push", &thread, "--no-label"]).exits(0).json();
         assert_eq!(again.as_array().unwrap().len(), 1, "{again}");

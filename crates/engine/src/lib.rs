@@ -201,7 +201,7 @@ pub use run::pipelines::{
     Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
-pub use run::push::{NewLabel, PushOutcome, Pushed, push};
+pub use run::push::{NewLabel, PushOutcome, Pushed, Relabelled, push};
 pub use run::restore::{RestoreOptions, Restored, restore};
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;

@@ -5,9 +5,9 @@ mod care;
 mod kind;
 
 use uwf_engine::{
-    EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, SharingError, Site, fetch,
-    fetch_name, has_remote, push, push_name, remote_name, remote_names, remote_threads,
-    shared_threads,
+    EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
+    Site, fetch, fetch_name, has_remote, push, push_name, remote_name, remote_names,
+    remote_threads, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -200,7 +200,7 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
         push(&context.runner, remote.as_mut(), thread, label)
     });
     let pushed: Vec<Pushed> = pushed.into_iter().flatten().collect();
-    let (_, of_labels) = each(pushed.iter().collect(), label_is_set);
+    let (_, of_labels) = each(pushed.iter().collect(), label_as_asked);
     let threads = pushed.into_iter().map(Shared::Thread).collect();
     let threads = together((threads, exit), (Vec::new(), of_labels));
     let (pushed, exit) = together(names, threads);
@@ -210,12 +210,14 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     Ok(exit)
 }
 
-/// Fails if a thread that was pushed did not get its new label.
-fn label_is_set(pushed: &Pushed) -> Result<(), EngineError> {
-    let (thread, denied) = (pushed.thread, pushed.label_denied.clone());
-    match denied {
-        Some(why) => Err(SharingError::LabelDenied { thread, why }.into()),
-        None => Ok(()),
+/// Fails if the label of a thread that was pushed was to change, and could not.
+fn label_as_asked(pushed: &Pushed) -> Result<(), EngineError> {
+    match pushed.relabelled.clone() {
+        Some(Relabelled::Denied(why)) => {
+            let thread = pushed.thread;
+            Err(SharingError::LabelDenied { thread, why }.into())
+        }
+        Some(Relabelled::Set | Relabelled::Removed) | None => Ok(()),
     }
 }
 

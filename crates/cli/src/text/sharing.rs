@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use uwf_engine::{
-    Fetched, FetchedAs, FetchedName, Outcome, PushOutcome, Pushed, PushedAs, PushedName, machine_of,
+    Fetched, FetchedAs, FetchedName, Outcome, PushOutcome, Pushed, PushedAs, PushedName,
+    Relabelled, machine_of,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::head_status::HeadStatus;
@@ -277,10 +278,10 @@ impl Show for PushedView {
                     one.thread
                 ),
             };
-            let relabelled = match &one.label_denied {
-                Some(_) => "; it keeps its label",
-                None if one.relabelled => "; it has the new label",
-                None if one.unlabelled => "; it has no label any more",
+            let relabelled = match &one.relabelled {
+                Some(Relabelled::Denied(_)) => "; it keeps its label",
+                Some(Relabelled::Set) => "; it has the new label",
+                Some(Relabelled::Removed) => "; it has no label any more",
                 None => "",
             };
             let said = format!("{said}{relabelled}");

@@ -23,8 +23,8 @@ use crate::thread::{self, Thread};
 use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site};
 
-pub use label::NewLabel;
-use label::{Relabelled, relabel};
+use label::relabel;
+pub use label::{NewLabel, Relabelled};
 
 /// What became of a thread that was pushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,22 +52,15 @@ pub struct Pushed {
     pub outcome: PushOutcome,
     /// How many nodes were sent.
     pub nodes: usize,
-    /// Whether it was shared before, and got another label.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub relabelled: bool,
-    /// Whether it was shared before, and lost its label.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub unlabelled: bool,
-    /// Why it did not get another label, if the remote does not let this user change it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub label_denied: Option<String>,
+    /// What became of its label, if it was shared before and was to change.
+    #[serde(flatten)]
+    pub relabelled: Option<Relabelled>,
 }
 
 impl Pushed {
     /// Tells whether there is something to say about a thread that was pushed with another one.
     fn is_news(&self) -> bool {
-        let is_changed = self.outcome != PushOutcome::Unchanged;
-        is_changed || self.relabelled || self.unlabelled || self.label_denied.is_some()
+        self.outcome != PushOutcome::Unchanged || self.relabelled.is_some()
     }
 }
 
@@ -268,7 +261,7 @@ fn push_one(
     };
     let relabelled = match found {
         Some(found) => relabel(remote, &found.listed, label)?,
-        None => Relabelled::default(),
+        None => None,
     };
     if job.is_cancelled {
         settle_end(&runner.site, id)?;
@@ -278,9 +271,7 @@ fn push_one(
         head,
         outcome,
         nodes,
-        relabelled: relabelled.relabelled,
-        unlabelled: relabelled.unlabelled,
-        label_denied: relabelled.denied,
+        relabelled,
     };
     Ok((pushed, is_held))
 }

@@ -1,5 +1,6 @@
 //! The labels of threads that are pushed.
 
+use serde::{Serialize, Serializer};
 use uwf_protocol::naming::Label;
 use uwf_remote::{Listed, Remote, RemoteError};
 
@@ -32,41 +33,44 @@ impl NewLabel<'_> {
     }
 }
 
-/// What became of the label of a shared thread.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Relabelled {
-    /// Whether it got another one.
-    pub(super) relabelled: bool,
-    /// Whether it lost its own.
-    pub(super) unlabelled: bool,
-    /// Why it kept its own, if this user must not change it: what was pushed is pushed.
-    pub(super) denied: Option<String>,
+/// What became of the label of a thread that was shared before, if another one was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum Relabelled {
+    /// It has that one now.
+    #[serde(rename = "relabelled", serialize_with = "yes")]
+    Set,
+    /// It has none any more.
+    #[serde(rename = "unlabelled", serialize_with = "yes")]
+    Removed,
+    /// It has kept its own, for this reason: the remote does not let this user change it. What was pushed is pushed.
+    #[serde(rename = "labelDenied")]
+    Denied(String),
 }
 
-/// Gives a shared thread its new label.
+fn yes<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(true)
+}
+
+/// Gives a shared thread the label that is asked for, or takes its own away. Returns `None` if nothing else was asked for than it has.
 pub(super) fn relabel(
     remote: &mut dyn Remote,
     listed: &Listed,
     label: NewLabel<'_>,
-) -> Result<Relabelled, EngineError> {
+) -> Result<Option<Relabelled>, EngineError> {
     let wanted = match label {
-        NewLabel::Kept => listed.label.as_ref(),
+        NewLabel::Kept => return Ok(None),
         NewLabel::Set(label) => Some(label),
         NewLabel::Removed => None,
     };
     if listed.label.as_ref() == wanted {
-        return Ok(Relabelled::default());
+        return Ok(None);
     }
     match remote.set_label(listed.thread, wanted) {
-        Ok(()) => Ok(Relabelled {
-            relabelled: wanted.is_some(),
-            unlabelled: wanted.is_none(),
-            denied: None,
-        }),
-        Err(RemoteError::Denied(why) | RemoteError::NotLetIn(_, why)) => Ok(Relabelled {
-            denied: Some(why),
-            ..Relabelled::default()
-        }),
+        Ok(()) if wanted.is_some() => Ok(Some(Relabelled::Set)),
+        Ok(()) => Ok(Some(Relabelled::Removed)),
+        Err(RemoteError::Denied(why) | RemoteError::NotLetIn(_, why)) => {
+            Ok(Some(Relabelled::Denied(why)))
+        }
         Err(error) => Err(SharingError::from(error).into()),
     }
 }
