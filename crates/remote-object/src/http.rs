@@ -18,7 +18,7 @@ use crate::clock::Dates;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How long a request may take as long as something always comes. It brings one node at most.
+/// The longest a request may take, even while data keeps coming. It brings one node at most.
 const REQUEST: Duration = Duration::from_secs(30 * 60);
 /// How long nothing may come.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -69,9 +69,9 @@ impl Http {
         let mut request = reqwest::Request::new(parts.method, url);
         *request.headers_mut() = parts.headers;
         *request.body_mut() = Some(reqwest::Body::wrap(body));
-        let sending = Duration::from_secs(length(&request) / SLOW);
+        let limit = first_answer(self.silence, length(&request));
         let answering = self.client.execute(request);
-        let mut response = within(self.silence + sending, answering).await?;
+        let mut response = within(limit, answering).await?;
         if let Some(Ok(date)) = response.headers().get(DATE).map(|date| date.to_str()) {
             self.dates.tell(date);
         }
@@ -85,6 +85,11 @@ impl Http {
         *head.body_mut() = HttpResponseBody::from(body);
         Ok(head)
     }
+}
+
+/// Returns how long the first byte of an answer may take after a request that sends so many bytes.
+fn first_answer(silence: Duration, length: u64) -> Duration {
+    silence + Duration::from_secs(length / SLOW)
 }
 
 /// Returns how many bytes a request sends.
@@ -197,11 +202,32 @@ mod tests {
         let slow = |mut client: TcpStream| {
             let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
             for _ in 0..8 {
-                std::thread::sleep(Duration::from_millis(100));
+                std::thread::sleep(Duration::from_secs(1));
                 let _ = client.write_all(b"x");
             }
         };
-        let answer = ask(Duration::from_millis(400), slow).expect("it answers");
+        let answer = ask(Duration::from_secs(5), slow).expect("it answers");
         assert_eq!(answer.status(), 200);
+    }
+
+    #[test]
+    fn a_store_has_the_time_to_take_a_large_request() {
+        assert_eq!(first_answer(SILENCE, 0), SILENCE);
+        assert_eq!(first_answer(SILENCE, 1000), SILENCE);
+        let large = first_answer(SILENCE, 64 << 20);
+        assert_eq!(large, SILENCE + Duration::from_secs(1024));
+        assert!(large < REQUEST);
+    }
+
+    #[test]
+    fn the_length_of_a_request_is_known_before_it_is_sent() {
+        let mut request = reqwest::Request::new(
+            reqwest::Method::PUT,
+            "http://127.0.0.1/".parse().expect("it is one"),
+        );
+        assert_eq!(length(&request), 0);
+        let bytes = "1048576".parse().expect("it is a value");
+        request.headers_mut().insert(CONTENT_LENGTH, bytes);
+        assert_eq!(length(&request), 1 << 20);
     }
 }
