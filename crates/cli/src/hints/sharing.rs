@@ -19,7 +19,7 @@ pub(crate) fn or_fetch(hint: &str, thread: &Unfound<impl ToString>) -> String {
 pub(crate) fn with_remote_list(hint: &str, has_remote: bool) -> String {
     match has_remote {
         true => format!(
-            "{hint}; threads and runs have names only on the machine that gave them, and `uwf thread list --remote` shows the threads there"
+            "{hint}; threads and runs have names only on the machine that gave them; `uwf thread list --remote` lists the threads at the remote by their ids"
         ),
         false => hint.to_owned(),
     }

@@ -97,7 +97,7 @@ pub(crate) fn with_thread_to_step<T>(
     owning(runner, id, |run| {
         refuse_if_paused(&runner.site, run, id)?;
         with_lease(runner, id, run, |run| {
-            // It comes before anything that changes the thread, or those below it.
+            // The head is compared after the remote's steps have come, and before children are touched.
             at.refuse_other(thread::find(&runner.site, id)?.head())?;
             if let Some(shared) = &run.shared {
                 commit_waiting_steps_of_children(runner, id)?;
