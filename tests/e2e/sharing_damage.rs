@@ -207,3 +207,35 @@ fn a_text_that_a_record_names_stays_whenever_it_came_and_whatever_is_stored_besi
             .says("a record cannot be read");
     });
 }
+
+/// What is missing needs something itself, which nothing else may keep.
+#[test]
+fn nothing_is_removed_while_something_needed_is_missing() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let [one, _] = &place.machines;
+        for _ in 0..2 {
+            one.step(&place.thread).exits(0);
+        }
+        one.uwf(&["push", "--workflow", "again"]).exits(0);
+        let refuses = |why: &str| {
+            for args in [&["gc"][..], &["gc", "--dry-run"]] {
+                place
+                    .remote(args)
+                    .exits(4)
+                    .says("nothing is removed")
+                    .says(why);
+            }
+            assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
+        };
+        place.run("DELETE FROM @.nodes WHERE hash = (SELECT from_head FROM @.history ORDER BY version DESC LIMIT 1)");
+        refuses("needs nodes that are missing");
+        place.remote(&["verify", "--repair"]).exits(0);
+        place.run("UPDATE @.names SET hash = 5");
+        refuses("stands for a node that is missing");
+        place.run("DELETE FROM @.names");
+        place.remote(&["gc"]).exits(0);
+        place.run("UPDATE @.threads SET head = 7");
+        refuses("0000000000007");
+    });
+}

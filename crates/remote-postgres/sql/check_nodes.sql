@@ -1,4 +1,4 @@
--- At most $2 nodes from $1 on, until they have $3 bytes, and what each needs that is not there. What is condemned counts as missing.
+-- At most $2 nodes from $1 on, until they have $3 bytes, and what each needs that is not there.
 WITH page AS MATERIALIZED (
   SELECT *, sum(octet_length(payload)) OVER (ORDER BY hash) - octet_length(payload) AS bytes_before
   FROM (SELECT * FROM {schema}.nodes WHERE hash >= $1 ORDER BY hash LIMIT $2) AS next
@@ -6,7 +6,7 @@ WITH page AS MATERIALIZED (
 SELECT hash, type, payload, digest, stamp, refs, ARRAY(
   SELECT DISTINCT need FROM unnest(array_append(refs, type)) AS need
   WHERE page.condemned_at IS NULL AND NOT EXISTS (
-    SELECT FROM {schema}.nodes AS needed WHERE needed.hash = need AND needed.condemned_at IS NULL
+    SELECT FROM {schema}.nodes AS needed WHERE needed.hash = need
   )
 ) AS lacking
 FROM page WHERE bytes_before < $3 ORDER BY hash

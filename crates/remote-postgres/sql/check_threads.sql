@@ -5,11 +5,11 @@ SELECT id, status, label, lease_owner, records, ARRAY(
     SELECT head UNION SELECT workflow
     UNION SELECT from_head FROM {schema}.history WHERE thread = id UNION SELECT to_head FROM {schema}.history WHERE thread = id
   ) AS needed(need)
-  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = need AND condemned_at IS NULL)
+  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = need)
 ) AS lacking,
 ARRAY(
   SELECT DISTINCT root FROM unnest(roots) AS root
-  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = root AND condemned_at IS NULL)
+  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = root)
 ) AS gone,
 version = (SELECT count(*) FROM {schema}.history WHERE thread = id) AND head = coalesce(
   (SELECT to_head FROM {schema}.history WHERE thread = id ORDER BY history.version DESC LIMIT 1), head

@@ -3,8 +3,8 @@
 //! What must stay is what can be reached from heads, workflows, the history, the nodes that records name, and what names stand
 //! for. Machines go on working meanwhile. Nothing that is needed is removed. That follows from these facts, in this order:
 //!
-//! 0. What is stored about the references of nodes is true. It is not read from their payloads here, so the caller
-//!    [verifies](crate::Fault::misleads) it before.
+//! 0. What is stored about the references of nodes is true, and nothing that is needed is missing. Payloads are not read here, so
+//!    the caller [verifies](crate::Fault::can_be_garbage) it before.
 //! 1. A condemned node counts as missing. A statement that sees the condemnation refers to the node only if it stores it itself,
 //!    and that takes the condemnation back.
 //! 2. A statement that began before the condemnation does not see it, and may refer to the node. The barriers wait until all

@@ -22,8 +22,7 @@ const BYTES: i64 = 8 << 20;
 /// How many threads a page has.
 const THREADS: i64 = 100;
 
-/// Something that is wrong with a remote. While garbage is being collected, a node may be said to be missing that the collection
-/// puts right.
+/// Something that is wrong with a remote. A node that a collection has condemned is not missing: it is there until it is removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A node is not what was stored.
@@ -97,13 +96,17 @@ impl Fault {
         }
     }
 
-    /// Tells whether a collection of garbage could remove what is needed, if it went by that row.
+    /// Tells whether it is about garbage if nothing needs the nodes that it is about. What is stored about threads, names and
+    /// references tells what is garbage, so it cannot be garbage itself.
     #[must_use]
-    pub fn misleads(&self) -> bool {
-        matches!(
-            self,
-            Self::Damaged(_) | Self::OtherRefs { .. } | Self::UnknownRefs(_)
-        )
+    pub fn can_be_garbage(&self) -> bool {
+        match self {
+            Self::Damaged(_) | Self::UnknownRefs(_) | Self::NodeLacks { .. } => true,
+            Self::OtherRefs { .. }
+            | Self::ThreadLacks { .. }
+            | Self::NameLacks { .. }
+            | Self::Senseless { .. } => false,
+        }
     }
 }
 

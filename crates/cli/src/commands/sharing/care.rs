@@ -136,13 +136,11 @@ pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// Fails if what nodes need cannot be told from what is stored about them: something could be removed that is needed.
+/// Fails if something is damaged or missing that is needed: what that needs cannot be told, and would be removed.
 fn refuse_damaged(remote: &mut Kind) -> Result<(), Failure> {
-    let (_, mut faults) = look(remote)?;
-    faults.retain(Fault::misleads);
-    let is_wrong = |fault: &Fault| matches!(fault, Fault::OtherRefs { .. });
-    // What no whole node needs is garbage, also if it is damaged or cannot be checked.
-    if !faults.iter().any(is_wrong) && needing(remote, &faults)? == Needing::default() {
+    let (_, faults) = look(remote)?;
+    let all_can_be = faults.iter().all(Fault::can_be_garbage);
+    if all_can_be && needing(remote, &faults)? == Needing::default() {
         return Ok(());
     }
     Err(Failure {
