@@ -145,6 +145,38 @@ fn a_kill_that_the_remote_was_not_told_is_told_by_the_next_one() {
     agree_on(&machines, &thread, &["A"]);
 }
 
+/// Others cannot know it, and the hint of two ways would bring the thread back to life.
+#[test]
+fn a_kill_that_others_were_not_told_is_shown_and_counts_though_they_went_on() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines_in(&server, &new_schema());
+    let [one, other] = &machines;
+    let thread = sharing::shared(&machines, "again");
+    server.pause();
+    one.uwf(&["thread", "kill", &thread]).exits(0);
+    server.resume();
+    other.step(&thread).exits(0);
+    let push = format!("uwf push {thread}");
+    one.uwf(&["fetch", &thread])
+        .exits(1)
+        .says("do not know it yet")
+        .says(&push);
+    let shown = one
+        .uwf(&["--format", "text", "thread", "show", &thread])
+        .exits(0);
+    assert!(shown.stdout.contains(&push), "{}", shown.stdout);
+    let checks = one.uwf(&["--format", "text", "doctor", "--offline"]);
+    assert!(checks.stdout.contains(&push), "{}", checks.stdout);
+    one.uwf(&["push", &thread]).exits(0);
+    assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    let shown = one
+        .uwf(&["--format", "text", "thread", "show", &thread])
+        .exits(0);
+    assert!(!shown.stdout.contains(&push), "{}", shown.stdout);
+}
+
 #[test]
 fn a_kill_that_the_remote_was_not_told_is_told_when_the_thread_is_next() {
     let Some(server) = own_server() else {

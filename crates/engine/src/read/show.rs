@@ -25,6 +25,7 @@ use crate::read::standing::Standing;
 use crate::read::summary::SummaryView;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::verdict::VerdictView;
+use crate::sharing::owes_end;
 use crate::thread::{self, Thread};
 use crate::waiting_answer::WaitingAnswer;
 use crate::workspace::WorkspaceView;
@@ -49,6 +50,9 @@ pub struct ThreadView {
     /// Its state.
     #[serde(flatten)]
     pub state: ThreadState,
+    /// Whether it was ended here, and other machines may not know it yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub end_not_told: bool,
     /// What a person has to do, if the thread waits for a person. The caller fills it in: the engine knows no commands.
     pub hint: Option<String>,
     /// Why it is blocked, if it is.
@@ -177,6 +181,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         head,
         forked_from: run.origin.read(),
         run: RunOfThread::of(site, id, &thread.start),
+        end_not_told: false,
         hint: None,
         state,
         fix,
@@ -220,6 +225,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         head: record.head,
         forked_from: run.origin.read(),
         state: ThreadState::plain(ended_status(record.reason)),
+        end_not_told: owes_end(site, record)?,
         hint: None,
         blocked_reason: None,
         fix: None,

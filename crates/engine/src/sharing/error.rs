@@ -117,7 +117,7 @@ pub enum SharingError {
         /// What the remote says.
         why: String,
     },
-    /// A thread is to be forgotten that was ended here, and the remote was not told.
+    /// A thread was ended here and the remote was not told, and it is to be forgotten, or others have gone on with it.
     #[error("thread `{0}` was ended here, and the other machines do not know it yet")]
     EndNotTold(ThreadId),
     /// A command that would move the head of a shared thread only here.

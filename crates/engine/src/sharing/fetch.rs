@@ -6,12 +6,13 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_remote::{Found, Listed, Query, Remote};
-use uwf_storage::{ReplacedStep, RunDir, State};
+use uwf_storage::{Located, ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
 use super::{
-    check_remote, has_on_its_way, merge_record, new_record, nodes, settle_end, waiting_step,
+    check_remote, has_on_its_way, merge_record, new_record, nodes, owes_end, settle_end,
+    waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
@@ -171,13 +172,26 @@ fn adopt(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, En
     }
     let replaced = State::new(&site.root).replaced()?;
     let planned = plan(site, &travelling, &replaced)?;
-    let planned = planned.map_err(|divergence| SharingError::Diverged {
-        thread,
-        here: divergence.here,
-        there: head,
-    })?;
+    let planned = planned.map_err(|divergence| diverged(site, thread, divergence.here, head))?;
     let (outcome, _) = apply(site, &travelling, planned)?;
     Ok(outcome)
+}
+
+/// Returns the error for a thread that went on in two ways. Others may have gone on with one that was ended here only because they
+/// were not told.
+fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> SharingError {
+    let is_not_told = match thread::find(site, thread) {
+        Ok(Located::Archived(record)) => owes_end(site, &record).unwrap_or(false),
+        Ok(Located::Active(_)) | Err(_) => false,
+    };
+    match is_not_told {
+        true => SharingError::EndNotTold(thread),
+        false => SharingError::Diverged {
+            thread,
+            here,
+            there,
+        },
+    }
 }
 
 /// Returns a thread of the remote as one that travels.

@@ -38,6 +38,7 @@ pub(super) fn look(site: &Site) -> Vec<Check> {
         run_dirs(site).into_iter().partition(is_removed);
     checks.extend(locks(site, &runs));
     checks.extend(pending(&runs, &threads.threads));
+    checks.extend(ends_not_told(site, &threads.threads));
     checks.extend(leftovers(site, &runs, &known));
     checks.extend(half_removed.iter().map(unfinished_removal));
     checks
@@ -194,6 +195,20 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
 }
 
 /// Reports finished steps that are not committed yet, and answers that have no step yet.
+/// Reports the threads that were ended here, as far as other machines may not know it.
+fn ends_not_told(site: &Site, threads: &[ThreadItem]) -> Vec<Check> {
+    let ended = threads
+        .iter()
+        .filter(|item| item.status == ThreadStatus::Cancelled);
+    let not_told = ended.filter(|item| site.root.shared(item.thread).owes_end().unwrap_or(true));
+    let check = |item: &ThreadItem| {
+        let message = "the thread was ended here, and the other machines do not know it yet";
+        let hint = format!("`uwf push {}` tells them", item.thread);
+        Check::warning("ends", message, hint).of(item.thread.to_string())
+    };
+    not_told.map(check).collect()
+}
+
 fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {

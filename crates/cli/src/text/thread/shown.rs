@@ -81,6 +81,13 @@ impl Show for ShownView {
         rows.extend(summary.map(|summary| ("summary", summary.text.clone())));
         let next = next_of(view).filter(|_| view.waiting_answer.is_none());
         rows.extend(next.map(|next| ("next", next + &option_of_last(view))));
+        if view.end_not_told {
+            rows.push((
+                "unknown",
+                "to the other machines that it has ended".to_owned(),
+            ));
+            rows.push(("next", format!("uwf push {}", view.thread)));
+        }
         if view.outline.resumable {
             let resume = format!("uwf thread resume {} -p \"…\"", view.thread);
             rows.push(("next", resume));
