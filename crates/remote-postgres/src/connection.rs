@@ -144,21 +144,22 @@ impl Connection {
     ) -> Result<T, RemoteError> {
         let (mut tried, mut was_silent) = (0, false);
         loop {
-            match call(self) {
+            let (error, wait) = match call(self) {
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Again(error)) if tried == AGAIN => return Err(error),
                 Err(Failure::Silent(error)) if was_silent => return Err(error),
-                Err(Failure::Silent(error)) => {
-                    tracing::debug!(tag = "K7W2N5X9", %error, "a call to the remote is made again");
-                    was_silent = true;
-                }
                 Err(Failure::Again(error)) => {
-                    tracing::debug!(tag = "K7W2N5X9", tried, %error, "a call to the remote is made again");
-                    std::thread::sleep(pause(tried));
                     tried += 1;
+                    (error, pause(tried - 1))
                 }
-            }
+                Err(Failure::Silent(error)) => {
+                    was_silent = true;
+                    (error, Duration::ZERO)
+                }
+            };
+            tracing::debug!(tag = "K7W2N5X9", tried, %error, "a call to the remote is made again");
+            std::thread::sleep(wait);
         }
     }
 
