@@ -88,6 +88,12 @@ fn check_at(machines: &[World; 2], number: usize, next: Next) -> String {
     call.unwrap_or_default()
 }
 
+/// Returns the call that moves the head.
+fn move_in(points: &[&Point]) -> usize {
+    let moves = |point: &&Point| point.call.ends_with(HEADS);
+    points.iter().rposition(moves).unwrap()
+}
+
 /// Returns the calls before which a process is killed: with a soak, all. Otherwise those around the move of the head, every third one from
 /// the record of the settled step on, and a few before it.
 fn chosen(points: &[&Point]) -> BTreeSet<usize> {
@@ -98,8 +104,7 @@ fn chosen(points: &[&Point]) -> BTreeSet<usize> {
         true => (1, 1),
         false => (settles.div_ceil(OTHERS), 3),
     };
-    let moves = |point: &&Point| point.call.ends_with(HEADS);
-    let moves = points.iter().rposition(moves).unwrap();
+    let moves = move_in(points);
     // A few calls more or less come before it, such as the first one that makes a file.
     let around = moves.saturating_sub(3)..=moves + 1;
     let others = (0..settles).step_by(before);
@@ -121,15 +126,23 @@ fn a_process_that_does_a_step_of_a_run_is_killed_and_another_machine_goes_on() {
         });
         let points = whole.points.iter();
         let points = points.filter(|point| point.command.contains(ENGINE));
+        let points: Vec<&Point> = points.collect();
         let mut calls = Vec::new();
-        for number in chosen(&points.collect::<Vec<_>>()) {
+        for number in chosen(&points) {
             calls.push(check_at(&machines, number, Next::OtherMachine));
             if number.is_multiple_of(4) || is_soak() {
                 check_at(&machines, number, Next::SameMachine);
             }
         }
-        // There the remote has the step, and the head here has not moved.
+        // There the remote has the step, and the head here has not moved. On a busy machine more calls may come before it.
         let moves = |call: &String| call.ends_with(HEADS);
+        let around = move_in(&points);
+        let mut near = (2..9).flat_map(|by| [around + by, around.saturating_sub(by + 2)]);
+        while !calls.iter().any(moves)
+            && let Some(number) = near.next()
+        {
+            calls.push(check_at(&machines, number, Next::OtherMachine));
+        }
         assert!(calls.iter().any(moves), "{calls:?}");
         machines[0].uwf(&["remote", "verify"]).exits(0);
         for world in &machines {

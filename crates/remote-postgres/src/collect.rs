@@ -27,7 +27,7 @@ use tokio_postgres::types::Type;
 use uwf_remote::RemoteError;
 
 use crate::connection::Parameter;
-use crate::rows::{self, column, count, first};
+use crate::rows::{self, broken, column, count, first};
 use crate::{Postgres, millis, records};
 
 /// How many nodes one statement removes.
@@ -124,8 +124,10 @@ impl Postgres {
             )?;
             for row in &page {
                 let known: Vec<i64> = column(row, "roots")?;
+                let id: &str = column(row, "id")?;
+                let unreadable = |_| broken(&format!("a record of the thread {id} cannot be read"));
                 for one in column::<Vec<&[u8]>>(row, "records")? {
-                    let of_record = records::roots(&rows::record(one)?);
+                    let of_record = records::roots(&rows::record(one).map_err(unreadable)?);
                     named.extend(of_record.into_iter().filter(|node| !known.contains(node)));
                 }
             }
