@@ -53,6 +53,15 @@ impl Stream {
         }
     }
 
+    /// Returns the status of the answer, whose head is not read yet.
+    #[track_caller]
+    pub(crate) fn status(&mut self) -> u16 {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        let status = line.split(' ').nth(1);
+        status.unwrap_or_else(|| panic!("{line}")).parse().unwrap()
+    }
+
     /// Returns the next event; nothing at the end of the stream.
     pub(crate) fn next(&mut self) -> Option<(String, Value)> {
         let mut name = String::new();
