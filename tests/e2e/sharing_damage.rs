@@ -166,6 +166,8 @@ fn who_needs_a_text_is_known_by_the_record_that_names_it() {
     with_server(|server| {
         let place = Place::new(server);
         let raw = share_failed_attempt(&place);
+        // The next record is stored when the text is there.
+        place.machines[0].step(&place.thread).exits(3);
         let texts = "hash IN (SELECT unnest(roots) FROM @.threads)";
         place.run(&format!("DELETE FROM @.nodes WHERE {texts}"));
         let found = place.remote(&["verify"]).exits(4).json();

@@ -83,10 +83,10 @@ fn no_care_is_taken_of_it(world: &World) {
 #[test]
 fn a_store_of_objects_says_why_no_care_is_taken_of_it() {
     let world = World::new();
-    let key = format!("AZURE_STORAGE_ACCOUNT_KEY={KEY}\n");
-    std::fs::write(world.root().join(".env"), key).unwrap();
     // Nothing is asked of a server for that.
     world.configure("remote.url", "az://container/x?account=someone");
+    let key = format!("AZURE_STORAGE_ACCOUNT_KEY={KEY}\n");
+    std::fs::write(world.root().join(".env"), key).unwrap();
     no_care_is_taken_of_it(&world);
 }
 
