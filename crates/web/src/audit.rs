@@ -2,7 +2,7 @@
 //! in. Nothing in it is secret: a session has a number there.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
@@ -19,6 +19,10 @@ use crate::trouble::Refusal;
 const MOST: u32 = 20;
 /// How long a while is.
 const WHILE: Duration = Duration::from_secs(10);
+
+/// How many lines about requests that were not let in are written at once. The disk may be slow, and strangers take no place from those
+/// who are let in.
+pub(crate) const WRITERS: usize = 2;
 
 /// The address from which a request came. Behind a proxy, it is the proxy's.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +71,7 @@ pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
         };
         log_act(&app.site, &act);
     };
-    // Who has the token comes in without a line of the log.
+    // A log-in succeeds even if its line cannot be written.
     let _ = tokio::task::spawn_blocking(write).await;
 }
 
@@ -164,6 +168,7 @@ pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): 
             result: &result,
         };
         log_act(&app.site, &act);
+        app.refusals.was_written();
     };
     // Who was refused stays refused without a line of the log.
     let _ = tokio::task::spawn_blocking(write).await;
@@ -177,24 +182,37 @@ pub(crate) struct Refusals(Mutex<Count>);
 struct Count {
     since: Option<Instant>,
     logged: u32,
+    /// How many lines are being written.
+    at_once: usize,
     left_out: u64,
 }
 
 impl Refusals {
-    /// Counts a refusal. Returns how many were left out before it; nothing if it is left out, too.
+    /// Counts a refusal. Returns how many were left out before it; nothing if it is left out, too. If it is not, its line is being
+    /// written from now on.
     fn count(&self, now: Instant) -> Option<u64> {
-        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = self.lock();
         let is_over = |since: Instant| now.saturating_duration_since(since) >= WHILE;
         if count.since.is_none_or(is_over) {
             count.since = Some(now);
             count.logged = 0;
         }
-        if count.logged == MOST {
+        if count.logged == MOST || count.at_once == WRITERS {
             count.left_out += 1;
             return None;
         }
         count.logged += 1;
+        count.at_once += 1;
         Some(std::mem::take(&mut count.left_out))
+    }
+
+    /// Records that a line is written.
+    fn was_written(&self) {
+        self.lock().at_once -= 1;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Count> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,12 +242,30 @@ mod tests {
     fn only_so_many_refusals_are_logged_and_the_next_tells_of_the_rest() {
         let refusals = Refusals::default();
         let start = Instant::now();
+        let written = |now| {
+            let count = refusals.count(now);
+            refusals.was_written();
+            count
+        };
         for _ in 0..MOST {
-            assert_eq!(refusals.count(start), Some(0));
+            assert_eq!(written(start), Some(0));
         }
         assert_eq!(refusals.count(start), None);
         assert_eq!(refusals.count(start), None);
-        assert_eq!(refusals.count(start + WHILE), Some(2));
-        assert_eq!(refusals.count(start + WHILE), Some(0));
+        assert_eq!(written(start + WHILE), Some(2));
+        assert_eq!(written(start + WHILE), Some(0));
+    }
+
+    #[test]
+    fn while_the_disk_is_slow_only_a_few_refusals_wait_for_it() {
+        let refusals = Refusals::default();
+        let now = Instant::now();
+        for _ in 0..WRITERS {
+            assert_eq!(refusals.count(now), Some(0));
+        }
+        assert_eq!(refusals.count(now), None);
+        assert_eq!(refusals.count(now), None);
+        refusals.was_written();
+        assert_eq!(refusals.count(now), Some(2));
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
-use crate::audit::{Peer, Refusals};
+use crate::audit::{Peer, Refusals, WRITERS};
 use crate::desks::{COMMANDS, Desks, READERS};
 use crate::guard::Gate;
 use crate::live::STREAMS;
@@ -127,7 +127,7 @@ impl Server {
     pub fn run(self, site: Site) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(READERS + COMMANDS)
+            .max_blocking_threads(READERS + COMMANDS + WRITERS)
             .thread_keep_alive(WORKER_STAYS)
             .build()
             .map_err(ServeError::Machine)?;
