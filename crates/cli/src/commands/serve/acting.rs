@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::process::{Child, ExitStatus, Output, Stdio};
 
 use serde_json::Value;
-use uwf_engine::Site;
+use uwf_engine::{Glance, Site, glance_at_family};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_web::{Carried, Explained, Order};
@@ -54,13 +54,14 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
     words.push(DETACHED.to_owned());
     let mut command = own_program::on_site(site, &words);
     command.stdin(input(order).map_err(|error| not_started(&error))?);
+    let before = Before::of(site, thread);
     let begun = begin(site, thread, command, order.may_wait);
     let mut begun = begun.map_err(explain_failure)?;
     let status = begun.child.try_wait();
     let messages = said_from(&begun.output, begun.from);
     match status {
         Ok(Some(status)) => {
-            let has_changed = || begun.has_changed(site, thread);
+            let has_changed = || before.has_changed(site, thread);
             let is_on_record = || begun.was_at_work || is_on_record(status, &messages, has_changed);
             if !status.success() && !is_on_record() {
                 return Err(said(&messages, status));
@@ -72,6 +73,34 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
         printed: Value::Null,
         notices: notices(&messages),
     })
+}
+
+/// A thread and those below it, as they were before a command began; nothing if one of them cannot be read.
+struct Before(Option<Vec<(ThreadId, Glance)>>);
+
+impl Before {
+    fn of(site: &Site, thread: ThreadId) -> Self {
+        Self(glance_at_family(site, thread).ok())
+    }
+
+    /// Tells whether something of them has changed, which another process may have done. What cannot be read has not.
+    fn has_changed(&self, site: &Site, thread: ThreadId) -> bool {
+        // Who works now says nothing about what is on record.
+        let at_rest = |&(id, glance): &(ThreadId, Glance)| {
+            let is_at_work = false;
+            (
+                id,
+                Glance {
+                    is_at_work,
+                    ..glance
+                },
+            )
+        };
+        match (&self.0, glance_at_family(site, thread)) {
+            (Some(before), Ok(now)) => !now.iter().map(at_rest).eq(before.iter().map(at_rest)),
+            (None, _) | (_, Err(_)) => false,
+        }
+    }
 }
 
 /// Tells whether the thread says what came of a command that did not succeed.

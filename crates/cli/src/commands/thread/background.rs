@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getsid, setsid};
-use uwf_engine::{Glance, Site, StepOptions, engines_below, glance, glance_at_family, plan};
+use uwf_engine::{Site, StepOptions, engines_below, glance, plan};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
@@ -62,28 +62,6 @@ pub(crate) struct Begun {
     pub(crate) from: u64,
     /// Whether it was seen at work, on the thread or on one below it.
     pub(crate) was_at_work: bool,
-    /// The thread, and those below it, as they were before.
-    before: Vec<(ThreadId, Glance)>,
-}
-
-impl Begun {
-    /// Tells whether something of the thread or of one below it has changed since the start, which another process may have done.
-    /// What cannot be read now has not.
-    pub(crate) fn has_changed(&self, site: &Site, thread: ThreadId) -> bool {
-        // Who works now says nothing about what is on record.
-        let at_rest = |&(id, glance): &(ThreadId, Glance)| {
-            let is_at_work = false;
-            (
-                id,
-                Glance {
-                    is_at_work,
-                    ..glance
-                },
-            )
-        };
-        let now = glance_at_family(site, thread);
-        now.is_ok_and(|now| !now.iter().map(at_rest).eq(self.before.iter().map(at_rest)))
-    }
 }
 
 /// Starts a process that does steps of a thread, and returns as soon as it works on the thread, has ended, or waits if it may.
@@ -93,7 +71,6 @@ pub(crate) fn begin(
     mut command: Command,
     may_wait: bool,
 ) -> Result<Begun, Failure> {
-    let before = glance_at_family(site, thread)?;
     let (file, output) = site.root.run(thread).scratch.open_background()?;
     let spawned = file.metadata().and_then(|about| {
         command
@@ -122,7 +99,6 @@ pub(crate) fn begin(
     }
     Ok(Begun {
         was_at_work,
-        before,
         child,
         output,
         from,
