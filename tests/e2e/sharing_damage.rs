@@ -241,3 +241,26 @@ fn nothing_is_removed_while_something_needed_is_missing() {
         refuses("0000000000007");
     });
 }
+
+#[test]
+fn damage_that_no_command_makes_is_named_too_and_put_right_or_left() {
+    with_server(|server| {
+        let place = Place::new(server);
+        place.run("UPDATE @.nodes SET refs = ARRAY[NULL::bigint] WHERE hash IN (SELECT head FROM @.threads)");
+        let head = head(&place.machines[0], &place.thread);
+        let found = place.remote(&["verify"]).exits(4).json();
+        assert_eq!(verdicts(&found), [(json!("mislinked"), json!(head))]);
+        place.remote(&["verify", "--repair"]).exits(0);
+        place.run("UPDATE @.threads SET records = ARRAY[NULL::bytea]");
+        let said = place.remote(&["verify", "--format", "text"]).exits(4);
+        assert!(
+            said.stdout.contains("a record of it is missing"),
+            "{}",
+            said.stdout
+        );
+        place
+            .remote(&["gc"])
+            .exits(4)
+            .says("a record of it is missing");
+    });
+}

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
 use crate::postgres::{new_schema, own_server};
+use crate::postgres_admin::Admin;
 use crate::processes::{self, signal};
 use crate::sharing::{agree, at_remote, machine, machines_in, shared, with_server};
 use crate::world::{AGAIN, World, is_soak, wait_until};
@@ -309,6 +310,24 @@ fn a_worker_leaves_nothing_undone_that_another_machine_does() {
         assert_eq!(worker.wait().unwrap().code(), Some(0));
         open_gate(one);
         assert!(working.wait().unwrap().success());
+    });
+}
+
+#[test]
+fn a_worker_does_the_other_threads_if_one_is_damaged_at_the_remote() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let damaged = shared(&machines, "again");
+        let whole = shared(&machines, "again");
+        Admin::new(&server.url()).run(&format!(
+            "UPDATE {schema}.threads SET records = ARRAY['no record'::bytea] WHERE id = '{damaged}'"
+        ));
+        gated_agent(other, TWO_STEPS);
+        let worker = other.uwf(&["work", "--idle", "4s"]);
+        worker.exits(4).says("trying another thread");
+        assert_eq!(at_remote(one, &whole)["status"], json!("ended"));
     });
 }
 

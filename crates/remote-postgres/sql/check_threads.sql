@@ -1,6 +1,7 @@
 -- At most $2 threads after $1, what each needs that is not there, which nodes came with its records and are not there any more, and
 -- whether its head is the last one of its history.
-SELECT id, status, label, lease_owner, records, ARRAY(
+SELECT id, status, label, lease_owner, ARRAY(SELECT one FROM unnest(records) AS one WHERE one IS NOT NULL) AS records,
+EXISTS (SELECT FROM unnest(records) AS one WHERE one IS NULL) AS lacks_record, ARRAY(
   SELECT need FROM (
     SELECT head UNION SELECT workflow
     UNION SELECT from_head FROM {schema}.history WHERE thread = id UNION SELECT to_head FROM {schema}.history WHERE thread = id
@@ -9,7 +10,7 @@ SELECT id, status, label, lease_owner, records, ARRAY(
 ) AS lacking,
 ARRAY(
   SELECT DISTINCT root FROM unnest(roots) AS root
-  WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = root)
+  WHERE root IS NOT NULL AND NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = root)
 ) AS gone,
 version = (SELECT count(*) FROM {schema}.history WHERE thread = id) AND head = coalesce(
   (SELECT to_head FROM {schema}.history WHERE thread = id ORDER BY history.version DESC LIMIT 1), head

@@ -280,7 +280,7 @@ fn check_node(
         Some(References::Unknown) => found(Fault::UnknownRefs(node.hash)),
         Some(References::Are(refs)) => {
             let stored: BTreeSet<i64> = column::<Vec<i64>>(row, "refs")?.into_iter().collect();
-            if stored != numbers(&refs).into_iter().collect() {
+            if column(row, "lacks_ref")? || stored != numbers(&refs).into_iter().collect() {
                 let node = node.hash;
                 found(Fault::OtherRefs { node, refs });
             }
@@ -334,6 +334,9 @@ fn problems(row: &Row) -> Result<Vec<String>, RemoteError> {
     let label: Option<&str> = column(row, "label")?;
     if label.is_some_and(|label| label.parse::<Label>().is_err()) {
         problems.push("its label is not `key=value`".into());
+    }
+    if column(row, "lacks_record")? {
+        problems.push("a record of it is missing".into());
     }
     if !column::<bool>(row, "fits_history")? {
         problems.push("its head does not fit its history".into());

@@ -30,6 +30,8 @@ const LOOK_HERE: Duration = Duration::from_secs(10);
 const BUSY_REST: Duration = Duration::from_secs(10);
 /// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
 const REST: Duration = Duration::from_secs(30);
+/// How many answers in turn may make no sense before a worker gives up: each is about a thread that is damaged at the remote.
+const DAMAGED_IN_TURN: u32 = 5;
 /// The longest of these times.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 
@@ -55,6 +57,8 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         look_here_at: Instant::now(),
         idle: Idle::new(Instant::now()),
         is_away: false,
+        damaged_in_turn: 0,
+        has_seen_damage: false,
         is_told: false,
         failure: None,
     };
@@ -84,6 +88,10 @@ struct Worker<'a> {
     idle: Idle,
     /// Whether the remote did not answer the last time.
     is_away: bool,
+    /// How many of the last answers made no sense, without another one in between.
+    damaged_in_turn: u32,
+    /// Whether an answer made no sense.
+    has_seen_damage: bool,
     /// Whether it was told to stop. It begins nothing more, and what it has begun is paid for.
     is_told: bool,
     /// Why it ends, if something is wrong.
@@ -138,12 +146,13 @@ impl Worker<'_> {
         }))
     }
 
-    /// Returns the exit of a worker that found nothing to do any more: that of the first failed step whose thread is still ready.
+    /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first failed step whose
+    /// thread is still ready.
     fn left_undone(&mut self) -> Exit {
         let failed = self.resting.iter().filter(|(_, rest)| rest.failures > 0);
         let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
         failed.sort_unstable_by_key(|(thread, _)| *thread);
-        let mut left = None;
+        let mut left = self.has_seen_damage.then_some(Exit::Store);
         for (thread, exit) in failed {
             match self.remote.find(thread, CasRef::from_u64(0)) {
                 Ok(Some(found)) if is_left(&found.listed) => {
@@ -181,19 +190,34 @@ impl Worker<'_> {
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
         let was_away = std::mem::replace(&mut self.is_away, false);
         match taken {
-            Ok(Some(taken)) if self.rests(taken.thread()) => {
-                self.look_later();
-                self.give_back(&taken);
-            }
-            Ok(Some(taken)) => self.begin(taken),
-            Ok(None) => self.look_later(),
-            Err(error) => {
-                self.look_later();
-                match is_away(&error) {
-                    true => self.wait_for_remote(&error, was_away),
-                    false => self.fail(error.into()),
+            Ok(taken) => {
+                self.damaged_in_turn = 0;
+                match taken {
+                    Some(taken) if self.rests(taken.thread()) => {
+                        self.look_later();
+                        self.give_back(&taken);
+                    }
+                    Some(taken) => self.begin(taken),
+                    None => self.look_later(),
                 }
             }
+            Err(error) => {
+                self.look_later();
+                self.not_taken(error, was_away);
+            }
+        }
+    }
+
+    /// A thread whose row is damaged is leased by the call that finds that out, so the next call gets another one.
+    fn not_taken(&mut self, error: EngineError, was_away: bool) {
+        if is_away(&error) {
+            self.wait_for_remote(&error, was_away);
+        } else if is_damage(&error) && self.damaged_in_turn < DAMAGED_IN_TURN {
+            warn(&format!("{error}; trying another thread"));
+            self.damaged_in_turn += 1;
+            self.has_seen_damage = true;
+        } else {
+            self.fail(error.into());
         }
     }
 
@@ -353,10 +377,22 @@ fn is_left(listed: &Listed) -> bool {
 
 /// Tells whether an error is that the remote cannot be reached.
 fn is_away(error: &EngineError) -> bool {
+    matches!(of_remote(error), Some(RemoteError::Away(_)))
+}
+
+/// Tells whether an error is that an answer of the remote makes no sense.
+fn is_damage(error: &EngineError) -> bool {
+    matches!(of_remote(error), Some(RemoteError::Broken(_)))
+}
+
+fn of_remote(error: &EngineError) -> Option<&RemoteError> {
     let EngineError::Sharing(problem) = error else {
-        return false;
+        return None;
     };
-    matches!(**problem, SharingError::Remote(RemoteError::Away(_)))
+    match &**problem {
+        SharingError::Remote(error) => Some(error),
+        _ => None,
+    }
 }
 
 /// What came of the steps of a worker.
