@@ -206,7 +206,7 @@ fn a_text_that_a_record_names_stays_whenever_it_came_and_whatever_is_stored_besi
         place
             .remote(&["gc"])
             .exits(4)
-            .says(&format!("a record of the thread {thread} cannot be read"));
+            .says(&format!("the thread {thread} makes no sense"));
     });
 }
 
