@@ -70,7 +70,6 @@ fn a_page_shows_the_beginning_of_a_large_text_and_leads_to_the_whole() {
         for path in [
             format!("/threads/{thread}"),
             format!("/steps/{head}"),
-            format!("/diff?a={head}&b={head}"),
             format!("/cas/{head}"),
             "/".to_owned(),
         ] {
@@ -92,4 +91,28 @@ fn a_page_shows_the_beginning_of_a_large_text_and_leads_to_the_whole() {
             404
         );
     }
+}
+
+#[test]
+fn a_page_shows_the_first_lines_in_which_large_texts_differ() {
+    let world = World::new();
+    let workflow = world.put(ONE_STEP);
+    let heads = ["a", "b"].map(|line| {
+        let body = format!("printf -- '---\\nnote: n\\n---\\n'; yes '{line}' | head -n 300000");
+        let script = world.script("agent.sh", &body);
+        world.agent("uwf-command", &["--", script.to_str().unwrap()]);
+        let thread = world.start(&workflow);
+        world.step(&thread).exits(0);
+        world.show(&thread)["head"].as_str().unwrap().to_owned()
+    });
+    let server = Server::start(&world, &[]);
+    let [a, b] = &heads;
+    let page = server.get(&format!("/diff?a={a}&b={b}"));
+    assert_eq!(page.status, 200);
+    assert!(page.body.len() < PAGE, "{}", page.body.len());
+    assert!(
+        page.body.contains("more lines are not shown"),
+        "{}",
+        page.body
+    );
 }

@@ -144,17 +144,42 @@ fn line(which: &str, step: &ComparedStep) -> Markup {
 
 /// Returns the lines of two texts that differ.
 pub(crate) fn texts(title: &str, hunks: &[TextHunk]) -> Markup {
+    let (shown, hidden) = within(hunks, SHOWN);
     html! {
         @if !hunks.is_empty() {
             section.card {
                 h2 { (title) }
-                @for hunk in hunks {
+                @for (hunk, lines) in shown {
                     p.hint { "Line " (hunk.a_line) " / " (hunk.b_line) }
-                    div.difference { @for text in &hunk.lines { (changed(text)) } }
+                    div.difference { @for text in lines { (changed(text)) } }
                 }
+                @if hidden > 0 { p.hint { (counted(hidden, "more line")) " are not shown; the pages of both lead to the whole texts." } }
             }
         }
     }
+}
+
+/// How many bytes of differing lines are shown.
+const SHOWN: usize = 64 * 1024;
+/// How many bytes a line takes in a page beside its text.
+const AROUND: usize = 40;
+
+/// Returns the first hunks with their first lines, until these have so many bytes, and how many lines are left out.
+fn within(hunks: &[TextHunk], bytes: usize) -> (Vec<(&TextHunk, &[String])>, usize) {
+    let (mut shown, mut left, mut hidden) = (Vec::new(), bytes, 0);
+    for hunk in hunks {
+        let fits = hunk.lines.iter().take_while(|line| {
+            let fits = left > 0;
+            left = left.saturating_sub(line.len().min(LINE) + AROUND);
+            fits
+        });
+        let fits = fits.count();
+        hidden += hunk.lines.len() - fits;
+        if fits > 0 {
+            shown.push((hunk, &hunk.lines[..fits]));
+        }
+    }
+    (shown, hidden)
 }
 
 /// How many characters of a line are shown.
@@ -192,5 +217,32 @@ fn shown(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         other => format!("{other:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_differing_lines_are_shown_and_the_others_are_counted() {
+        let hunk = |lines: &[&str]| TextHunk {
+            a_line: 1,
+            b_line: 1,
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+        };
+        let hunks = [
+            hunk(&["-a", "+b"]),
+            hunk(&["-c", "+d", "+e"]),
+            hunk(&["-f"]),
+        ];
+        let shown = |bytes| {
+            let (shown, hidden) = within(&hunks, bytes);
+            let lines: Vec<usize> = shown.iter().map(|(_, lines)| lines.len()).collect();
+            (lines, hidden)
+        };
+        assert_eq!(shown(SHOWN), (vec![2, 3, 1], 0));
+        assert_eq!(shown(2 * (AROUND + 2) + 1), (vec![2, 1], 3));
+        assert_eq!(shown(1), (vec![1], 5));
     }
 }
