@@ -107,6 +107,7 @@ impl Before {
 fn is_on_record(status: ExitStatus, messages: &[u8], has_changed: impl Fn() -> bool) -> bool {
     match status.code().and_then(Exit::of_code) {
         Some(Exit::Agent) => true,
+        _ if tells_of_steps(messages) => true,
         // A run that stopped, because it asks or is to wait, has no failure among its messages. A call that was refused has one, also
         // if another process has changed the thread meanwhile.
         Some(Exit::Usage | Exit::Busy | Exit::Suspended | Exit::Ended) => {
@@ -114,6 +115,17 @@ fn is_on_record(status: ExitStatus, messages: &[u8], has_changed: impl Fn() -> b
         }
         _ => has_changed(),
     }
+}
+
+/// Tells whether a command that did steps reported one: with each step it prints a report, which has the head of the thread, and a
+/// run prints how many steps it did.
+fn tells_of_steps(messages: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(messages);
+    let tells = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap_or_default();
+        value.get("head").is_some() || value["steps"].as_u64().is_some_and(|steps| steps > 0)
+    };
+    text.lines().any(tells)
 }
 
 /// Waits for the end of a process on a thread of its own: one that nobody waits for would stay in the table of the system.
@@ -197,6 +209,31 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+
+    #[test]
+    fn a_command_that_did_a_step_before_it_was_refused_was_not_refused() {
+        let refusal = r#"{"error":"it asks","exitCode":6}"#;
+        let suspended = ExitStatus::from_raw(6 << 8);
+        for (messages, expected) in [
+            (String::new(), true),
+            (refusal.to_owned(), false),
+            (
+                format!("{{\"thread\":\"x\",\"stopped\":\"busy\",\"steps\":0}}\n{refusal}"),
+                false,
+            ),
+            (
+                format!("{{\"thread\":\"x\",\"stopped\":\"busy\",\"steps\":1}}\n{refusal}"),
+                true,
+            ),
+            (
+                format!("{{\"thread\":\"x\",\"head\":\"y\",\"step\":null}}\n{refusal}"),
+                true,
+            ),
+        ] {
+            let is_on_record = is_on_record(suspended, messages.as_bytes(), || false);
+            assert_eq!(is_on_record, expected, "{messages}");
+        }
+    }
 
     #[test]
     fn the_last_failure_says_why_and_notices_are_kept() {
