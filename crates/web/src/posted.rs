@@ -161,7 +161,7 @@ fn of_json(bytes: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
             let text = match value {
                 Value::String(text) => text,
                 Value::Number(number) => number.to_string(),
-                Value::Bool(true) => "1".to_owned(),
+                Value::Bool(true) => "true".to_owned(),
                 Value::Bool(false) | Value::Null => String::new(),
                 Value::Array(_) | Value::Object(_) => return Err(wrong()),
             };
@@ -212,7 +212,7 @@ mod tests {
         .unwrap();
         assert_eq!(fields.get("prompt"), Some("a\nb"));
         assert_eq!(fields.get("count"), Some("2"));
-        assert_eq!(fields.get("restore"), Some("1"));
+        assert_eq!(fields.get("restore"), Some("true"));
         assert_eq!(fields.get("name"), None);
         assert_eq!(fields.all("raise").collect::<Vec<_>>(), ["a", "b"]);
         assert!(read("").unwrap().0.is_empty());

@@ -236,7 +236,8 @@ where
 {
     let text = fields.get(name).map(str::trim);
     let text = text.filter(|text| !text.is_empty());
-    let parsed = text.map(|text| text.parse().map_err(|error| wrong(format!("{error}"))));
+    let refused = |error| wrong(format!("the field `{name}`: {error}"));
+    let parsed = text.map(|text| text.parse().map_err(refused));
     parsed.transpose()
 }
 
@@ -292,6 +293,7 @@ mod tests {
         }
         assert!(count(&fields("count=0")).is_err());
         assert!(count(&fields("count=--all")).is_err());
+        assert!(count(&fields("count=true")).is_err());
         assert_eq!(count(&fields("count=3")).unwrap(), Some(3));
     }
 }
