@@ -21,7 +21,7 @@ use crate::trouble::{Refusal, Trouble};
 /// How many steps a page has. Older ones are on pages of their own.
 const STEPS: usize = 50;
 /// Of how many steps the way is drawn. A page of a thread with very many opens as fast as that of another one.
-const WAY: usize = 500;
+const WAY: usize = 150;
 
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
