@@ -55,14 +55,16 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
     let mut command = own_program::on_site(site, &words);
     command.stdin(input(order).map_err(|error| not_started(&error))?);
     let before = Before::of(site, thread);
-    let begun = begin(site, thread, command, order.may_wait);
+    let reports = buffer("reports").map_err(|error| not_started(&error))?;
+    let begun = begin(site, thread, command, order.may_wait, Some(&reports));
     let mut begun = begun.map_err(explain_failure)?;
     let status = begun.child.try_wait();
     let messages = said_from(&begun.output, begun.from);
     match status {
         Ok(Some(status)) => {
             let has_changed = || before.has_changed(site, thread);
-            let is_on_record = || begun.was_at_work || is_on_record(status, &messages, has_changed);
+            let did_steps = || begun.was_at_work || tells_of_steps(&text_of(&reports));
+            let is_on_record = || did_steps() || is_on_record(status, &messages, has_changed);
             if !status.success() && !is_on_record() {
                 return Err(said(&messages, status));
             }
@@ -107,7 +109,6 @@ impl Before {
 fn is_on_record(status: ExitStatus, messages: &[u8], has_changed: impl Fn() -> bool) -> bool {
     match status.code().and_then(Exit::of_code) {
         Some(Exit::Agent) => true,
-        _ if tells_of_steps(messages) => true,
         // A run that stopped, because it asks or is to wait, has no failure among its messages. A call that was refused has one, also
         // if another process has changed the thread meanwhile.
         Some(Exit::Usage | Exit::Busy | Exit::Suspended | Exit::Ended) => {
@@ -119,13 +120,12 @@ fn is_on_record(status: ExitStatus, messages: &[u8], has_changed: impl Fn() -> b
 
 /// Tells whether a command that did steps reported one: with each step it prints a report, which has the head of the thread, and a
 /// run prints how many steps it did.
-fn tells_of_steps(messages: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(messages);
+fn tells_of_steps(reports: &str) -> bool {
     let tells = |line: &str| {
         let value: Value = serde_json::from_str(line).unwrap_or_default();
         value.get("head").is_some() || value["steps"].as_u64().is_some_and(|steps| steps > 0)
     };
-    text.lines().any(tells)
+    reports.lines().any(tells)
 }
 
 /// Waits for the end of a process on a thread of its own: one that nobody waits for would stay in the table of the system.
@@ -147,6 +147,15 @@ fn input(order: &Order) -> std::io::Result<Stdio> {
 
 fn not_started(error: &std::io::Error) -> Explained {
     explain_failure(Failure::request("cannot start this program").cause(error))
+}
+
+/// Returns what was reported. What cannot be read says nothing.
+fn text_of(mut reports: &File) -> String {
+    let mut text = Vec::new();
+    let begin = reports.seek(SeekFrom::Start(0));
+    let read = begin.and_then(|_| reports.take(SAID).read_to_end(&mut text));
+    let _ = read;
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Returns what was written to a file from a place on, up to [`SAID`].
@@ -212,27 +221,18 @@ mod tests {
 
     #[test]
     fn a_command_that_did_a_step_before_it_was_refused_was_not_refused() {
-        let refusal = r#"{"error":"it asks","exitCode":6}"#;
-        let suspended = ExitStatus::from_raw(6 << 8);
-        for (messages, expected) in [
-            (String::new(), true),
-            (refusal.to_owned(), false),
-            (
-                format!("{{\"thread\":\"x\",\"stopped\":\"busy\",\"steps\":0}}\n{refusal}"),
-                false,
-            ),
-            (
-                format!("{{\"thread\":\"x\",\"stopped\":\"busy\",\"steps\":1}}\n{refusal}"),
-                true,
-            ),
-            (
-                format!("{{\"thread\":\"x\",\"head\":\"y\",\"step\":null}}\n{refusal}"),
-                true,
-            ),
+        for (reports, expected) in [
+            ("", false),
+            (r#"{"thread":"x","stopped":"busy","steps":0}"#, false),
+            (r#"{"thread":"x","stopped":"busy","steps":1}"#, true),
+            (r#"{"thread":"x","head":"y","step":null}"#, true),
         ] {
-            let is_on_record = is_on_record(suspended, messages.as_bytes(), || false);
-            assert_eq!(is_on_record, expected, "{messages}");
+            assert_eq!(tells_of_steps(reports), expected, "{reports}");
         }
+        let suspended = ExitStatus::from_raw(6 << 8);
+        assert!(is_on_record(suspended, b"", || false));
+        let refusal = br#"{"error":"it asks","exitCode":6}"#;
+        assert!(!is_on_record(suspended, refusal, || true));
     }
 
     #[test]

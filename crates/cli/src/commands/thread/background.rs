@@ -1,6 +1,7 @@
 //! Processes of this program that do steps in the background, each in a session of its own, whose output goes to a file:
 //! `uwf thread step --background`, and the steps that a page of `uwf serve` starts.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Res
     arguments.push(DETACHED.to_owned());
     let mut command = own_program::command(context, &arguments);
     command.stdin(Stdio::null());
-    let mut begun = begin(context.site(), thread, command, may_wait)?;
+    let mut begun = begin(context.site(), thread, command, may_wait, None)?;
     let view = BackgroundView {
         thread,
         pid: begun.child.id(),
@@ -64,17 +65,19 @@ pub(crate) struct Begun {
     pub(crate) was_at_work: bool,
 }
 
-/// Starts a process that does steps of a thread, and returns as soon as it works on the thread, has ended, or waits if it may.
+/// Starts a process that does steps of a thread, and returns as soon as it works on the thread, has ended, or waits if it may. Its
+/// reports go to `reports`, if there is one: the file with the output has those of all processes.
 pub(crate) fn begin(
     site: &Site,
     thread: ThreadId,
     mut command: Command,
     may_wait: bool,
+    reports: Option<&File>,
 ) -> Result<Begun, Failure> {
     let (file, output) = site.root.run(thread).scratch.open_background()?;
     let spawned = file.metadata().and_then(|about| {
         command
-            .stdout(file.try_clone()?)
+            .stdout(reports.unwrap_or(&file).try_clone()?)
             .stderr(file.try_clone()?)
             .spawn()
             .map(|child| (child, about.len()))
