@@ -10,7 +10,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
     HttpResponseBody, HttpService,
 };
-use reqwest::header::{CONTENT_LENGTH, DATE};
+use reqwest::header::DATE;
 use reqwest::redirect::Policy;
 use uwf_remote::{Entry, RemoteError};
 
@@ -22,7 +22,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 const REQUEST: Duration = Duration::from_secs(30 * 60);
 /// How long nothing may come.
 const SILENCE: Duration = Duration::from_secs(20);
-/// How many bytes a slow way takes in each second. While a request is sent, nothing comes.
+/// The slowest upload that is waited for, in bytes for each second. The store is silent until it has the whole request.
 const SLOW: u64 = 64 * 1024;
 /// How long a connection is kept that is not used. A step takes longer.
 const IDLE: Duration = Duration::from_secs(20);
@@ -63,13 +63,13 @@ impl Http {
 
     async fn answer(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (parts, body) = request.into_parts();
+        let limit = first_answer(self.silence, body.content_length() as u64);
         let url = parts.uri.to_string().parse();
         let url =
             url.map_err(|problem| HttpError::new(HttpErrorKind::Unknown, Plain::of(&problem)))?;
         let mut request = reqwest::Request::new(parts.method, url);
         *request.headers_mut() = parts.headers;
         *request.body_mut() = Some(reqwest::Body::wrap(body));
-        let limit = first_answer(self.silence, length(&request));
         let answering = self.client.execute(request);
         let mut response = within(limit, answering).await?;
         if let Some(Ok(date)) = response.headers().get(DATE).map(|date| date.to_str()) {
@@ -90,13 +90,6 @@ impl Http {
 /// Returns how long the first byte of an answer may take after a request that sends so many bytes.
 fn first_answer(silence: Duration, length: u64) -> Duration {
     silence + Duration::from_secs(length / SLOW)
-}
-
-/// Returns how many bytes a request sends.
-fn length(request: &reqwest::Request) -> u64 {
-    let length = request.headers().get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    length.unwrap_or(0)
 }
 
 /// Waits for a store, but not for longer than this.
@@ -168,8 +161,12 @@ mod tests {
 
     use super::*;
 
-    /// Asks a server that behaves like this.
-    fn ask(silence: Duration, serve: fn(TcpStream)) -> Result<HttpResponse, HttpError> {
+    /// Sends so many bytes to a server that behaves like this.
+    fn send(
+        bytes: u64,
+        silence: Duration,
+        serve: fn(TcpStream),
+    ) -> Result<HttpResponse, HttpError> {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
         std::thread::spawn(move || {
@@ -179,7 +176,8 @@ mod tests {
         });
         let mut http = Http::new(false, Arc::default()).expect("there is a client");
         http.silence = silence;
-        let mut request = HttpRequest::new(String::new().into());
+        let body = "x".repeat(usize::try_from(bytes).expect("it is small"));
+        let mut request = HttpRequest::new(body.into());
         *request.uri_mut() = format!("http://{address}/").parse().expect("it is one");
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -191,7 +189,7 @@ mod tests {
     #[test]
     fn a_store_that_says_nothing_is_not_waited_for_for_long() {
         let silent = |mut client: TcpStream| drop(client.read_to_end(&mut Vec::new()));
-        let away = ask(Duration::from_millis(200), silent).expect_err("it says nothing");
+        let away = send(0, Duration::from_millis(200), silent).expect_err("it says nothing");
         assert_eq!(away.kind(), HttpErrorKind::Timeout);
         let said = deepest(&away);
         assert!(said.contains("no answer within 0.2 seconds"), "{said}");
@@ -200,13 +198,15 @@ mod tests {
     #[test]
     fn an_answer_that_always_goes_on_may_take_longer() {
         let slow = |mut client: TcpStream| {
+            // An answer that comes before the question is none.
+            let _ = client.read(&mut [0; 4096]);
             let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
             for _ in 0..8 {
                 std::thread::sleep(Duration::from_secs(1));
                 let _ = client.write_all(b"x");
             }
         };
-        let answer = ask(Duration::from_secs(5), slow).expect("it answers");
+        let answer = send(0, Duration::from_secs(5), slow).expect("it answers");
         assert_eq!(answer.status(), 200);
     }
 
@@ -219,15 +219,22 @@ mod tests {
         assert!(large < REQUEST);
     }
 
+    /// No header says how long it is: not every service sets one.
     #[test]
-    fn the_length_of_a_request_is_known_before_it_is_sent() {
-        let mut request = reqwest::Request::new(
-            reqwest::Method::PUT,
-            "http://127.0.0.1/".parse().expect("it is one"),
-        );
-        assert_eq!(length(&request), 0);
-        let bytes = "1048576".parse().expect("it is a value");
-        request.headers_mut().insert(CONTENT_LENGTH, bytes);
-        assert_eq!(length(&request), 1 << 20);
+    fn a_store_that_takes_a_large_request_slowly_is_waited_for() {
+        const LARGE: u64 = 8 * SLOW;
+        let slow = |mut client: TcpStream| {
+            std::thread::sleep(Duration::from_secs(2));
+            let (mut taken, mut piece) = (0, [0; 4096]);
+            while taken < LARGE {
+                match client.read(&mut piece) {
+                    Ok(count @ 1..) => taken += count as u64,
+                    _ => return,
+                }
+            }
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        };
+        let answer = send(LARGE, Duration::from_secs(1), slow).expect("it answers");
+        assert_eq!(answer.status(), 200);
     }
 }
