@@ -159,6 +159,7 @@ mod sharing_ends;
 mod sharing_labels;
 mod sharing_names;
 mod sharing_objects;
+mod sharing_place;
 mod sharing_refused;
 mod sharing_repair;
 mod sharing_runs;

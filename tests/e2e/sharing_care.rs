@@ -4,72 +4,43 @@ use serde_json::json;
 
 use crate::gates::{at_work, open_gate, runs};
 use crate::gc::text;
-use crate::postgres::{Server, USER, new_schema};
-use crate::postgres_admin::Admin;
+use crate::postgres::{USER, new_schema};
 use crate::processes;
 use crate::pty::Terminal;
 use crate::sharing::{agree, at_remote, head, machines_in, shared, with_remote, with_server};
-use crate::world::{Run, World};
+use crate::sharing_place::Place;
+use crate::world::World;
 
-/// Two machines that share a thread, and somebody who may do everything with the database.
-struct Place {
-    machines: [World; 2],
-    thread: String,
-    schema: String,
-    admin: Admin,
+/// Stores a node that nothing needs.
+fn litter(place: &Place) {
+    place.run(
+        "INSERT INTO @.nodes SELECT 77, type, payload, digest, stamp, '{}' FROM @.nodes LIMIT 1",
+    );
 }
 
-impl Place {
-    fn new(server: &Server) -> Self {
-        let schema = new_schema();
-        let machines = machines_in(server, &schema);
-        Self {
-            thread: shared(&machines, "again"),
-            admin: Admin::new(&server.url()),
-            machines,
-            schema,
-        }
-    }
-
-    fn remote(&self, args: &[&str]) -> Run {
-        self.machines[1].uwf(&[&["remote"], args].concat())
-    }
-
-    /// Changes something in the database, where `@` is the schema.
-    fn run(&self, sql: &str) {
-        self.admin.run(&sql.replace('@', &self.schema));
-    }
-
-    /// Stores a node that nothing needs.
-    fn litter(&self) {
-        self.run("INSERT INTO @.nodes SELECT 77, type, payload, digest, stamp, '{}' FROM @.nodes LIMIT 1");
-    }
-
-    fn litter_is_there(&self) -> bool {
-        let count = "SELECT count(*) FROM @.nodes WHERE hash = 77";
-        self.admin.row(&count.replace('@', &self.schema)) == "1"
-    }
+fn litter_is_there(place: &Place) -> bool {
+    place.count("nodes WHERE hash = 77") == "1"
 }
 
 #[test]
 fn what_is_damaged_or_missing_at_the_remote_is_found() {
     with_server(|server| {
         let place = Place::new(server);
-        let sound = place.remote(&["verify"]).exits(0).json();
+        let sound = place.remote_of(1, &["verify"]).exits(0).json();
         assert_eq!(sound["ok"], json!(true));
         assert_eq!(sound["threads"], json!(1));
         let head = head(&place.machines[0], &place.thread);
         place.run("UPDATE @.nodes SET payload = payload || ' ' WHERE hash IN (SELECT head FROM @.threads)");
-        let damaged = place.remote(&["verify"]).exits(4).json();
+        let damaged = place.remote_of(1, &["verify"]).exits(4).json();
         assert_eq!(damaged["ok"], json!(false));
         assert_eq!(damaged["problems"][0]["verdict"], json!("corrupted"));
         assert_eq!(damaged["problems"][0]["node"], json!(head));
         place.run("DELETE FROM @.nodes WHERE hash IN (SELECT head FROM @.threads)");
-        let lacking = place.remote(&["verify"]).exits(4).json();
+        let lacking = place.remote_of(1, &["verify"]).exits(4).json();
         assert_eq!(lacking["problems"][0]["thread"], json!(place.thread));
         assert_eq!(lacking["problems"][0]["missing"], json!([head]));
         let said = place
-            .remote(&["verify", "--format", "text"])
+            .remote_of(1, &["verify", "--format", "text"])
             .exits(4)
             .stdout;
         assert!(said.contains("needs nodes that are missing"), "{said}");
@@ -81,35 +52,38 @@ fn what_is_damaged_or_missing_at_the_remote_is_found() {
 fn garbage_of_the_remote_is_condemned_and_removed_later() {
     with_server(|server| {
         let place = Place::new(server);
-        let collected = || place.remote(&["gc"]).exits(0).json();
-        let kept = || place.remote(&["status"]).exits(0).json()["kept"].clone();
+        let collected = || place.remote_of(1, &["gc"]).exits(0).json();
+        let kept = || place.remote_of(1, &["status"]).exits(0).json()["kept"].clone();
         let counts = |condemned, removed| json!({ "condemned": condemned, "reprieved": 0, "removed": removed });
         assert_eq!(collected(), counts(0, 0));
         let nodes = kept()["nodes"].as_u64().unwrap();
-        place.litter();
-        let dry = place.remote(&["gc", "--dry-run"]).exits(0).json();
+        litter(&place);
+        let dry = place.remote_of(1, &["gc", "--dry-run"]).exits(0).json();
         assert_eq!(
             (&dry["condemned"], &dry["dryRun"]),
             (&json!(1), &json!(true))
         );
         assert_eq!(collected(), counts(1, 0));
         assert_eq!(collected(), counts(0, 0));
-        assert!(place.litter_is_there());
+        assert!(litter_is_there(&place));
         assert_eq!(kept()["condemned"], json!(1));
         assert_eq!(kept()["byStatus"], json!({ "ready": 1 }));
         place.run("UPDATE @.nodes SET condemned_at = now() - interval '13 days' WHERE hash = 77");
         assert_eq!(collected(), counts(0, 0));
         let dry = ["gc", "--older-than", "12d", "--dry-run"];
-        assert_eq!(place.remote(&dry).exits(0).json()["removed"], json!(1));
-        let sooner = place.remote(&["gc", "--older-than", "12d"]).exits(0);
+        assert_eq!(
+            place.remote_of(1, &dry).exits(0).json()["removed"],
+            json!(1)
+        );
+        let sooner = place.remote_of(1, &["gc", "--older-than", "12d"]).exits(0);
         assert_eq!(sooner.json(), counts(0, 1));
-        assert!(!place.litter_is_there());
+        assert!(!litter_is_there(&place));
         assert_eq!(kept()["nodes"], json!(nodes));
-        place.remote(&["verify"]).exits(0);
+        place.remote_of(1, &["verify"]).exits(0);
         place.machines[0].step(&place.thread).exits(0);
         agree(&place.machines, &place.thread, 1);
         place
-            .remote(&["gc", "--older-than", "30m"])
+            .remote_of(1, &["gc", "--older-than", "30m"])
             .exits(2)
             .says("at least 1h");
     });
@@ -123,7 +97,7 @@ fn the_lease_of_a_machine_that_is_gone_is_ended_and_its_step_is_kept() {
         let thread = &place.thread;
         let mut gone = at_work(one, &["thread", "step", thread]);
         other.step(thread).exits(5).says("uwf remote release");
-        let released = place.remote(&["release", thread]).exits(0).json();
+        let released = place.remote_of(1, &["release", thread]).exits(0).json();
         assert_eq!(released["released"], json!(true));
         assert!(at_remote(other, thread)["leftMs"].is_null());
         other.step(thread).exits(0);
@@ -132,7 +106,7 @@ fn the_lease_of_a_machine_that_is_gone_is_ended_and_its_step_is_kept() {
         agree(&place.machines, thread, 1);
         let kept = text(&one.show(thread)["refusedSteps"][0]["step"]);
         one.uwf(&["thread", "fork", &kept]).exits(0);
-        let again = place.remote(&["release", thread]).exits(0).json();
+        let again = place.remote_of(1, &["release", thread]).exits(0).json();
         assert_eq!(again, json!({ "thread": thread, "released": false }));
     });
 }
@@ -144,7 +118,7 @@ fn a_machine_whose_lease_was_ended_shares_its_step_later_if_no_other_one_has_gon
         let [one, _] = &place.machines;
         let thread = &place.thread;
         let mut working = at_work(one, &["thread", "step", thread]);
-        place.remote(&["release", thread]).exits(0);
+        place.remote_of(1, &["release", thread]).exits(0);
         open_gate(one);
         assert_eq!(working.wait().unwrap().code(), Some(5));
         let kept = text(&one.show(thread)["refusedSteps"][0]["step"]);
@@ -202,7 +176,7 @@ fn a_lease_is_ended_only_if_a_person_agrees() {
         let free = Terminal::start(other, &["remote", "release", thread], &[]);
         free.end().exits(0);
         place
-            .remote(&["release", "01J7K9Z0000000000000000000"])
+            .remote_of(1, &["release", "01J7K9Z0000000000000000000"])
             .exits(1)
             .says("is not at the remote");
     });
@@ -212,7 +186,7 @@ fn a_lease_is_ended_only_if_a_person_agrees() {
 fn the_roles_may_do_what_they_are_for() {
     with_server(|server| {
         let place = Place::new(server);
-        place.run(&place.remote(&["roles"]).exits(0).stdout);
+        place.run(&place.remote_of(1, &["roles"]).exits(0).stdout);
         let may = |role: &str, sql: &str| {
             let sql = format!("SET ROLE {}_{role}; {sql}", place.schema);
             let is_allowed = place.admin.may(&sql.replace('@', &place.schema));
@@ -231,7 +205,7 @@ fn the_roles_may_do_what_they_are_for() {
 fn a_push_that_is_refused_leaves_the_thread_as_it_was() {
     with_server(|server| {
         let place = Place::new(server);
-        place.run(&place.remote(&["roles"]).exits(0).stdout);
+        place.run(&place.remote_of(1, &["roles"]).exits(0).stdout);
         place.run("CREATE ROLE @_guest LOGIN; GRANT @_reader TO @_guest");
         let one = &place.machines[0];
         let guest = format!("//{}_guest@", place.schema);

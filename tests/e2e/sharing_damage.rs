@@ -1,50 +1,11 @@
 //! What is damaged at a remote leads nobody to remove what is needed.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::gc::text;
-use crate::postgres::{Server, new_schema};
-use crate::postgres_admin::Admin;
-use crate::sharing::{agree, as_worker, head, machines_in, shared, with_remote, with_server};
-use crate::world::{Run, World};
-
-/// Two machines that share a thread, and what is stored at their remote.
-struct Place<'a> {
-    machines: [World; 2],
-    thread: String,
-    schema: String,
-    admin: Admin,
-    server: &'a Arc<Server>,
-}
-
-impl<'a> Place<'a> {
-    fn new(server: &'a Arc<Server>) -> Self {
-        let schema = new_schema();
-        let machines = machines_in(server, &schema);
-        Self {
-            thread: shared(&machines, "again"),
-            admin: Admin::new(&server.url()),
-            machines,
-            schema,
-            server,
-        }
-    }
-
-    fn remote(&self, args: &[&str]) -> Run {
-        self.machines[0].uwf(&[&["remote"], args].concat())
-    }
-
-    fn run(&self, sql: &str) {
-        self.admin.run(&sql.replace('@', &self.schema));
-    }
-
-    fn count(&self, what: &str) -> String {
-        let sql = format!("SELECT count(*) FROM {}.{what}", self.schema);
-        self.admin.row(&sql)
-    }
-}
+use crate::sharing::{agree, as_worker, head, with_remote, with_server};
+use crate::sharing_place::Place;
+use crate::world::World;
 
 fn verdicts(found: &Value) -> Vec<(Value, Value)> {
     let problems = found["problems"].as_array().unwrap().iter();
@@ -61,12 +22,12 @@ fn a_node_whose_references_were_changed_is_found_and_nothing_is_removed() {
         let head = head(one, &place.thread);
         let nodes = place.count("nodes");
         place.run("UPDATE @.nodes SET refs = '{}' WHERE hash IN (SELECT head FROM @.threads)");
-        let found = place.remote(&["verify"]).exits(4).json();
+        let found = place.remote_of(0, &["verify"]).exits(4).json();
         assert_eq!(verdicts(&found), [(json!("mislinked"), json!(head))]);
         assert_eq!(found["neededByThreads"], json!([place.thread]), "{found}");
         for args in [&["gc"][..], &["gc", "--dry-run"]] {
             place
-                .remote(args)
+                .remote_of(0, args)
                 .exits(4)
                 .says("nothing is removed")
                 .says(&head)
@@ -74,7 +35,7 @@ fn a_node_whose_references_were_changed_is_found_and_nothing_is_removed() {
         }
         assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
         assert_eq!(place.count("nodes"), nodes);
-        as_worker(other, place.server, &place.schema);
+        as_worker(other, server, &place.schema);
         let tried = other.uwf(&["remote", "verify", "--repair"]).exits(4).json();
         assert_eq!(
             (&tried["repaired"], &tried["needOwner"]),
@@ -94,7 +55,7 @@ fn a_node_whose_references_were_changed_is_found_and_nothing_is_removed() {
         let repaired = repaired.json();
         let counts = ["repaired", "sent", "replaced", "relinked"].map(|of| &repaired[of]);
         assert_eq!(counts, [1, 0, 0, 1].map(|count| json!(count)).each_ref());
-        let collected = place.remote(&["gc"]).exits(0).json();
+        let collected = place.remote_of(0, &["gc"]).exits(0).json();
         assert_eq!(collected["condemned"], json!(0), "{collected}");
         agree(&place.machines, &place.thread, 1);
     });
@@ -112,21 +73,21 @@ fn a_node_whose_references_cannot_be_checked_keeps_everything() {
         );
         place.run("UPDATE @.nodes SET refs = '{}' WHERE hash IN (SELECT head FROM @.threads)");
         for args in [&["gc"][..], &["gc", "--dry-run"]] {
-            let refused = place.remote(args).exits(4);
+            let refused = place.remote_of(0, args).exits(4);
             refused.says("nothing is removed").says(&head);
         }
         assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
         // The schema is the fault, and not each of its nodes.
-        let found = place.remote(&["verify"]).exits(4).json();
+        let found = place.remote_of(0, &["verify"]).exits(4).json();
         let verdicts = verdicts(&found);
         assert!(
             verdicts.iter().all(|one| one.0 == json!("lacking")),
             "{found}"
         );
-        let repaired = place.remote(&["verify", "--repair"]).exits(0).json();
+        let repaired = place.remote_of(0, &["verify", "--repair"]).exits(0).json();
         assert_eq!(repaired["relinked"], json!(1), "{repaired}");
         assert!(repaired["sent"].as_u64() > Some(0), "{repaired}");
-        let collected = place.remote(&["gc"]).exits(0).json();
+        let collected = place.remote_of(0, &["gc"]).exits(0).json();
         assert_eq!(collected["condemned"], json!(0), "{collected}");
         agree(&place.machines, &place.thread, 1);
     });
@@ -140,18 +101,18 @@ fn a_node_that_has_another_content_than_its_hash_says_is_damaged() {
         place.run(
             "UPDATE @.nodes SET (payload, digest, refs, type) = (SELECT payload, digest, refs, type FROM @.nodes WHERE hash = (SELECT workflow FROM @.threads)) WHERE hash = (SELECT head FROM @.threads)",
         );
-        let found = place.remote(&["verify"]).exits(4).json();
+        let found = place.remote_of(0, &["verify"]).exits(4).json();
         assert_eq!(verdicts(&found), [(json!("corrupted"), json!(head))]);
-        place.remote(&["gc"]).exits(4).says(&head);
-        let repaired = place.remote(&["verify", "--repair"]).exits(0).json();
+        place.remote_of(0, &["gc"]).exits(4).says(&head);
+        let repaired = place.remote_of(0, &["verify", "--repair"]).exits(0).json();
         assert_eq!(repaired["repaired"], json!(1), "{repaired}");
-        place.remote(&["gc"]).exits(0);
+        place.remote_of(0, &["gc"]).exits(0);
         agree(&place.machines, &place.thread, 0);
     });
 }
 
 /// Shares a thread with the text of a failed attempt, which its record names. A step shares the record alone, and `push` sends the text.
-fn share_failed_attempt(place: &Place<'_>) -> String {
+fn share_failed_attempt(place: &Place) -> String {
     let (one, thread) = (&place.machines[0], &place.thread);
     one.write("answer.md", "There is more.");
     one.agent("uwf-command", &["--", "cat", "answer.md"]);
@@ -170,19 +131,19 @@ fn who_needs_a_text_is_known_by_the_record_that_names_it() {
         place.machines[0].step(&place.thread).exits(3);
         let texts = "hash IN (SELECT unnest(roots) FROM @.threads)";
         place.run(&format!("DELETE FROM @.nodes WHERE {texts}"));
-        let found = place.remote(&["verify"]).exits(4).json();
+        let found = place.remote_of(0, &["verify"]).exits(4).json();
         let problem = &found["problems"][0];
         assert_eq!(problem["thread"], json!(place.thread), "{found}");
         let missing = problem["missing"].as_array().unwrap();
         assert!(missing.contains(&json!(raw)), "{found}");
-        place.remote(&["verify", "--repair"]).exits(0);
+        place.remote_of(0, &["verify", "--repair"]).exits(0);
         place.run(&format!(
             "UPDATE @.nodes SET payload = payload || ' ' WHERE {texts}"
         ));
         place.run("UPDATE @.threads SET roots = '{}'");
-        let found = place.remote(&["verify"]).exits(4).json();
+        let found = place.remote_of(0, &["verify"]).exits(4).json();
         assert_eq!(found["neededByThreads"], json!([place.thread]), "{found}");
-        place.remote(&["gc"]).exits(4).says(&raw);
+        place.remote_of(0, &["gc"]).exits(4).says(&raw);
     });
 }
 
@@ -192,19 +153,19 @@ fn a_text_that_a_record_names_stays_whenever_it_came_and_whatever_is_stored_besi
         let place = Place::new(server);
         let ([_, other], thread) = (&place.machines, &place.thread);
         let raw = share_failed_attempt(&place);
-        let dry = place.remote(&["gc", "--dry-run"]).exits(0).json();
+        let dry = place.remote_of(0, &["gc", "--dry-run"]).exits(0).json();
         assert_eq!(dry["condemned"], json!(0), "{dry}");
         place.run("UPDATE @.threads SET roots = '{}'");
-        let collected = place.remote(&["gc"]).exits(0).json();
+        let collected = place.remote_of(0, &["gc"]).exits(0).json();
         assert_eq!(collected["condemned"], json!(0), "{collected}");
         place.run("UPDATE @.nodes SET condemned_at = now() - interval '15 days'");
-        let reprieved = place.remote(&["gc"]).exits(0).json();
+        let reprieved = place.remote_of(0, &["gc"]).exits(0).json();
         assert_eq!(reprieved["removed"], json!(0), "{reprieved}");
         other.uwf(&["fetch", thread]).exits(0);
         other.uwf(&["cas", "get", &raw]).exits(0);
         place.run("UPDATE @.threads SET records = ARRAY['no record'::bytea]");
         place
-            .remote(&["gc"])
+            .remote_of(0, &["gc"])
             .exits(4)
             .says(&format!("the thread {thread} makes no sense"));
     });
@@ -223,7 +184,7 @@ fn nothing_is_removed_while_something_needed_is_missing() {
         let refuses = |why: &str| {
             for args in [&["gc"][..], &["gc", "--dry-run"]] {
                 place
-                    .remote(args)
+                    .remote_of(0, args)
                     .exits(4)
                     .says("nothing is removed")
                     .says(why);
@@ -232,11 +193,11 @@ fn nothing_is_removed_while_something_needed_is_missing() {
         };
         place.run("DELETE FROM @.nodes WHERE hash = (SELECT from_head FROM @.history ORDER BY version DESC LIMIT 1)");
         refuses("needs nodes that are missing");
-        place.remote(&["verify", "--repair"]).exits(0);
+        place.remote_of(0, &["verify", "--repair"]).exits(0);
         place.run("UPDATE @.names SET hash = 5");
         refuses("stands for a node that is missing");
         place.run("DELETE FROM @.names");
-        place.remote(&["gc"]).exits(0);
+        place.remote_of(0, &["gc"]).exits(0);
         place.run("UPDATE @.threads SET head = 7");
         refuses("0000000000007");
     });
@@ -248,18 +209,18 @@ fn damage_that_no_command_makes_is_named_too_and_put_right_or_left() {
         let place = Place::new(server);
         place.run("UPDATE @.nodes SET refs = ARRAY[NULL::bigint] WHERE hash IN (SELECT head FROM @.threads)");
         let head = head(&place.machines[0], &place.thread);
-        let found = place.remote(&["verify"]).exits(4).json();
+        let found = place.remote_of(0, &["verify"]).exits(4).json();
         assert_eq!(verdicts(&found), [(json!("mislinked"), json!(head))]);
-        place.remote(&["verify", "--repair"]).exits(0);
+        place.remote_of(0, &["verify", "--repair"]).exits(0);
         place.run("UPDATE @.threads SET records = ARRAY[NULL::bytea]");
-        let said = place.remote(&["verify", "--format", "text"]).exits(4);
+        let said = place.remote_of(0, &["verify", "--format", "text"]).exits(4);
         assert!(
             said.stdout.contains("a record of it is missing"),
             "{}",
             said.stdout
         );
         place
-            .remote(&["gc"])
+            .remote_of(0, &["gc"])
             .exits(4)
             .says("a record of it is missing");
     });

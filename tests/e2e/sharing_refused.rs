@@ -1,4 +1,4 @@
-//! What a user is told whom the server does not let in or who may do less, and how the remote is looked at beforehand.
+//! A user whom the server refuses, or who may do too little, is told what helps. `doctor` and `config set` check the remote beforehand.
 
 use serde_json::{Value, json};
 

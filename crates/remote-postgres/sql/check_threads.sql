@@ -1,6 +1,6 @@
 -- At most $2 threads after $1, what each needs that is not there, which nodes came with its records and are not there any more, and
 -- whether its head is the last one of its history.
-SELECT id, status, label, lease_owner, ARRAY(SELECT one FROM unnest(records) AS one WHERE one IS NOT NULL) AS records,
+SELECT id, status, label, lease_owner, {records} AS records,
 EXISTS (SELECT FROM unnest(records) AS one WHERE one IS NULL) AS lacks_record, ARRAY(
   SELECT need FROM (
     SELECT head UNION SELECT workflow

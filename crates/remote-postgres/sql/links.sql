@@ -1,2 +1,2 @@
 -- At most $2 nodes from $1 on, each with what it needs.
-SELECT hash, array_append(ARRAY(SELECT one FROM unnest(refs) AS one WHERE one IS NOT NULL), type) AS needs FROM {schema}.nodes WHERE hash >= $1 ORDER BY hash LIMIT $2
+SELECT hash, array_append({refs}, type) AS needs FROM {schema}.nodes WHERE hash >= $1 ORDER BY hash LIMIT $2

@@ -1,5 +1,5 @@
 -- At most $2 threads after $1, each with its records and with the other nodes that it begins from.
-SELECT id, ARRAY(SELECT one FROM unnest(records) AS one WHERE one IS NOT NULL) AS records, ARRAY(
+SELECT id, {records} AS records, ARRAY(
   SELECT head UNION SELECT workflow
   UNION SELECT from_head FROM {schema}.history WHERE thread = id UNION SELECT to_head FROM {schema}.history WHERE thread = id
 ) AS needs

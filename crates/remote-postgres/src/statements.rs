@@ -67,6 +67,9 @@ impl<'a> Text<'a> {
     /// Returns a statement.
     fn write(&self, text: &str) -> String {
         let text = uncommented(text).replace("{old}", &self.old);
+        let text = text
+            .replace("{refs}", &without_holes("refs"))
+            .replace("{records}", &without_holes("records"));
         text.replace("{schema}", self.schema)
     }
 
@@ -94,6 +97,11 @@ impl<'a> Text<'a> {
         let roots = uncommented(include_str!("../sql/roots.sql")).replace("{named}", named);
         self.write(&walking(&text.replace("{roots}", &roots), NONE))
     }
+}
+
+/// Returns an array without NULLs and in one dimension, as it is read. No command stores another one.
+fn without_holes(array: &str) -> String {
+    format!("ARRAY(SELECT one FROM unnest({array}) AS one WHERE one IS NOT NULL)")
 }
 
 /// Fills in which of the nodes that a record names are kept with it.

@@ -112,10 +112,10 @@ fn posted_to(
         let answer = async {
             let fields = posted::fields_of(&asked.headers, body, known(&asked)?, ours).await?;
             posted::check_key(&asked.visitor, &fields)?;
-            // The claim comes before the place: a form that is sent again and again takes one place.
+            // The form is claimed before a desk is taken: however often it is sent, it takes one.
             let claim = match once::claim(&asked, &fields).await {
                 Turn::Own(claim) => claim,
-                Turn::Done(place) => return Ok(see_other(&place)),
+                Turn::Done(address) => return Ok(see_other(&address)),
             };
             let desk = asked.app.desks.command().await?;
             let work = move || make(&asked, &fields).settled(claim);

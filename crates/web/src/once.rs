@@ -24,15 +24,15 @@ const MOST: usize = 256;
 /// What came of a form.
 pub(crate) struct Outcome {
     response: Response,
-    place: Option<String>,
+    address: Option<String>,
 }
 
 impl Outcome {
     /// Returns the outcome that leads to another page.
-    pub(crate) fn leads(place: String) -> Self {
+    pub(crate) fn leads(address: String) -> Self {
         Self {
-            response: see_other(&place),
-            place: Some(place),
+            response: see_other(&address),
+            address: Some(address),
         }
     }
 
@@ -40,22 +40,22 @@ impl Outcome {
     pub(crate) fn passing(response: Response) -> Self {
         Self {
             response,
-            place: None,
+            address: None,
         }
     }
 
     /// Returns the outcome of a form that did something, but not all of it. Sent again, it leads to what it did.
-    pub(crate) fn done_in_part(response: Response, place: String) -> Self {
+    pub(crate) fn done_in_part(response: Response, address: String) -> Self {
         Self {
             response,
-            place: Some(place),
+            address: Some(address),
         }
     }
 
     /// Remembers where the form led, and returns the answer.
     pub(crate) fn settled(self, claim: Option<Claim>) -> Response {
         if let Some(claim) = claim {
-            claim.settle(self.place);
+            claim.settle(self.address);
         }
         self.response
     }
@@ -77,7 +77,7 @@ pub(crate) fn field(asked: &Asked) -> Markup {
 pub(crate) enum Turn {
     /// The caller does what it wants. The claim is the right to do that; a form without a value needs none.
     Own(Option<Claim>),
-    /// The same form was sent before, and led to this place.
+    /// The same form was sent before, and led to this address.
     Done(String),
 }
 
@@ -125,8 +125,8 @@ impl Uses {
     /// Claims a form, unless it is worked on.
     fn try_claim(uses: &Arc<Self>, form: u64) -> Option<Turn> {
         let mut sent = uses.lock();
-        if let Some((_, place)) = sent.iter().find(|(other, _)| *other == form) {
-            return place.clone().map(Turn::Done);
+        if let Some((_, address)) = sent.iter().find(|(other, _)| *other == form) {
+            return address.clone().map(Turn::Done);
         }
         sent.push_back((form, None));
         if sent.len() > MOST {
@@ -151,10 +151,10 @@ pub(crate) struct Claim {
 
 impl Claim {
     /// Says where the form led, if it did something.
-    fn settle(self, place: Option<String>) {
+    fn settle(self, address: Option<String>) {
         let mut sent = self.uses.lock();
         if let Some(own) = sent.iter_mut().find(|(form, _)| *form == self.form) {
-            own.1 = place;
+            own.1 = address;
         }
     }
 }
@@ -162,7 +162,7 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut sent = self.uses.lock();
-        sent.retain(|(form, place)| *form != self.form || place.is_some());
+        sent.retain(|(form, address)| *form != self.form || address.is_some());
         self.uses.settled.notify_waiters();
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     fn is_done(turn: Option<Turn>) -> bool {
-        matches!(turn, Some(Turn::Done(place)) if place == "/a")
+        matches!(turn, Some(Turn::Done(address)) if address == "/a")
     }
 
     #[test]

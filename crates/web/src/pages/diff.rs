@@ -161,7 +161,7 @@ pub(crate) fn texts(title: &str, hunks: &[TextHunk]) -> Markup {
 
 /// How many bytes of differing lines are shown.
 const SHOWN: usize = 64 * 1024;
-/// How many bytes a line takes in a page beside its text.
+/// How many bytes of HTML stand around the text of a line.
 const AROUND: usize = 40;
 
 /// Returns the first hunks with their first lines, until these have so many bytes, and how many lines are left out.

@@ -194,7 +194,6 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
     checks
 }
 
-/// Reports finished steps that are not committed yet, and answers that have no step yet.
 /// Reports the threads that were ended here, as far as other machines may not know it.
 fn ends_not_told(site: &Site, threads: &[ThreadItem]) -> Vec<Check> {
     let ended = threads
@@ -209,6 +208,7 @@ fn ends_not_told(site: &Site, threads: &[ThreadItem]) -> Vec<Check> {
     not_told.map(check).collect()
 }
 
+/// Reports finished steps that are not committed yet, and answers that have no step yet.
 fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {

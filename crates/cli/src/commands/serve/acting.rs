@@ -14,7 +14,7 @@ use uwf_web::{Carried, Explained, Order};
 use super::explain_failure;
 use crate::commands::own_program;
 use crate::commands::thread::background::{DETACHED, begin};
-use crate::commands::thread::jobs::buffer;
+use crate::commands::thread::jobs::{buffer, text_of};
 use crate::failure::Failure;
 
 /// How much of what a process in the background said is read.
@@ -63,9 +63,11 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
     match status {
         Ok(Some(status)) => {
             let has_changed = || before.has_changed(site, thread);
-            let did_steps = || begun.was_at_work || tells_of_steps(&text_of(&reports));
-            let is_on_record = || did_steps() || is_on_record(status, &messages, has_changed);
-            if !status.success() && !is_on_record() {
+            // What cannot be read says nothing.
+            let reported = || tells_of_steps(&text_of(&reports).unwrap_or_default());
+            let is_result =
+                || begun.was_at_work || reported() || is_on_record(status, &messages, has_changed);
+            if !status.success() && !is_result() {
                 return Err(said(&messages, status));
             }
         }
@@ -147,15 +149,6 @@ fn input(order: &Order) -> std::io::Result<Stdio> {
 
 fn not_started(error: &std::io::Error) -> Explained {
     explain_failure(Failure::request("cannot start this program").cause(error))
-}
-
-/// Returns what was reported. What cannot be read says nothing.
-fn text_of(mut reports: &File) -> String {
-    let mut text = Vec::new();
-    let begin = reports.seek(SeekFrom::Start(0));
-    let read = begin.and_then(|_| reports.take(SAID).read_to_end(&mut text));
-    let _ = read;
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Returns what was written to a file from a place on, up to [`SAID`].

@@ -227,7 +227,8 @@ pub(crate) fn buffer(name: &str) -> std::io::Result<File> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-fn text_of(mut file: &File) -> std::io::Result<String> {
+/// Returns the whole text of such a file.
+pub(crate) fn text_of(mut file: &File) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.read_to_end(&mut bytes)?;

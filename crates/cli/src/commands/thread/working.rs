@@ -30,10 +30,10 @@ const LOOK_HERE: Duration = Duration::from_secs(10);
 const BUSY_REST: Duration = Duration::from_secs(10);
 /// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
 const REST: Duration = Duration::from_secs(30);
-/// How many answers in turn may make no sense before a worker gives up: each is about a thread that is damaged at the remote.
-const DAMAGED_IN_TURN: u32 = 5;
 /// The longest of these times.
 const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
+/// How many answers in turn may make no sense before a worker gives up: each is about a thread that is damaged at the remote.
+const DAMAGED_IN_TURN: u32 = 5;
 
 /// Works until the worker is told to stop, or nothing was ready for as long as the caller wants to wait.
 pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure> {

@@ -82,10 +82,8 @@ impl Show for ShownView {
         let next = next_of(view).filter(|_| view.waiting_answer.is_none());
         rows.extend(next.map(|next| ("next", next + &option_of_last(view))));
         if view.end_not_told {
-            rows.push((
-                "unknown",
-                "to the other machines that it has ended".to_owned(),
-            ));
+            let not_told = "the other machines do not know yet that it has ended";
+            rows.push(("not told", not_told.to_owned()));
             rows.push(("next", format!("uwf push {}", view.thread)));
         }
         if view.outline.resumable {
