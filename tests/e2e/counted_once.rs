@@ -101,12 +101,10 @@ fn the_cost_of_an_answer_is_known_once_it_is_used() {
     world.step(&thread).exits(0);
 }
 
-#[test]
-fn an_answer_that_is_used_counts_once_also_if_the_engine_dies_when_the_head_has_moved() {
-    let (world, thread) = world("{ maxTokens: 130 }", 0, &[]);
-    ends_early(&world, &thread);
+/// Kills the engine of a step when the head has moved.
+fn dies_before_it_counts(world: &World, thread: &str) {
     let mut has_moved = false;
-    let traced = trace(&world, &["thread", "step", &thread], |point| {
+    let traced = trace(world, &["thread", "step", thread], |point| {
         if has_moved && point.command.contains(" thread ") {
             return Verdict::Kill;
         }
@@ -114,6 +112,35 @@ fn an_answer_that_is_used_counts_once_also_if_the_engine_dies_when_the_head_has_
         Verdict::GoOn
     });
     assert!(traced.killed().is_some(), "{:#?}", traced.points);
+}
+
+/// Nobody steps such a thread again. So whoever reads what it used up finds the attempts that its last step counts.
+#[test]
+fn the_last_answer_counts_once_though_the_engine_dies_when_the_thread_has_ended() {
+    let (world, thread) = world("{}", 0, &["---\\n$status: done\\n---\\ndone"]);
+    ends_early(&world, &thread);
+    dies_before_it_counts(&world, &thread);
+    let shown = world.show(&thread);
+    assert_eq!(shown["status"], "completed", "{shown}");
+    assert_eq!(shown["usage"]["tokens"], json!(120), "{shown}");
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    assert_eq!(cost["total"]["tokens"], json!(120), "{cost}");
+    let bundle = world.dir().join("bundle");
+    let bundle = bundle.to_str().unwrap();
+    world
+        .uwf(&["thread", "export", &thread, "-o", bundle])
+        .exits(0);
+    let elsewhere = World::new();
+    elsewhere.uwf(&["thread", "import", bundle]).exits(0);
+    let cost = elsewhere.uwf(&["thread", "cost", &thread]).exits(0).json();
+    assert_eq!(cost["total"]["tokens"], json!(120), "{cost}");
+}
+
+#[test]
+fn an_answer_that_is_used_counts_once_also_if_the_engine_dies_when_the_head_has_moved() {
+    let (world, thread) = world("{ maxTokens: 130 }", 0, &[]);
+    ends_early(&world, &thread);
+    dies_before_it_counts(&world, &thread);
     assert_eq!(world.show(&thread)["steps"], json!(1));
     world.step(&thread).exits(0);
     assert_eq!(

@@ -111,7 +111,9 @@ pub(crate) fn reached_by(
             .is_none_or(|usage| usage.head != limited.head);
         let usage = used_up_to(store, recorded.as_ref(), limited.head)?;
         spent.used = usage.used.clone();
-        spent.used.add_all(&limited.ledger.used_by_attempts());
+        spent
+            .used
+            .add_all(&limited.ledger.used_by_attempts(limited.head));
         spent.used.add_all(&limited.by_children);
         if let Some(replaced) = limited.replaces {
             spent.used.add_all(&used_by(store, replaced)?);

@@ -137,7 +137,7 @@ fn one_travelling(
         record: ThreadRecord {
             // A cache, which may be there or not.
             chain: None,
-            ..site.root.run(id).ledger.export()
+            ..site.root.run(id).ledger.export_at(head)
         },
         is_trusted: false,
     })

@@ -1,5 +1,6 @@
 //! Removed threads that come back by an import. What they had used up counts, also if the bundle knows less of it.
 
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{ReturnedThread, RunDir, State};
@@ -41,6 +42,7 @@ pub(crate) fn record_missing(
 /// brings are known by their digests.
 pub(crate) struct Returned {
     record: ReturnedThread,
+    head: CasRef,
     of_attempts: Used,
 }
 
@@ -55,14 +57,18 @@ impl Returned {
         let found = returned.find(|known| known.returned == one.thread);
         Ok(found.map(|record| Self {
             record,
-            of_attempts: run.ledger.used_by_attempts(),
+            head: one.head,
+            of_attempts: run.ledger.used_by_attempts(one.head),
         }))
     }
 
     /// Takes the attempts that a bundle has brought out of what is missing. If we are killed before, they count twice and
     /// are not lost.
     pub(crate) fn record_brought(self, site: &Site, run: &RunDir) -> Result<(), EngineError> {
-        let brought = run.ledger.used_by_attempts().beyond(&self.of_attempts);
+        let brought = run
+            .ledger
+            .used_by_attempts(self.head)
+            .beyond(&self.of_attempts);
         let missing = self.record.missing.beyond(&brought);
         if missing != self.record.missing {
             let record = ReturnedThread {

@@ -8,9 +8,10 @@ use uwf_protocol::child::UsedByEnded;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_storage::{Ledger, Located};
-use uwf_thread::{summarize, used_up_to};
+use uwf_thread::summarize;
 
 use super::{Child, children_of, has_children, taken_up};
+use crate::read::outline::used_by;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -110,8 +111,7 @@ pub(crate) fn used_by_thread(
     has_more: bool,
 ) -> Result<Used, EngineError> {
     let ledger = site.root.run(id).ledger;
-    let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
-    used.add_all(&ledger.used_by_attempts());
+    let mut used = used_by(site, &ledger, head)?;
     used.child_steps += summarize(&site.store, ledger.chain_summary().as_ref(), head)?.steps;
     // The children of a thread that did not reach its end are part of no step.
     if has_more {

@@ -221,7 +221,7 @@ impl<'o> Sums<'o> {
         head: CasRef,
     ) -> Result<Account, EngineError> {
         let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
-        let record = site.root.run(id).ledger.export();
+        let record = site.root.run(id).ledger.export_at(head);
         let mut account = Account {
             id,
             task: first_line(&start.prompt),

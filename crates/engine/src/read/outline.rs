@@ -144,19 +144,17 @@ pub(crate) fn summed(
 
 /// Returns what a thread used up until its head, with its failed attempts.
 pub(crate) fn used_by(site: &Site, ledger: &Ledger, head: CasRef) -> Result<Used, EngineError> {
-    let usage = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?;
-    Ok(with_attempts(ledger, usage.used))
+    let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
+    used.add_all(&ledger.used_by_attempts(head));
+    Ok(used)
 }
 
 /// Returns what a thread used up until its head, if that is on record.
 pub(crate) fn on_record(ledger: &Ledger, head: CasRef) -> Option<UsageTotal> {
     let usage = ledger.chain_usage().filter(|usage| usage.head == head)?;
-    Some(UsageTotal::from(&with_attempts(ledger, usage.used)))
-}
-
-fn with_attempts(ledger: &Ledger, mut used: Used) -> Used {
-    used.add_all(&ledger.used_by_attempts());
-    used
+    let mut used = usage.used;
+    used.add_all(&ledger.used_by_attempts(head));
+    Some(UsageTotal::from(&used))
 }
 
 /// Returns the first line of a text that is not blank, cut if it is very long.

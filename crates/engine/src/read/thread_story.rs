@@ -8,12 +8,12 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Reached, Used};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::program::Program;
-use uwf_storage::Ledger;
-use uwf_thread::{Stored, read_program, used_up_to};
+use uwf_thread::{Stored, read_program};
 
 use crate::read::activity::{AttemptView, RunningView};
 use crate::read::document::newest_that_fit;
 use crate::read::history::History;
+use crate::read::outline::used_by;
 use crate::read::show::{ThreadView, show};
 use crate::read::story::{StepStory, StoryReader};
 use crate::read::summary::SummaryView;
@@ -151,18 +151,10 @@ pub fn read_thread(
             .as_ref()
             .and_then(|view| view.outline.result_problem.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),
-        used: used(site, &run.ledger, history.head),
+        used: used_by(site, &run.ledger, history.head).ok(),
         document,
         task: history.start.prompt,
     })
-}
-
-/// Returns what the steps up to a head and all failed attempts used up; `None` if a step cannot be read.
-fn used(site: &Site, ledger: &Ledger, head: CasRef) -> Option<Used> {
-    let recorded = ledger.chain_usage();
-    let mut used = used_up_to(&site.store, recorded.as_ref(), head).ok()?.used;
-    used.add_all(&ledger.used_by_attempts());
-    Some(used)
 }
 
 /// Returns the newest steps that fit into the quota, oldest first, and the document with them.

@@ -342,7 +342,7 @@ impl Job<'_> {
             head,
             status: self.status,
             label: label.of_new(),
-            record: self.run.ledger.export(),
+            record: self.run.ledger.export_at(head),
         };
         let mut needed = nodes_of_push(&self.site.store, head, None)?;
         needed.extend(nodes::of_record(self.site, &new.record)?);
@@ -369,7 +369,7 @@ impl Job<'_> {
     ) -> Result<(PushOutcome, usize), EngineError> {
         let record = self.record()?;
         let (here, there) = (self.thread.head, found.listed.head);
-        let named = nodes::of_record(self.site, &self.run.ledger.export())?;
+        let named = nodes::of_record(self.site, &self.run.ledger.export_at(self.thread.head))?;
         let goes_on_there = found.had && found.listed.status != HeadStatus::Ended;
         if self.is_cancelled && goes_on_there {
             // A person has ended it, whatever other machines did meanwhile.

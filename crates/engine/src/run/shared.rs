@@ -149,7 +149,7 @@ impl SharedThread {
         step: &NewHead,
     ) -> Result<AtRemote, EngineError> {
         let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;
-        let record = run.ledger.export();
+        let record = run.ledger.export_at(step.to);
         let mut remote = self.remote.borrow_mut();
         let mut nodes = match nodes::in_one_request(site, &needed)? {
             Some(nodes) => nodes,

@@ -16,6 +16,7 @@ use uwf_protocol::review::{Reviews, Summaries};
 use uwf_protocol::run::{Attempt, Pending, RunStanding, ThreadRecord};
 
 use super::checksum::{self, Checksum, with_checksum};
+use super::outbox::Outbox;
 use super::records::{Records, json};
 use crate::StorageError;
 
@@ -61,6 +62,15 @@ impl Attempts {
         let last = self.kept.last().map_or(0, |last| last.number);
         last.saturating_add(1)
     }
+
+    fn count_in_step(&mut self, pending: &Pending) {
+        for attempt in &mut self.kept {
+            let is_at_step = (attempt.head, attempt.replaces) == (pending.head, pending.replaces);
+            if is_at_step && pending.answer_of.contains(&attempt.number) {
+                attempt.counted_in = Some(pending.step);
+            }
+        }
+    }
 }
 
 impl Ledger {
@@ -71,11 +81,22 @@ impl Ledger {
     /// Returns the whole ledger as one value, which can be [imported](Self::import) elsewhere.
     #[must_use]
     pub fn export(&self) -> ThreadRecord {
+        self.export_with(self.attempt_records())
+    }
+
+    /// Returns the whole ledger of a thread with this head, as [`export`](Self::export) does, whether the engine that moved the head
+    /// there could count what belongs to the step or died before.
+    #[must_use]
+    pub fn export_at(&self, head: CasRef) -> ThreadRecord {
+        self.export_with(self.attempt_records_at(head))
+    }
+
+    fn export_with(&self, attempts: Attempts) -> ThreadRecord {
         let Attempts {
             kept,
             dropped,
             replaced,
-        } = self.attempt_records();
+        } = attempts;
         ThreadRecord {
             attempts: kept,
             dropped,
@@ -185,12 +206,7 @@ impl Ledger {
             return Ok(());
         }
         let mut records = self.attempt_records();
-        for attempt in &mut records.kept {
-            let is_at_step = (attempt.head, attempt.replaces) == (pending.head, pending.replaces);
-            if is_at_step && pending.answer_of.contains(&attempt.number) {
-                attempt.counted_in = Some(pending.step);
-            }
-        }
+        records.count_in_step(pending);
         self.write_attempts(&records)
     }
 
@@ -208,10 +224,10 @@ impl Ledger {
     }
 
     /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more, of all
-    /// reviews and all summaries.
+    /// reviews and all summaries. The thread has this head.
     #[must_use]
-    pub fn used_by_attempts(&self) -> Used {
-        let Attempts { kept, dropped, .. } = self.attempt_records();
+    pub fn used_by_attempts(&self, head: CasRef) -> Used {
+        let Attempts { kept, dropped, .. } = self.attempt_records_at(head);
         let mut used = dropped;
         used.add_all(&self.reviews().used);
         used.add_all(&self.summaries().used);
@@ -395,6 +411,22 @@ impl Ledger {
         lines.extend(records.kept.iter().map(|one| json(one) + "\n"));
         self.records
             .replace_text(ATTEMPTS, &lines, Durability::Durable)
+    }
+
+    /// Returns the attempts of a thread with this head. If the engine died after it had moved the head there, and before it
+    /// [counted](Self::count_in_step), the pending record tells which attempts that step counts. A thread that has ended so may never
+    /// be stepped again.
+    fn attempt_records_at(&self, head: CasRef) -> Attempts {
+        let mut records = self.attempt_records();
+        let is_open = |attempt: &Attempt| attempt.counted_in.is_none();
+        if records.kept.iter().any(is_open) {
+            let pending = Outbox::of(self.records.clone()).read_pending();
+            let pending = pending.ok().flatten();
+            if let Some(pending) = pending.filter(|pending| pending.step == head) {
+                records.count_in_step(&pending);
+            }
+        }
+        records
     }
 
     fn attempt_records(&self) -> Attempts {

@@ -253,7 +253,7 @@ fn the_newest_fifty_attempts_are_kept() {
         .map(|one| one.started_at_ms)
         .collect();
     assert_eq!(kept, (3..53).collect::<Vec<_>>());
-    assert_eq!(run.ledger.used_by_attempts().runs, 53);
+    assert_eq!(run.ledger.used_by_attempts(HEAD).runs, 53);
     let numbers: Vec<u64> = run.ledger.attempts().iter().map(|one| one.number).collect();
     assert_eq!(numbers, (4..54).collect::<Vec<_>>());
 }
@@ -264,11 +264,11 @@ fn accepted_usage_is_not_unknown_any_more_and_nothing_else_changes() {
     for number in 1..=3 {
         run.ledger.append_attempt(&attempt(number)).unwrap();
     }
-    assert_eq!(run.ledger.used_by_attempts().cost_unknown, 3);
+    assert_eq!(run.ledger.used_by_attempts(HEAD).cost_unknown, 3);
     assert_eq!(run.ledger.accept_unknown(&[2, 9]).unwrap(), Some(9));
-    assert_eq!(run.ledger.used_by_attempts().cost_unknown, 3);
+    assert_eq!(run.ledger.used_by_attempts(HEAD).cost_unknown, 3);
     assert_eq!(run.ledger.accept_unknown(&[1, 2]).unwrap(), None);
-    let used = run.ledger.used_by_attempts();
+    let used = run.ledger.used_by_attempts(HEAD);
     assert_eq!((used.runs, used.cost_unknown), (3, 1));
     assert!(run.ledger.attempts()[1].unknown_accepted);
     assert_eq!(run.ledger.attempts()[2], attempt(3));
@@ -296,9 +296,9 @@ fn a_replaced_step_is_counted_once_although_the_first_call_died() {
     run.ledger.append_attempt(&attempt(1)).unwrap();
     // The engine died before it could tell that all is done.
     run.ledger.count_replaced(STEP, &used).unwrap();
-    assert_eq!(run.ledger.used_by_attempts().runs, 2);
+    assert_eq!(run.ledger.used_by_attempts(HEAD).runs, 2);
     run.ledger.count_replaced(HEAD, &used).unwrap();
-    assert_eq!(run.ledger.used_by_attempts().runs, 3);
+    assert_eq!(run.ledger.used_by_attempts(HEAD).runs, 3);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_torn_attempt_hides_no_other() {
     assert_eq!(run.ledger.attempts(), [attempt(1)]);
     run.ledger.append_attempt(&attempt(2)).unwrap();
     assert_eq!(run.ledger.attempts(), [attempt(1), attempt(2)]);
-    let used = run.ledger.used_by_attempts();
+    let used = run.ledger.used_by_attempts(HEAD);
     assert_eq!(used.runs, 4, "what cannot be read may have cost something");
 }
 
@@ -385,14 +385,14 @@ fn an_exported_thread_record_is_imported_completely() {
         assert_eq!(there.ledger.export(), record);
     }
     let (before, after) = (&here.ledger, &there.ledger);
-    assert_eq!(after.used_by_attempts(), before.used_by_attempts());
+    assert_eq!(after.used_by_attempts(HEAD), before.used_by_attempts(HEAD));
     assert_eq!(after.next_attempt(), before.next_attempt());
     assert_eq!(after.chain_usage(), before.chain_usage());
     assert_eq!(after.raises(), before.raises());
     // A step that was counted here is not counted there again.
-    let used = before.used_by_attempts();
+    let used = before.used_by_attempts(HEAD);
     after.count_replaced(STEP, &used).unwrap();
-    assert_eq!(after.used_by_attempts(), used);
+    assert_eq!(after.used_by_attempts(HEAD), used);
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn an_import_replaces_the_whole_ledger() {
     assert_eq!(more.unwrap(), empty);
     run.ledger.import(&empty).unwrap();
     assert_eq!(run.ledger.export(), empty);
-    assert_eq!(run.ledger.used_by_attempts(), Used::default());
+    assert_eq!(run.ledger.used_by_attempts(HEAD), Used::default());
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Job<'_> {
             from,
             to,
             status: self.status,
-            record: &self.run.ledger.export(),
+            record: &self.run.ledger.export_at(to),
             lease: After::GiveBack,
         };
         let refused = match remote.advance(lease, &push).map_err(SharingError::from)? {
