@@ -82,10 +82,16 @@ pub(crate) fn follow(run: &Path) -> Child {
 
 /// Ends everything at once that works for a world: engines, agents, and what these have started.
 pub(crate) fn kill_all_of(world: &World) {
-    let root = format!("UWF_STORAGE_ROOT={}", world.root().display());
-    for process in with_variable(&root) {
-        kill_if_there(process.split(' ').next().unwrap());
+    for process in of_world(world) {
+        kill_if_there(&process);
     }
+}
+
+/// Returns the numbers of all processes that work for a world.
+pub(crate) fn of_world(world: &World) -> Vec<String> {
+    let root = format!("UWF_STORAGE_ROOT={}", world.root().display());
+    let number = |process: String| process.split(' ').next().unwrap().to_owned();
+    with_variable(&root).into_iter().map(number).collect()
 }
 
 /// Sends a signal, such as `TERM`, to the process with this number.

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::process::Child;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::processes::{self, signal};
+use crate::processes::{self, of_world, signal};
 use crate::trees::alive;
-use crate::worktrees::{git, place, repository};
+use crate::worktrees::{git, git_at, place, repository};
 use crate::world::{AGAIN, Run, World, wait_until};
 
 /// A filter that hangs until the file `go` is there. One that hangs already does so for good.
@@ -131,7 +132,7 @@ fn hangs_in_worktree(world: &World) -> String {
     // It has the same size and another time, so git has to look into it.
     let file = place(world, &thread).join("sub/file");
     let content = fs::read(&file).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    std::thread::sleep(Duration::from_millis(1100));
     fs::write(&file, content).unwrap();
     fs::remove_file(world.project().join("go")).unwrap();
     thread
@@ -186,4 +187,40 @@ fn a_comparison_in_which_git_hangs_ends_with_a_signal() {
     world.step(&thread).exits(3);
     fs::remove_file(world.project().join("go")).unwrap();
     ended(&world, &["thread", "diff", &thread]).says("run the same command again");
+}
+
+#[test]
+fn an_agent_can_commit_though_the_git_of_a_killed_one_left_its_locks() {
+    for with_engine in [false, true] {
+        let world = World::new();
+        world.put(&AGAIN.replace('@', "workspace: worktree"));
+        repository(&world);
+        let script = HANGS.replace('@', world.project().to_str().unwrap());
+        let hook = world.script("hook.sh", &script);
+        fs::rename(hook, world.project().join(".git/hooks/pre-commit")).unwrap();
+        let commit = "echo new > new; git add new; git commit --quiet --all --message=new";
+        world.write("do", commit);
+        let (thread, call) = hanging(&world);
+        let engine = call.id().to_string();
+        for process in of_world(&world) {
+            if with_engine || process != engine {
+                processes::kill_if_there(&process);
+            }
+        }
+        assert!(!call.wait_with_output().unwrap().status.success());
+        let entry = world.project().join(".git/worktrees").join(&thread);
+        assert!(entry.join("index.lock").exists());
+        // One of somebody else, from before.
+        let other = fs::File::create(entry.join("config.lock")).unwrap();
+        let before = SystemTime::now() - Duration::from_secs(60);
+        other.set_modified(before).unwrap();
+        go(&world);
+        let stepped = world.step(&thread).exits(0);
+        stepped.says("index.lock`; it is removed");
+        let newest = ["log", "-1", "--format=%s"];
+        assert_eq!(git_at(&place(&world, &thread), &newest), "new");
+        assert!(entry.join("config.lock").exists());
+        let logged = world.uwf(&["log", "show"]).exits(0).stdout;
+        assert!(logged.contains("git-unlocked"), "{logged}");
+    }
 }

@@ -41,5 +41,6 @@ pub(crate) const SESSION_DROPPED: Tag = Tag::new("S9D4R7K3", "session-dropped");
 pub(crate) const SNAPSHOT_NOTE: Tag = Tag::new("N3P8S6T2", "snapshot-note");
 pub(crate) const RESTORED: Tag = Tag::new("R7T3N5X8", "restored");
 pub(crate) const WORKTREE_MADE: Tag = Tag::new("W4T7M2D9", "worktree-made");
+pub(crate) const GIT_UNLOCKED: Tag = Tag::new("G6K3N8R5", "git-unlocked");
 pub(crate) const SNAPSHOT_REFERENCE: Tag = Tag::new("S7G2N8R4", "snapshot-reference");
 pub(crate) const REPAIRED: Tag = Tag::new("V2H8C5J7", "repaired");

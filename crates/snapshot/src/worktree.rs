@@ -9,8 +9,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use uwf_durable::{FileLock, create_dir, move_file, names, read, remove_tree};
+use uwf_durable::{FileLock, create_dir, move_file, names, read, remove, remove_tree};
 
 use crate::git::Git;
 use crate::start::Start;
@@ -304,6 +305,31 @@ impl Worktree<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Removes the locks on the index, the head and the branch that `git` has taken since this time, and returns their files. The
+    /// caller knows that no `git` of that time lives: one that is killed leaves its locks, and every later one then refuses to
+    /// commit.
+    ///
+    /// # Errors
+    /// When a folder cannot be read, or a lock not be removed.
+    pub fn remove_locks(&self, since: SystemTime) -> Result<Vec<PathBuf>, SnapshotError> {
+        let mut locks = vec![self.git_dir.join(format!("{}.lock", self.reference()))];
+        let known = self.git_dir.join("worktrees");
+        for name in names(&known)? {
+            let entry = known.join(&name);
+            if self.is_known_as(&entry)? {
+                let files = names(&entry)?;
+                let files = files.iter().map(|file| entry.join(file));
+                locks.extend(files.filter(|file| file.extension() == Some(OsStr::new("lock"))));
+            }
+        }
+        let taken = |lock: &PathBuf| lock.symlink_metadata().and_then(|lock| lock.modified());
+        locks.retain(|lock| taken(lock).is_ok_and(|taken| taken >= since));
+        for lock in &locks {
+            remove(lock)?;
+        }
+        Ok(locks)
     }
 
     /// Removes the worktree, and the branch unless it is checked out elsewhere. The folder gets another name first: after a kill, a

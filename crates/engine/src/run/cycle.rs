@@ -30,6 +30,7 @@ use crate::run::claim::{self, Company, Sharing};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure;
+use crate::run::git_locks;
 use crate::run::hooks;
 use crate::run::left_secrets;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
@@ -303,6 +304,7 @@ fn do_agent_step(
     let claim = claim::take(runner, run, &agent_run, company, options)?;
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
+    git_locks::remove_left(runner, run, &agent_run);
     if let Some(replaced) = restore {
         restore_first(runner, run, &agent_run, replaced)?;
     }

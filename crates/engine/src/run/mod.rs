@@ -17,6 +17,7 @@ pub(crate) mod dry_run;
 pub(crate) mod failure;
 mod finished;
 pub(crate) mod fork_files;
+mod git_locks;
 mod hooks;
 pub(crate) mod kill;
 mod left_secrets;
