@@ -4,11 +4,13 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::builtin;
 use crate::checks::checked;
-use crate::crash::tracer::{Verdict, trace};
+use crate::crash::tracer::{Point, Verdict, trace};
+use crate::model_server::{ModelServer, Scripted};
 use crate::processes::{kill, signal};
 use crate::trees::LOOP;
-use crate::world::{World, wait_until};
+use crate::world::{ONE_STEP, World, wait_until};
 
 /// A tool that tells the tokens of its messages while it works, and the cost at the end. Its answers are in files
 /// `answer-<n>`; the call whose number is in `slow` waits for a file `gate`.
@@ -99,6 +101,42 @@ fn the_cost_of_an_answer_is_known_once_it_is_used() {
     assert_eq!(listed["attempts"][0]["countedIn"], head, "{listed}");
     world.configure("limits.maxCostUsd", "0.6");
     world.step(&thread).exits(0);
+}
+
+/// The record of the lease does not name such an agent.
+#[test]
+fn what_an_agent_used_counts_though_its_engine_dies_right_after_it_has_started_it() {
+    let usage = json!({ "prompt_tokens": 100, "completion_tokens": 20 });
+    let call = Scripted::calls(&[("shell_exec", json!({ "command": "true" }))]);
+    let answers = [call, builtin::note("n")].map(|answer| answer.using(&usage));
+    let server = ModelServer::start(answers.to_vec());
+    let world = builtin::world(ONE_STEP, &server);
+    world.agent("uwf-builtin", &["--allow-shell"]);
+    let thread = world.start("one");
+    let starts =
+        |point: &Point, command| point.command.contains(command) && point.call == "start a process";
+    let mut has_started = false;
+    let mut kills = 0;
+    let traced = trace(&world, &["thread", "step", &thread], |point| {
+        let writes_agent = has_started && point.call.ends_with("/holder.json");
+        has_started |= starts(point, " thread step ");
+        // The agent is killed when it has its first answer, and starts what that asks for.
+        if (kills == 0 && writes_agent) || (kills == 1 && starts(point, "uwf-builtin ")) {
+            kills += 1;
+            return Verdict::Kill;
+        }
+        Verdict::GoOn
+    });
+    assert_eq!(
+        (kills, server.requests().len()),
+        (2, 1),
+        "{:#?}",
+        traced.points
+    );
+    world.step(&thread).exits(0);
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    let runs = (&cost["total"]["runs"], &cost["total"]["tokens"]);
+    assert_eq!(runs, (&json!(2), &json!(240)), "{cost}");
 }
 
 /// Kills the engine of a step when the head has moved.

@@ -38,11 +38,12 @@ pub(crate) fn record_lost_run(
     run: &RunDir,
     thread: &Thread,
 ) -> Result<(), StorageError> {
-    let Some(record) = run
-        .lease
-        .read_record()
-        .filter(|record| record.agent.is_some())
-    else {
+    // An engine that died right after it had started the agent did not record its process. Then only an agent that told what it
+    // used is known to have worked.
+    let has_worked = |record: &LeaseRecord| {
+        record.agent.is_some() || (record.head.is_some() && run.scratch.usage().is_some())
+    };
+    let Some(record) = run.lease.read_record().filter(has_worked) else {
         return Ok(());
     };
     if run.outbox.read_pending()?.is_some() {
