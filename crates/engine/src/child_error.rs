@@ -3,6 +3,7 @@
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
+use uwf_util::causes::with_causes;
 
 use crate::EngineError;
 use crate::describe::{describe_reached, signal_name};
@@ -152,7 +153,7 @@ pub enum ChildProblem {
         next_try: Option<PlannedTry>,
     },
     /// A child thread did not do its step.
-    #[error("thread `{child}`: {source}")]
+    #[error("thread `{child}`: {}", with_causes(source))]
     Failed {
         /// The child.
         child: ThreadId,

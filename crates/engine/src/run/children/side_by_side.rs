@@ -239,9 +239,14 @@ fn lines_of(file: &mut File) -> Vec<Value> {
     }
 }
 
-/// Returns the error that a message tells.
+/// Returns the error that a message tells, with its causes.
 fn problem_in(message: &Value) -> Option<String> {
-    message.get("error")?.as_str().map(str::to_owned)
+    let causes = message["causes"].as_array().into_iter().flatten();
+    let parts: Vec<&str> = std::iter::once(message.get("error")?)
+        .chain(causes)
+        .filter_map(Value::as_str)
+        .collect();
+    Some(parts.join(": "))
 }
 
 /// Returns the busy thread that an error names.
