@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use crate::processes::{self, of_world, signal};
+use crate::processes::{self, kill_all_of, of_world, signal};
 use crate::trees::alive;
 use crate::worktrees::{git, git_at, place, repository};
 use crate::world::{AGAIN, Run, World, wait_until};
@@ -93,6 +93,17 @@ fn the_git_of_a_dead_call_is_named_and_ended_by_the_next_call() {
     );
     goes_on(&world, &thread).says("of a call that was killed");
     assert_eq!(world.show(&thread)["orphans"], Value::Null);
+}
+
+#[test]
+fn a_worktree_is_made_though_a_killed_git_left_the_lock_of_its_branch() {
+    let world = world("workspace: worktree", "smudge");
+    let (thread, call) = hanging(&world);
+    kill_all_of(&world);
+    assert!(!call.wait_with_output().unwrap().status.success());
+    let branches = world.project().join(".git/refs/heads/uwf");
+    fs::write(branches.join(format!("{thread}.lock")), "").unwrap();
+    goes_on(&world, &thread);
 }
 
 #[test]
@@ -214,9 +225,19 @@ fn an_agent_can_commit_though_the_git_of_a_killed_one_left_its_locks() {
         let other = fs::File::create(entry.join("config.lock")).unwrap();
         let before = SystemTime::now() - Duration::from_secs(60);
         other.set_modified(before).unwrap();
+        // One that any git in the repository may have.
+        let shared = world.project().join(".git/packed-refs.lock");
+        fs::write(&shared, "").unwrap();
         go(&world);
-        let stepped = world.step(&thread).exits(0);
-        stepped.says("index.lock`; it is removed");
+        world.write("do", "exit 1");
+        world
+            .step(&thread)
+            .exits(3)
+            .says("index.lock`; it is removed")
+            .says("packed-refs.lock` is removed, nobody can commit");
+        fs::remove_file(&shared).unwrap();
+        world.write("do", commit);
+        world.step(&thread).exits(0);
         let newest = ["log", "-1", "--format=%s"];
         assert_eq!(git_at(&place(&world, &thread), &newest), "new");
         assert!(entry.join("config.lock").exists());

@@ -314,7 +314,7 @@ impl Worktree<'_> {
     /// # Errors
     /// When a folder cannot be read, or a lock not be removed.
     pub fn remove_locks(&self, since: SystemTime) -> Result<Vec<PathBuf>, SnapshotError> {
-        let mut locks = vec![self.git_dir.join(format!("{}.lock", self.reference()))];
+        let mut locks = vec![self.branch_lock()];
         let known = self.git_dir.join("worktrees");
         for name in names(&known)? {
             let entry = known.join(&name);
@@ -324,12 +324,19 @@ impl Worktree<'_> {
                 locks.extend(files.filter(|file| file.extension() == Some(OsStr::new("lock"))));
             }
         }
-        let taken = |lock: &PathBuf| lock.symlink_metadata().and_then(|lock| lock.modified());
-        locks.retain(|lock| taken(lock).is_ok_and(|taken| taken >= since));
+        locks.retain(|lock| is_newer(lock, since));
         for lock in &locks {
             remove(lock)?;
         }
         Ok(locks)
+    }
+
+    /// Returns the lock on all references of the repository, if `git` has taken it since this time. Any `git` there may have: nobody
+    /// can tell whether it lives.
+    #[must_use]
+    pub fn lock_of_references(&self, since: SystemTime) -> Option<PathBuf> {
+        let lock = self.git_dir.join("packed-refs.lock");
+        is_newer(&lock, since).then_some(lock)
     }
 
     /// Removes the worktree, and the branch unless it is checked out elsewhere. The folder gets another name first: after a kill, a
@@ -360,6 +367,8 @@ impl Worktree<'_> {
         remove_tree(self.place)?;
         let _alone = self.alone()?;
         self.unregister()?;
+        // Left of a git that was killed: no other one has had the branch.
+        remove(&self.branch_lock())?;
         if self.git_dir.is_dir() && self.tip()?.as_deref() == Some(self.base) {
             self.remove_branch()?;
         }
@@ -441,6 +450,11 @@ impl Worktree<'_> {
         format!("refs/heads/{}", self.branch)
     }
 
+    /// Returns the file that `git` makes while it moves the branch.
+    fn branch_lock(&self) -> PathBuf {
+        self.git_dir.join(format!("{}.lock", self.reference()))
+    }
+
     fn git(&self) -> Git<'_> {
         Git::at(self.git_dir)
     }
@@ -452,6 +466,12 @@ impl Worktree<'_> {
 pub fn tree_around(directory: &Path) -> &Path {
     let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
     directory.ancestors().find(has_git).unwrap_or(directory)
+}
+
+/// Tells whether a file is there and was written at this time or later.
+fn is_newer(file: &Path, time: SystemTime) -> bool {
+    let written = file.symlink_metadata().and_then(|file| file.modified());
+    written.is_ok_and(|written| written >= time)
 }
 
 pub(crate) fn refused_as_none<T>(

@@ -12,7 +12,7 @@ use crate::{Runner, tags};
 
 /// Removes the locks of `git` that a failed attempt at this step left in the worktree, and says so: with them, no agent could
 /// commit there. The caller owns the thread, and no process of that attempt lives. Locks from before the attempt are left alone: a
-/// person may have taken them.
+/// person may have taken them. A lock of the whole repository is only named.
 pub(crate) fn remove_left(runner: &Runner, run: &RunDir, agent_run: &AgentRun<'_>) {
     let Some(worktree) = agent_run.worktree else {
         return;
@@ -25,7 +25,14 @@ pub(crate) fn remove_left(runner: &Runner, run: &RunDir, agent_run: &AgentRun<'_
         return;
     };
     let since = UNIX_EPOCH + Duration::from_millis(first);
-    let locks = match worktree_of(worktree).remove_locks(since) {
+    let worktree = worktree_of(worktree);
+    if let Some(lock) = worktree.lock_of_references(since) {
+        (runner.notice)(&format!(
+            "until `{}` is removed, nobody can commit in that repository. If no git works there, one that was ended has left it",
+            lock.display()
+        ));
+    }
+    let locks = match worktree.remove_locks(since) {
         Ok(locks) => locks,
         // Git says so to the agent, if it is in its way.
         Err(error) => {
