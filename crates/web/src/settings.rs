@@ -185,6 +185,10 @@ impl PublicUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("it must not have a user or a password"));
         }
+        let is_of_name = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
+        if !url.host_str().unwrap_or_default().chars().all(is_of_name) {
+            return Err(wrong("its host is neither a name nor an address"));
+        }
         let origin = url.origin().ascii_serialization();
         let (_, host) = origin.split_once("://").unwrap_or_default();
         Ok(Self {
@@ -240,6 +244,8 @@ mod tests {
             "https://uwf.example/below",
             "https://uwf.example/?a",
             "https://me:it@uwf.example",
+            "https://*",
+            "https://*.uwf.example",
         ] {
             assert!(PublicUrl::parse(wrong).is_err(), "{wrong}");
         }
