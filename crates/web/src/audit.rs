@@ -9,7 +9,7 @@ use axum::http::Method;
 use uwf_engine::{ActByPage, Action, log_act};
 use uwf_protocol::ids::ThreadId;
 
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::asked::Asked;
 use crate::guard::{Visitor, reads};
 use crate::routes::API;
@@ -60,18 +60,36 @@ fn log(asked: &Asked, act: &str, thread: Option<ThreadId>, result: &str) {
 
 /// Logs that somebody came in. The answer waits for the line, and nobody else does.
 pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
+    let request = Request {
+        by: session_name(number),
+        from: peer,
+        act: LOG_IN,
+        thread: None,
+        matters: true,
+    };
+    write(app, request, "done".to_owned(), |_| ()).await;
+}
+
+/// Writes a line about a request, beside the requests of others. Then something is done, whether somebody still waits for the line or
+/// not. An answer does not depend on the line.
+async fn write(
+    app: &Shared,
+    request: Request,
+    result: String,
+    then: impl FnOnce(&App) + Send + 'static,
+) {
     let app = Shared::clone(app);
     let write = move || {
         let act = ActByPage {
-            act: LOG_IN,
-            by: &session_name(number),
-            from: peer.0,
-            thread: None,
-            result: "done",
+            act: request.act,
+            by: &request.by,
+            from: request.from.0,
+            thread: request.thread,
+            result: &result,
         };
         log_act(&app.site, &act);
+        then(&app);
     };
-    // A log-in succeeds even if its line cannot be written.
     let _ = tokio::task::spawn_blocking(write).await;
 }
 
@@ -158,20 +176,7 @@ pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): 
         0 => code.to_owned(),
         left_out => format!("{code} left-out={left_out}"),
     };
-    let app = Shared::clone(app);
-    let write = move || {
-        let act = ActByPage {
-            act: request.act,
-            by: &request.by,
-            from: request.from.0,
-            thread: request.thread,
-            result: &result,
-        };
-        log_act(&app.site, &act);
-        app.refusals.was_written();
-    };
-    // Who was refused stays refused without a line of the log.
-    let _ = tokio::task::spawn_blocking(write).await;
+    write(app, request, result, |app| app.refusals.was_written()).await;
 }
 
 /// How many refusals were logged of late.
