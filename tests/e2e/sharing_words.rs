@@ -125,6 +125,20 @@ fn the_list_of_the_remote_names_workflows_and_leases_and_counts_what_has_ended()
 }
 
 #[test]
+fn who_fetches_from_an_empty_remote_is_told_so() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let fetched = one.uwf(&["fetch", "--all", "--format", "text"]).exits(0);
+        let told = "the remote has no thread; `uwf push <thread>` shares one that is here";
+        assert!(fetched.stdout.contains(told), "{}", fetched.stdout);
+        // A name has no label.
+        let args = ["push", "--workflow", "again", "--label", "gpu=yes"];
+        one.uwf(&args).exits(2).says("<THREADS>");
+    });
+}
+
+#[test]
 fn the_next_step_says_once_that_the_remote_cannot_be_reached() {
     let Some(server) = own_server() else {
         return;

@@ -71,10 +71,10 @@ pub(crate) struct PushArgs {
     #[arg(long, requires = "workflows")]
     pub(crate) force: bool,
     /// Give them only to workers with this label from now on
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", requires = "threads")]
     pub(crate) label: Option<Label>,
     /// Take their label away: every worker may do their steps from now on
-    #[arg(long, conflicts_with = "label")]
+    #[arg(long, conflicts_with = "label", requires = "threads")]
     pub(crate) no_label: bool,
 }
 

@@ -23,7 +23,7 @@ use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 use crate::commands::{Context, orchestrate};
 use crate::failure::Failure;
 use crate::output::print;
-use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared};
+use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared, Wanted};
 
 /// How many digits of the id of a thread name it at the remote at least: fewer may be a name that was mistyped.
 const LEAST_OF_ID: usize = 4;
@@ -253,7 +253,12 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     let fetched = fetched.into_iter().map(Shared::Thread);
     let (fetched, exit) = together(names, (fetched.collect(), exit));
     if exit == Exit::Done || !fetched.is_empty() {
-        print(&FetchedView { fetched, are_names }, context.format)?;
+        let wanted = match (are_names, args.all) {
+            (true, _) => Wanted::Names,
+            (false, true) => Wanted::AllThreads,
+            (false, false) => Wanted::SomeThreads,
+        };
+        print(&FetchedView { fetched, wanted }, context.format)?;
     }
     Ok(match exit {
         Exit::Done if is_held_up => Exit::Busy,

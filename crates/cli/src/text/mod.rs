@@ -46,7 +46,7 @@ pub(crate) use serve::ServedView;
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use sharing::{
     AddedRemoteView, FetchedView, LEASED, MOST_ENDED, PushedView, RemoteThreadsView, RemoteView,
-    Shared, remote_status,
+    Shared, Wanted, remote_status,
 };
 pub(crate) use sharing_care::{
     CollectedRemoteView, MigratedRemoteView, ReleasedView, Repaired, VerifiedRemoteView,

@@ -331,25 +331,41 @@ fn fetched(one: &Fetched) -> String {
     }
 }
 
+/// What was to be fetched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Workflows by their names, perhaps with threads.
+    Names,
+    /// All threads of the remote.
+    AllThreads,
+    /// Threads that are shared here, or that were named.
+    SomeThreads,
+}
+
 /// Threads and names that were fetched.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct FetchedView {
     pub(crate) fetched: Vec<Shared<Fetched, FetchedName>>,
-    /// Whether names were asked for.
     #[serde(skip)]
-    pub(crate) are_names: bool,
+    pub(crate) wanted: Wanted,
 }
 
 impl Show for FetchedView {
     fn text(&self, _page: Page) -> String {
-        if self.fetched.is_empty() && self.are_names {
-            return "no workflow has a name at the remote; `uwf push --workflow <name>` shares one"
-                .to_owned();
-        }
         if self.fetched.is_empty() {
-            return "no thread is shared here; `uwf fetch --all` brings those of the remote"
-                .to_owned();
+            let nothing = match self.wanted {
+                Wanted::Names => {
+                    "no workflow has a name at the remote; `uwf push --workflow <name>` shares one"
+                }
+                Wanted::AllThreads => {
+                    "the remote has no thread; `uwf push <thread>` shares one that is here"
+                }
+                Wanted::SomeThreads => {
+                    "no thread is shared here; `uwf fetch --all` brings those of the remote"
+                }
+            };
+            return nothing.to_owned();
         }
         let thread = |one: &Fetched| {
             let said = fetched(one);
