@@ -104,6 +104,13 @@ impl Client {
         }
     }
 
+    /// Makes a table of one row, and keeps a connection to change it.
+    pub(crate) fn one_row(&self) -> OneRow {
+        let (admin, table) = (Admin::new(&self.url), format!("{}.one_row", self.schema));
+        admin.run(&format!("CREATE TABLE {table} AS SELECT 1 AS number"));
+        OneRow { admin, table }
+    }
+
     /// Asks for the next thread as a worker does, who fetches it then.
     pub(crate) fn want_next<'a>(&self, owner: &'a Owner) -> Want<'a> {
         Want {
@@ -171,6 +178,21 @@ impl Client {
             }
             _ => false,
         }
+    }
+}
+
+/// A table of one row.
+pub(crate) struct OneRow {
+    admin: Admin,
+    table: String,
+}
+
+impl OneRow {
+    /// Changes the row, in a transaction of its own.
+    pub(crate) fn change(&self) {
+        let table = &self.table;
+        self.admin
+            .run(&format!("UPDATE {table} SET number = number + 1"));
     }
 }
 
@@ -247,6 +269,15 @@ impl Repository {
     /// Makes an empty commit.
     pub(crate) fn commit(&self) {
         commit(self.folder.path());
+    }
+
+    /// Makes an empty commit that is on the disk afterwards.
+    pub(crate) fn durable_commit(&self) {
+        let commit = ["commit", "-q", "--allow-empty", "-m", "step"];
+        git(
+            self.folder.path(),
+            &[&["-c", "core.fsync=all"], &commit[..]].concat(),
+        );
     }
 }
 
