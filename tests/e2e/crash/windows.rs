@@ -322,6 +322,7 @@ fn every_row_of_the_table_names_its_test() {
         "crash/travel.rs",
         "crash/worktrees.rs",
         "checks_kept.rs",
+        "counted_once.rs",
         "crashes.rs",
         "kept_running.rs",
         "orchestrate/kills.rs",
