@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::lost_state::doctor;
 use crate::model_server::{ModelServer, Scripted};
 use crate::world::{ONE_STEP, Run, World};
 
@@ -460,6 +461,9 @@ fn a_log_that_cannot_be_written_stops_no_step() {
     let logs = world.root().join("logs");
     let _ = fs::remove_dir_all(&logs);
     fs::write(&logs, "in the way").unwrap();
+    assert_eq!(doctor(&world, "log").0, "warning");
     let thread = world.start("one");
-    world.step(&thread).exits(0);
+    let stepped = world.step(&thread).exits(0);
+    let lacks = stepped.stderr.matches("`uwf log` lacks what happens now");
+    assert_eq!(lacks.count(), 1, "{}", stepped.stderr);
 }

@@ -298,6 +298,19 @@ fn who_did_what_is_logged_and_nothing_secret_is() {
 }
 
 #[test]
+fn an_act_that_cannot_be_logged_is_done_and_its_page_says_so() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let logs = scene.world.root().join("logs");
+    std::fs::remove_dir_all(&logs).unwrap();
+    std::fs::write(&logs, "no folder").unwrap();
+    let killed = scene.act(&format!("threads/{thread}/kill"), &json!({}));
+    assert_eq!(scene.world.show(&thread)["status"], "cancelled");
+    let notices = killed.json()["notices"].to_string();
+    assert!(notices.contains("`uwf log` lacks"), "{notices}");
+}
+
+#[test]
 fn a_server_for_looking_only_has_no_buttons_and_does_nothing() {
     let scene = Scene::new(&["--read-only"]);
     let person = Person::of(&scene.server);

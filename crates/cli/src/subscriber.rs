@@ -4,6 +4,7 @@
 mod filter;
 
 use std::fmt::{self, Debug, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -11,6 +12,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
 use tracing::{Event, Level, Metadata};
 use uwf_storage::{Env, LogEntry, ProcessLog, Root};
+use uwf_util::causes::with_causes;
 
 use crate::failure::Failure;
 use crate::stderr;
@@ -58,7 +60,12 @@ fn asked(env: &Env) -> Result<Filter, Failure> {
 fn set(log: Option<ProcessLog>, shown: Filter, env: &Env) {
     let env = env.clone();
     // This fails only if a subscriber was set before, and nothing else sets one.
-    let _ = set_global_default(Subscriber { log, shown, env });
+    let _ = set_global_default(Subscriber {
+        log,
+        shown,
+        env,
+        is_lossy: AtomicBool::new(false),
+    });
 }
 
 /// The one subscriber of the process. It ignores spans, because our code makes none.
@@ -66,6 +73,8 @@ struct Subscriber {
     log: Option<ProcessLog>,
     shown: Filter,
     env: Env,
+    /// Whether a line of the log was lost. People are told of the first one.
+    is_lossy: AtomicBool,
 }
 
 impl Subscriber {
@@ -94,7 +103,16 @@ impl tracing::Subscriber for Subscriber {
         if self.is_logged(metadata)
             && let Some(log) = &self.log
         {
-            log.write(self.env.now_ms(), &fields.entry());
+            let written = log.write(self.env.now_ms(), &fields.entry());
+            if let Err(error) = written
+                && !self.is_lossy.swap(true, Ordering::Relaxed)
+            {
+                let error = with_causes(&error);
+                stderr::message(
+                    "note",
+                    &format!("`uwf log` lacks what happens now: {error}"),
+                );
+            }
         }
         if self.shown.passes(metadata) {
             let level = metadata.level().as_str().to_lowercase();
@@ -188,6 +206,7 @@ mod tests {
             log: Some(ProcessLog::new(&root, 7, NOW)),
             shown: Filter::default(),
             env: Env::from_parts(&[], "/", NOW, 0),
+            is_lossy: AtomicBool::new(false),
         };
         with_default(subscriber, || {
             assert!(!root.logs_dir().exists());

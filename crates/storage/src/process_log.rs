@@ -1,6 +1,5 @@
 //! Writes the process log: what a command did, for a later search for the cause of a problem. `log` reads it.
 
-use std::error::Error;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -103,7 +102,10 @@ impl ProcessLog {
     }
 
     /// Writes an entry with the time, in milliseconds since 1970.
-    pub fn write(&self, now_ms: i64, entry: &LogEntry<'_>) {
+    ///
+    /// # Errors
+    /// When the file of the log cannot be made or written. A lost line is acceptable, a broken step is not: tell people, and go on.
+    pub fn write(&self, now_ms: i64, entry: &LogEntry<'_>) -> Result<(), FileError> {
         let Self {
             pid, started_ms, ..
         } = self;
@@ -122,13 +124,14 @@ impl ProcessLog {
         add("event", entry.event.into());
         // The system reuses process ids.
         add("process", format!("{started_ms}-{pid}").into());
-        // A lost line is acceptable, a broken step is not.
-        let _ = self.append(&Value::Object(line));
+        self.append(&Value::Object(line))
     }
 
     /// Appends a line in one write, so that processes do not mix theirs.
-    fn append(&self, entry: &Value) -> Result<(), Box<dyn Error>> {
-        Ok(self.open()?.write_all(format!("{entry}\n").as_bytes())?)
+    fn append(&self, entry: &Value) -> Result<(), FileError> {
+        let line = format!("{entry}\n");
+        let written = self.open()?.write_all(line.as_bytes());
+        written.map_err(FileError::io("write", &self.path))
     }
 
     fn open(&self) -> Result<File, FileError> {
@@ -165,13 +168,13 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("root"));
         let log = ProcessLog::new(&root, 7, NOW);
-        log.write(NOW, &entry("one"));
+        log.write(NOW, &entry("one")).unwrap();
         let about = LogEntry {
             thread: Some("01J7K9Z000000000000000000A"),
             workflow: Some("CTS5P6RD8HMCS"),
             ..entry("two\n")
         };
-        log.write(NOW + 1, &about);
+        log.write(NOW + 1, &about).unwrap();
         let path = root.logs_dir().join("2026-11-21.jsonl");
         let end = format!(r#""event":"tried","process":"{NOW}-7"}}"#);
         let expected = format!(
@@ -185,11 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_written_is_no_error() {
+    fn a_log_that_cannot_be_written_is_an_error_and_what_is_there_stays() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().to_owned());
         fs::write(root.logs_dir(), "in the way").unwrap();
-        ProcessLog::new(&root, 7, NOW).write(NOW, &entry("lost"));
+        let written = ProcessLog::new(&root, 7, NOW).write(NOW, &entry("lost"));
+        assert!(written.is_err());
         assert_eq!(fs::read_to_string(root.logs_dir()).unwrap(), "in the way");
     }
 

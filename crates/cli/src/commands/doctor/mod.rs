@@ -39,6 +39,7 @@ fn checks(site: &Site, args: &DoctorArgs) -> Vec<Check> {
     if root.path().is_dir() {
         checks.push(machine::root(root));
         checks.extend(machine::space(root));
+        checks.extend(machine::log(root));
         checks.extend(machine::permissions(root));
         checks.extend(config_checks(site));
         checks.extend(project::look(site));
