@@ -140,9 +140,9 @@ fn what_an_agent_used_counts_though_its_engine_dies_right_after_it_has_started_i
 }
 
 /// Kills the engine of a step when the head has moved.
-fn dies_before_it_counts(world: &World, thread: &str) {
+fn dies_before_it_counts(world: &World, args: &[&str]) {
     let mut has_moved = false;
-    let traced = trace(world, &["thread", "step", thread], |point| {
+    let traced = trace(world, args, |point| {
         if has_moved && point.command.contains(" thread ") {
             return Verdict::Kill;
         }
@@ -152,12 +152,26 @@ fn dies_before_it_counts(world: &World, thread: &str) {
     assert!(traced.killed().is_some(), "{:#?}", traced.points);
 }
 
-/// Nobody steps such a thread again. So whoever reads what it used up finds the attempts that its last step counts.
+/// Nobody steps such a thread again, so whoever reads what it used up must find the step that was replaced.
+#[test]
+fn a_replaced_step_counts_though_the_engine_dies_when_the_thread_has_ended() {
+    let done = "---\\n$status: done\\n---\\ndone";
+    let (world, thread) = world("{}", 99, &["---\\n$status: again\\n---\\nmore", done]);
+    world.step(&thread).exits(0);
+    dies_before_it_counts(&world, &["thread", "poke", &thread]);
+    let shown = world.show(&thread);
+    assert_eq!(shown["status"], "completed", "{shown}");
+    assert_eq!(shown["usage"]["tokens"], json!(240), "{shown}");
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    assert_eq!(cost["total"]["tokens"], json!(240), "{cost}");
+}
+
+/// Nobody steps such a thread again, so whoever reads what it used up must find the attempts that its last step counts.
 #[test]
 fn the_last_answer_counts_once_though_the_engine_dies_when_the_thread_has_ended() {
     let (world, thread) = world("{}", 0, &["---\\n$status: done\\n---\\ndone"]);
     ends_early(&world, &thread);
-    dies_before_it_counts(&world, &thread);
+    dies_before_it_counts(&world, &["thread", "step", &thread]);
     let shown = world.show(&thread);
     assert_eq!(shown["status"], "completed", "{shown}");
     assert_eq!(shown["usage"]["tokens"], json!(120), "{shown}");
@@ -178,7 +192,7 @@ fn the_last_answer_counts_once_though_the_engine_dies_when_the_thread_has_ended(
 fn an_answer_that_is_used_counts_once_also_if_the_engine_dies_when_the_head_has_moved() {
     let (world, thread) = world("{ maxTokens: 130 }", 0, &[]);
     ends_early(&world, &thread);
-    dies_before_it_counts(&world, &thread);
+    dies_before_it_counts(&world, &["thread", "step", &thread]);
     assert_eq!(world.show(&thread)["steps"], json!(1));
     world.step(&thread).exits(0);
     assert_eq!(

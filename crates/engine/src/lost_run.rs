@@ -38,11 +38,11 @@ pub(crate) fn record_lost_run(
     run: &RunDir,
     thread: &Thread,
 ) -> Result<(), StorageError> {
-    // An engine that died right after it had started the agent did not record its process. Then only an agent that told what it
-    // used is known to have worked.
-    let has_worked = |record: &LeaseRecord| {
-        record.agent.is_some() || (record.head.is_some() && run.scratch.usage().is_some())
-    };
+    // An engine that died right after it had started the agent left no process in the record. Then what the agent wrote is the only
+    // sign that it worked.
+    let has_written = || run.scratch.usage().is_some() || run.scratch.has_output();
+    let has_worked =
+        |record: &LeaseRecord| record.agent.is_some() || (record.head.is_some() && has_written());
     let Some(record) = run.lease.read_record().filter(has_worked) else {
         return Ok(());
     };

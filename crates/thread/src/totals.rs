@@ -86,6 +86,14 @@ pub fn used_by(store: &Store, step: CasRef) -> Result<Used, ThreadError> {
     Ok(used)
 }
 
+/// Returns what a step used up that another one replaced: it left the chain, and was paid for. `None` if it cannot be read, and for a
+/// step of children: the same children did the step that replaces it, and that counts all they did.
+#[must_use]
+pub fn used_by_replaced(store: &Store, step: CasRef) -> Option<Used> {
+    let used = used_by(store, step).ok()?;
+    (used.child_steps == 0).then_some(used)
+}
+
 fn add(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), ThreadError> {
     let detail = store.need(step.detail)?;
     if let Some(detail) = ChildrenDetail::of(detail.type_hash, &detail.payload) {

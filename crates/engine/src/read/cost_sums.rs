@@ -12,7 +12,7 @@ use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
 use uwf_storage::ReplacedStep;
-use uwf_thread::{Head, Stored, read_program, read_start, read_step, steps};
+use uwf_thread::{Head, Stored, read_program, read_start, read_step, steps, used_by_replaced};
 use uwf_util::text::counted;
 use uwf_util::time;
 
@@ -221,7 +221,12 @@ impl<'o> Sums<'o> {
         head: CasRef,
     ) -> Result<Account, EngineError> {
         let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
-        let record = site.root.run(id).ledger.export_at(head);
+        let ledger = site.root.run(id).ledger;
+        let mut record = ledger.export_at(head);
+        let uncounted = ledger.uncounted_replaced(head);
+        if let Some(used) = uncounted.and_then(|step| used_by_replaced(&site.store, step)) {
+            record.dropped.add_all(&used);
+        }
         let mut account = Account {
             id,
             task: first_line(&start.prompt),

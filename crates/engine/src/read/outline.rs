@@ -8,7 +8,7 @@ use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Ledger};
-use uwf_thread::used_up_to;
+use uwf_thread::{used_by_replaced, used_up_to};
 use uwf_util::text::cut_line;
 
 use crate::read::activity::{Activity, AttemptView};
@@ -146,6 +146,11 @@ pub(crate) fn summed(
 pub(crate) fn used_by(site: &Site, ledger: &Ledger, head: CasRef) -> Result<Used, EngineError> {
     let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
     used.add_all(&ledger.used_by_attempts(head));
+    if let Some(replaced) = ledger.uncounted_replaced(head)
+        && let Some(missing) = used_by_replaced(&site.store, replaced)
+    {
+        used.add_all(&missing);
+    }
     Ok(used)
 }
 

@@ -9,7 +9,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
 use uwf_remote::After;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
-use uwf_thread::{used_by, used_up_to};
+use uwf_thread::{used_by_replaced, used_up_to};
 
 use crate::limits::{self, LimitedThread};
 use crate::read::detail_summary::DetailSummary;
@@ -296,14 +296,10 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
     }
 }
 
-/// Counts what a replaced step used up: it left the chain, and was paid for. A step of children is left out: the same children
-/// did the step that replaces it, and that counts all they did. The head has moved already, so an error here
-/// must not fail the call.
+/// Counts what a replaced step used up: it left the chain, and was paid for. The head has moved already, so an error here must not
+/// fail the call.
 pub(crate) fn count_replaced(runner: &Runner, ledger: &Ledger, replaced: CasRef) {
-    let store = &runner.site.store;
-    if let Ok(used) = used_by(store, replaced)
-        && used.child_steps == 0
-    {
+    if let Some(used) = used_by_replaced(&runner.site.store, replaced) {
         let _ = ledger.count_replaced(replaced, &used);
     }
 }

@@ -84,8 +84,8 @@ impl Ledger {
         self.export_with(self.attempt_records())
     }
 
-    /// Returns the whole ledger of a thread with this head, as [`export`](Self::export) does, whether the engine that moved the head
-    /// there could count what belongs to the step or died before.
+    /// Returns the whole ledger of a thread with this head, as [`export`](Self::export) does. If the engine died after it had moved the
+    /// head, and before it counted the attempts of the step, they are counted here.
     #[must_use]
     pub fn export_at(&self, head: CasRef) -> ThreadRecord {
         self.export_with(self.attempt_records_at(head))
@@ -223,8 +223,8 @@ impl Ledger {
         self.write_attempts(&records)
     }
 
-    /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more, of all
-    /// reviews and all summaries. The thread has this head.
+    /// Returns the usage of all runs without a step in the chain that ends at this head, also of those that are not kept any more, of all
+    /// reviews and all summaries.
     #[must_use]
     pub fn used_by_attempts(&self, head: CasRef) -> Used {
         let Attempts { kept, dropped, .. } = self.attempt_records_at(head);
@@ -401,7 +401,7 @@ impl Ledger {
 
     fn write_attempts(&self, records: &Attempts) -> Result<(), StorageError> {
         let mut lines = String::new();
-        if records.dropped.runs > 0 {
+        if records.replaced.is_some() || records.dropped != Used::default() {
             let line = Dropped {
                 dropped: records.dropped.clone(),
                 replaced: records.replaced,
@@ -413,20 +413,32 @@ impl Ledger {
             .replace_text(ATTEMPTS, &lines, Durability::Durable)
     }
 
-    /// Returns the attempts of a thread with this head. If the engine died after it had moved the head there, and before it
-    /// [counted](Self::count_in_step), the pending record tells which attempts that step counts. A thread that has ended so may never
-    /// be stepped again.
+    /// Returns the step that the head replaced, if the engine died after it had moved the head, and before it
+    /// [counted](Self::count_replaced) what that step had used up.
+    #[must_use]
+    pub fn uncounted_replaced(&self, head: CasRef) -> Option<CasRef> {
+        let replaced = self.committed(head)?.replaces?;
+        (self.attempt_records().replaced != Some(replaced)).then_some(replaced)
+    }
+
+    /// Returns the attempts of a thread with this head. If the engine died after it had moved the head, and before it
+    /// [counted](Self::count_in_step), the pending record tells which attempts the step counts. Nobody steps an ended thread again, so
+    /// whoever reads must do it.
     fn attempt_records_at(&self, head: CasRef) -> Attempts {
         let mut records = self.attempt_records();
         let is_open = |attempt: &Attempt| attempt.counted_in.is_none();
-        if records.kept.iter().any(is_open) {
-            let pending = Outbox::of(self.records.clone()).read_pending();
-            let pending = pending.ok().flatten();
-            if let Some(pending) = pending.filter(|pending| pending.step == head) {
-                records.count_in_step(&pending);
-            }
+        if records.kept.iter().any(is_open)
+            && let Some(pending) = self.committed(head)
+        {
+            records.count_in_step(&pending);
         }
         records
+    }
+
+    /// Returns the record of the step at the head, if its engine died before it cleared that. One that is damaged tells nothing.
+    fn committed(&self, head: CasRef) -> Option<Pending> {
+        let pending = Outbox::of(self.records.clone()).read_pending();
+        pending.ok().flatten().filter(|it| it.step == head)
     }
 
     fn attempt_records(&self) -> Attempts {

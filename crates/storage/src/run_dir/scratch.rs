@@ -80,6 +80,14 @@ impl Scratch {
         end_of(&self.stderr_file(), limit)
     }
 
+    /// Tells whether the agent has written anything to stdout or stderr.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        let files = [self.stdout_file(), self.stderr_file()];
+        let written = |file: &PathBuf| file.metadata().is_ok_and(|file| file.len() > 0);
+        files.iter().any(written)
+    }
+
     /// Returns when the agent last wrote to stdout, stderr or the live file, in milliseconds since 1970.
     #[must_use]
     pub fn last_output_ms(&self) -> Option<i64> {
