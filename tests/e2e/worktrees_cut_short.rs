@@ -221,10 +221,15 @@ fn an_agent_can_commit_though_the_git_of_a_killed_one_left_its_locks() {
         assert!(!call.wait_with_output().unwrap().status.success());
         let entry = world.project().join(".git/worktrees").join(&thread);
         assert!(entry.join("index.lock").exists());
-        // One of somebody else, from before.
-        let other = fs::File::create(entry.join("config.lock")).unwrap();
-        let before = SystemTime::now() - Duration::from_secs(60);
-        other.set_modified(before).unwrap();
+        // Those of somebody else, from before and after.
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        for (name, time) in [
+            ("before.lock", SystemTime::now() - minutes(2)),
+            ("after.lock", SystemTime::now() + minutes(2)),
+        ] {
+            let other = fs::File::create(entry.join(name)).unwrap();
+            other.set_modified(time).unwrap();
+        }
         // One that any git in the repository may have.
         let shared = world.project().join(".git/packed-refs.lock");
         fs::write(&shared, "").unwrap();
@@ -240,7 +245,7 @@ fn an_agent_can_commit_though_the_git_of_a_killed_one_left_its_locks() {
         world.step(&thread).exits(0);
         let newest = ["log", "-1", "--format=%s"];
         assert_eq!(git_at(&place(&world, &thread), &newest), "new");
-        assert!(entry.join("config.lock").exists());
+        assert!(entry.join("before.lock").exists() && entry.join("after.lock").exists());
         let logged = world.uwf(&["log", "show"]).exits(0).stdout;
         assert!(logged.contains("git-unlocked"), "{logged}");
     }

@@ -24,7 +24,7 @@ use uwf_durable::FileError;
 pub use compare::{Change, Changed, Part};
 pub use start::{Ended, LIMIT, Limited, Start, Unsupervised, run_supervised};
 pub use take::{Place, Snapshot};
-pub use worktree::{Presence, Unkept, Worktree, tree_around};
+pub use worktree::{Lock, Presence, Unkept, Worktree, tree_around};
 
 /// Why something could not be done with a repository.
 #[derive(Debug, thiserror::Error)]

@@ -307,13 +307,12 @@ impl Worktree<'_> {
         Ok(None)
     }
 
-    /// Removes the locks on the index, the head and the branch that `git` has taken since this time, and returns their files. The
-    /// caller knows that no `git` of that time lives: one that is killed leaves its locks, and every later one then refuses to
-    /// commit.
+    /// Returns the locks that `git` has on the index, the head and the branch. One that is killed leaves its locks, and every later
+    /// one then refuses to commit.
     ///
     /// # Errors
-    /// When a folder cannot be read, or a lock not be removed.
-    pub fn remove_locks(&self, since: SystemTime) -> Result<Vec<PathBuf>, SnapshotError> {
+    /// When a folder cannot be read.
+    pub fn locks(&self) -> Result<Vec<Lock>, SnapshotError> {
         let mut locks = vec![self.branch_lock()];
         let known = self.git_dir.join("worktrees");
         for name in names(&known)? {
@@ -324,19 +323,13 @@ impl Worktree<'_> {
                 locks.extend(files.filter(|file| file.extension() == Some(OsStr::new("lock"))));
             }
         }
-        locks.retain(|lock| is_newer(lock, since));
-        for lock in &locks {
-            remove(lock)?;
-        }
-        Ok(locks)
+        Ok(locks.into_iter().filter_map(Lock::at).collect())
     }
 
-    /// Returns the lock on all references of the repository, if `git` has taken it since this time. Any `git` there may have: nobody
-    /// can tell whether it lives.
+    /// Returns the lock on all references of the repository. Any `git` of the repository may own it.
     #[must_use]
-    pub fn lock_of_references(&self, since: SystemTime) -> Option<PathBuf> {
-        let lock = self.git_dir.join("packed-refs.lock");
-        is_newer(&lock, since).then_some(lock)
+    pub fn packed_refs_lock(&self) -> Option<Lock> {
+        Lock::at(self.git_dir.join("packed-refs.lock"))
     }
 
     /// Removes the worktree, and the branch unless it is checked out elsewhere. The folder gets another name first: after a kill, a
@@ -367,9 +360,9 @@ impl Worktree<'_> {
         remove_tree(self.place)?;
         let _alone = self.alone()?;
         self.unregister()?;
-        // Left of a git that was killed: no other one has had the branch.
-        remove(&self.branch_lock())?;
         if self.git_dir.is_dir() && self.tip()?.as_deref() == Some(self.base) {
+            // Left of a git of ours that was killed.
+            remove(&self.branch_lock())?;
             self.remove_branch()?;
         }
         Ok(())
@@ -468,10 +461,28 @@ pub fn tree_around(directory: &Path) -> &Path {
     directory.ancestors().find(has_git).unwrap_or(directory)
 }
 
-/// Tells whether a file is there and was written at this time or later.
-fn is_newer(file: &Path, time: SystemTime) -> bool {
-    let written = file.symlink_metadata().and_then(|file| file.modified());
-    written.is_ok_and(|written| written >= time)
+/// A lock of `git`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lock {
+    /// Its file.
+    pub file: PathBuf,
+    /// When it was taken.
+    pub taken: SystemTime,
+}
+
+impl Lock {
+    fn at(file: PathBuf) -> Option<Self> {
+        let taken = file.symlink_metadata().ok()?.modified().ok()?;
+        Some(Self { file, taken })
+    }
+
+    /// Gives the lock back. The caller knows that its owner is dead.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn remove(&self) -> Result<(), SnapshotError> {
+        Ok(remove(&self.file)?)
+    }
 }
 
 pub(crate) fn refused_as_none<T>(
