@@ -9,7 +9,7 @@ use axum::http::Method;
 use uwf_engine::{ActByPage, Action, log_act};
 use uwf_protocol::ids::ThreadId;
 
-use crate::app::{App, Shared};
+use crate::app::Shared;
 use crate::asked::Asked;
 use crate::guard::{Visitor, reads};
 use crate::routes::API;
@@ -67,19 +67,19 @@ pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
         thread: None,
         matters: true,
     };
-    write(app, request, "done".to_owned(), |_| ()).await;
+    write(app, request, "done".to_owned(), ()).await;
 }
 
-/// Writes a line about a request, beside the requests of others. Then something is done, whether somebody still waits for the line or
-/// not. An answer does not depend on the line.
-async fn write(
-    app: &Shared,
-    request: Request,
-    result: String,
-    then: impl FnOnce(&App) + Send + 'static,
-) {
+/// Writes a line about a request, beside the requests of others. The place is given back afterwards, whether somebody still waits for
+/// the line or not. An answer does not depend on the line.
+async fn write<P: Send + 'static>(app: &Shared, request: Request, result: String, place: P) {
     let app = Shared::clone(app);
     let write = move || {
+        let _place = place;
+        // A root that is gone must not look like a new one.
+        if app.seen.check(&app.site.root).is_err() {
+            return;
+        }
         let act = ActByPage {
             act: request.act,
             by: &request.by,
@@ -88,7 +88,6 @@ async fn write(
             result: &result,
         };
         log_act(&app.site, &act);
-        then(&app);
     };
     let _ = tokio::task::spawn_blocking(write).await;
 }
@@ -176,7 +175,17 @@ pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): 
         0 => code.to_owned(),
         left_out => format!("{code} left-out={left_out}"),
     };
-    write(app, request, result, |app| app.refusals.was_written()).await;
+    let place = PlaceForLine(Shared::clone(app));
+    write(app, request, result, place).await;
+}
+
+/// The place of one of the lines that are written at once.
+struct PlaceForLine(Shared);
+
+impl Drop for PlaceForLine {
+    fn drop(&mut self) {
+        self.0.refusals.was_written();
+    }
 }
 
 /// How many refusals were logged of late.

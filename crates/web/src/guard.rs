@@ -183,10 +183,6 @@ pub(crate) async fn admit(
     let headers = request.headers();
     let path = request.uri().path();
     let kind = routes::kind(path);
-    // Before anything else: the log is under the root, too.
-    if let Err(refusal) = is_there(&app).await {
-        return secured(refused(kind, &refusal));
-    }
     let visitor = visitor(&app, headers);
     let tries = given_token(headers).is_some();
     let noted = audit::Request::of(&visitor, peer, request.method(), path, tries);
@@ -204,10 +200,13 @@ pub(crate) async fn admit(
         access: app.access,
     };
     let response = match decide(&app.gate, &wish) {
-        Verdict::Admitted => {
-            request.extensions_mut().insert(visitor);
-            next.run(request).await
-        }
+        Verdict::Admitted => match is_there(&app).await {
+            Ok(()) => {
+                request.extensions_mut().insert(visitor);
+                next.run(request).await
+            }
+            Err(refusal) => refused(kind, &refusal),
+        },
         Verdict::Unknown => unknown(kind, request.method(), request.uri()),
         Verdict::Refused(refusal) => refused(kind, &refusal),
     };
@@ -217,7 +216,8 @@ pub(crate) async fn admit(
     secured(response)
 }
 
-/// Refuses a request if the root is gone. A disk may not answer: the server goes on meanwhile.
+/// Refuses a request if the root is gone. A disk may not answer: the server goes on meanwhile. So those who are not let in are refused
+/// without this.
 async fn is_there(app: &Shared) -> Result<(), Refusal> {
     let asked = Shared::clone(app);
     let looked = tokio::task::spawn_blocking(move || asked.seen.check(&asked.site.root));
