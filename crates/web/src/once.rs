@@ -129,8 +129,11 @@ impl Uses {
             return address.clone().map(Turn::Done);
         }
         sent.push_back((form, None));
-        if sent.len() > MOST {
-            sent.pop_front();
+        // What is worked on stays known.
+        if sent.len() > MOST
+            && let Some(oldest) = sent.iter().position(|(_, address)| address.is_some())
+        {
+            sent.remove(oldest);
         }
         Some(Turn::Own(Some(Claim {
             uses: Arc::clone(uses),
