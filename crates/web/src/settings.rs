@@ -179,15 +179,20 @@ impl PublicUrl {
         }
         if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
             return Err(wrong(
-                "the server must have the whole host; leave the path out",
+                "the server must have the whole host; leave out what follows it",
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("it must not have a user or a password"));
         }
-        let is_of_name = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
-        if !url.host_str().unwrap_or_default().chars().all(is_of_name) {
+        if !is_host(url.host_str().unwrap_or_default()) {
             return Err(wrong("its host is neither a name nor an address"));
+        }
+        // A URL that lacks its slashes is taken for one that has them.
+        let after_scheme = text.get(url.scheme().len()..).unwrap_or_default();
+        let host = after_scheme.strip_prefix("://").unwrap_or_default();
+        if host.is_empty() || host.starts_with('/') || url.port() == Some(0) {
+            return Err(wrong("write `https://` and a host"));
         }
         let origin = url.origin().ascii_serialization();
         let (_, host) = origin.split_once("://").unwrap_or_default();
@@ -197,6 +202,14 @@ impl PublicUrl {
             origin,
         })
     }
+}
+
+/// Tells whether a text may be a host: an address, or a name of parts that are separated by dots.
+fn is_host(text: &str) -> bool {
+    let is_of_part = |one: char| one.is_ascii_alphanumeric() || "-_".contains(one);
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('-') && part.chars().all(is_of_part);
+    text.starts_with('[') || text.split('.').all(is_part)
 }
 
 #[cfg(test)]
@@ -246,6 +259,11 @@ mod tests {
             "https://me:it@uwf.example",
             "https://*",
             "https://*.uwf.example",
+            "https:uwf.example",
+            "https:///uwf.example",
+            "https://uwf.example:0",
+            "https://a..b",
+            "https://-a.example",
         ] {
             assert!(PublicUrl::parse(wrong).is_err(), "{wrong}");
         }
