@@ -9,6 +9,7 @@ use serde_json::Value;
 use uwf_engine::{Glance, Site, glance_at_family};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
+use uwf_util::shell_words;
 use uwf_web::{Carried, Explained, Order};
 
 use super::explain_failure;
@@ -68,7 +69,10 @@ fn in_background(site: &Site, order: &Order, thread: ThreadId) -> Result<Carried
             let is_result =
                 || begun.was_at_work || reported() || is_on_record(status, &messages, has_changed);
             if !status.success() && !is_result() {
-                return Err(said(&messages, status));
+                return Err(match messages.is_empty() {
+                    true => silent(order, status),
+                    false => said(&messages, status),
+                });
             }
         }
         Ok(None) | Err(_) => reap(begun.child),
@@ -186,6 +190,18 @@ fn failure(messages: &[u8]) -> Option<Value> {
     })
 }
 
+/// Returns what is known of a command that failed and left no message. Its messages go to a file under the root.
+fn silent(order: &Order, status: ExitStatus) -> Explained {
+    let words = shell_words::join(order.words.iter().map(String::as_str));
+    Explained {
+        exit: status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent),
+        message: "the command did nothing, and could not write down why".to_owned(),
+        hint: Some(format!(
+            "make room if the disk of the root is full; in a terminal, `uwf {words}` says why"
+        )),
+    }
+}
+
 /// Returns why a command failed, from its last message.
 pub(super) fn said(messages: &[u8], status: ExitStatus) -> Explained {
     let failure = failure(messages);
@@ -211,6 +227,20 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+
+    #[test]
+    fn a_command_that_could_not_write_down_why_it_failed_is_told_with_its_words() {
+        let order = Order {
+            words: ["thread", "step", "a b"].map(str::to_owned).to_vec(),
+            input: None,
+            works_on: None,
+            may_wait: false,
+        };
+        let told = silent(&order, ExitStatus::from_raw(1 << 8));
+        assert_eq!(told.exit, Exit::Request);
+        let hint = told.hint.unwrap();
+        assert!(hint.contains("`uwf thread step 'a b'` says why"), "{hint}");
+    }
 
     #[test]
     fn a_command_that_did_a_step_before_it_was_refused_was_not_refused() {
