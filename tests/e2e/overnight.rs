@@ -265,8 +265,8 @@ fn done_once(night: &Night) {
     let needed = NEEDED * TOKENS.iter().sum::<u64>();
     let told = total["tokens"].as_u64().unwrap();
     // Of an agent that was killed before it could tell, only that is known.
-    let least = match total["tokensUnknown"].as_u64() {
-        Some(0) => needed,
+    let least = match total["tokensUnknown"].as_u64().unwrap() {
+        0 => needed,
         _ => 0,
     };
     assert!((least..=most).contains(&told), "{least} {most} {total}");

@@ -82,7 +82,7 @@ pub(crate) fn follow(run: &Path) -> Child {
 
 /// Ends everything at once that works for a world: engines, agents, and what these have started.
 pub(crate) fn kill_all_of(world: &World) {
-    // By one command: as if the machine had died, none sees the end of another.
+    // By one command: as if the machine had died, none sees the end of another. Some may have ended by themselves.
     let mut kill = Command::new("kill");
     let kill = kill.args(["-s", "KILL", "--"]).args(of_world(world));
     kill.stderr(Stdio::null()).status().unwrap();

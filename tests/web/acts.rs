@@ -298,7 +298,7 @@ fn who_did_what_is_logged_and_nothing_secret_is() {
 }
 
 #[test]
-fn an_act_that_cannot_be_logged_is_done_and_its_page_says_so() {
+fn an_act_whose_command_cannot_log_is_done_and_who_did_it_is_told() {
     let scene = Scene::new(&[]);
     let thread = scene.thread();
     let logs = scene.world.root().join("logs");

@@ -73,7 +73,7 @@ struct Subscriber {
     log: Option<ProcessLog>,
     shown: Filter,
     env: Env,
-    /// Whether a line of the log was lost. People are told of the first one.
+    /// Whether the last line of the log was lost. People are told of the first one in a row.
     is_lossy: AtomicBool,
 }
 
@@ -104,9 +104,8 @@ impl tracing::Subscriber for Subscriber {
             && let Some(log) = &self.log
         {
             let written = log.write(self.env.now_ms(), &fields.entry());
-            if let Err(error) = written
-                && !self.is_lossy.swap(true, Ordering::Relaxed)
-            {
+            let was_lossy = self.is_lossy.swap(written.is_err(), Ordering::Relaxed);
+            if let (Err(error), false) = (written, was_lossy) {
                 let error = with_causes(&error);
                 stderr::message(
                     "note",

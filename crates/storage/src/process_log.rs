@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -129,8 +130,14 @@ impl ProcessLog {
 
     /// Appends a line in one write, so that processes do not mix theirs.
     fn append(&self, entry: &Value) -> Result<(), FileError> {
-        let line = format!("{entry}\n");
-        let written = self.open()?.write_all(line.as_bytes());
+        let mut file = self.open()?;
+        // A line that a full disk has cut off must not take this one with it.
+        let begin = match ends_a_line(&file) {
+            true => "",
+            false => "\n",
+        };
+        let line = format!("{begin}{entry}\n");
+        let written = file.write_all(line.as_bytes());
         written.map_err(FileError::io("write", &self.path))
     }
 
@@ -141,6 +148,14 @@ impl ProcessLog {
             uwf_durable::open_append(&self.path)
         })
     }
+}
+
+/// Tells whether a file ends with a whole line, or is empty. One that cannot be read is taken for such a file.
+fn ends_a_line(file: &File) -> bool {
+    let mut last = [0];
+    let size = file.metadata().map_or(0, |file| file.len());
+    let read = size.checked_sub(1).map(|at| file.read_at(&mut last, at));
+    !matches!(read, Some(Ok(1))) || last == *b"\n"
 }
 
 #[cfg(test)]

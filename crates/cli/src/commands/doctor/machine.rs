@@ -119,16 +119,17 @@ pub(super) fn log(root: &Root) -> Option<Check> {
     let shown = folder.display();
     // The first line makes the folder.
     folder.symlink_metadata().ok()?;
-    let hint =
-        "change its owner or mode, or make room: until then nobody can tell later what happened";
+    let until = "until then nobody can tell later what happened";
     if let Err(error) = access(&folder, Access::WRITE_OK | Access::EXEC_OK) {
         let message = format!("`{shown}` cannot be written: {error}");
+        let hint = format!("change its owner or mode: {until}");
         return Some(Check::warning("log", message, hint));
     }
     let found = statvfs(&folder).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let message = || format!("{} free for `{shown}`", size::format(free));
-    (free < NO_SPACE).then(|| Check::warning("log", message(), hint))
+    let hint = || format!("make room: {until}");
+    (free < NO_SPACE).then(|| Check::warning("log", message(), hint()))
 }
 
 pub(super) fn space(root: &Root) -> Option<Check> {
