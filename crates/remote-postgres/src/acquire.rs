@@ -11,7 +11,7 @@ use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want,
 
 use crate::nodes::{self, in_order};
 use crate::rows::{self, column, hash, number, numbers, owner_text};
-use crate::{Postgres, listed, many, millis, thread_id};
+use crate::{Postgres, end_lease, listed, many, millis, thread_id};
 
 /// How often a thread is asked for that was busy for others, and free when they were looked at.
 const TIMES: u32 = 100;
@@ -21,13 +21,20 @@ pub(crate) fn acquire(
     which: Which<'_>,
     want: &Want<'_>,
 ) -> Result<Acquired, RemoteError> {
+    let mut lacked = None;
     for _ in 0..TIMES {
         let rows = ask(remote, which, want)?;
         if let Some(row) = rows.first() {
+            let taken = Taken::of(row)?;
             match leased(remote, row, &rows[1..], want)? {
                 Some(leased) => return Ok(Acquired::Leased(Box::new(leased))),
-                None => continue,
+                None if lacked.as_ref() == Some(&taken) => {
+                    taken.end(remote, want.owner);
+                    return Err(taken.lacks_nodes());
+                }
+                None => lacked = Some(taken),
             }
+            continue;
         }
         let Which::Thread(id) = which else {
             remote.must_be_new_enough()?;
@@ -41,6 +48,39 @@ pub(crate) fn acquire(
     Err(RemoteError::Away(
         "the thread changes hands all the time".into(),
     ))
+}
+
+/// A lease that the server has just given, and the head that came with it.
+#[derive(PartialEq, Eq)]
+struct Taken {
+    thread: String,
+    fence: i64,
+    head: i64,
+}
+
+impl Taken {
+    fn of(row: &Row) -> Result<Self, RemoteError> {
+        Ok(Self {
+            thread: column(row, "id")?,
+            fence: column(row, "fence")?,
+            head: column(row, "head")?,
+        })
+    }
+
+    /// Gives the lease up. If that fails, it ends with its time, so nobody need know.
+    fn end(&self, remote: &mut Postgres, owner: &Owner) {
+        let ended = end_lease::end_of(remote, &self.thread, owner, self.fence);
+        if let Err(error) = ended {
+            tracing::debug!(tag = "NWC7SXJN", %error, "a lease of a damaged thread stays until its time is over");
+        }
+    }
+
+    /// Returns the error for a head that came twice by the same lease, and both times without all that it needs. The second statement
+    /// began when the thread was leased already, so it saw all nodes that came with the head.
+    fn lacks_nodes(&self) -> RemoteError {
+        let head = hash(self.head);
+        rows::broken(&format!("nodes of the head `{head}` are missing there"))
+    }
 }
 
 fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<Row>, RemoteError> {

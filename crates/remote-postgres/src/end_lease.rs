@@ -4,7 +4,7 @@
 
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Lease, RemoteError, Standing};
+use uwf_remote::{Lease, Owner, RemoteError, Standing};
 
 use crate::rows::{column, owner_text};
 use crate::{Postgres, acquire};
@@ -28,16 +28,32 @@ pub(crate) fn standing(remote: &mut Postgres, thread: ThreadId) -> Result<Standi
 
 /// Ends a lease, whose owner is named. Another lease of the thread is left alone.
 pub(crate) fn end(remote: &mut Postgres, lease: &Lease) -> Result<(), RemoteError> {
+    let ended = end_of(
+        remote,
+        lease.thread.as_str(),
+        &lease.owner,
+        lease.fence.cast_signed(),
+    )?;
+    match ended {
+        true => Ok(()),
+        false => remote.must_be_new_enough(),
+    }
+}
+
+/// Ends a lease of a thread, and tells whether there was such a lease.
+pub(crate) fn end_of(
+    remote: &mut Postgres,
+    thread: &str,
+    owner: &Owner,
+    fence: i64,
+) -> Result<bool, RemoteError> {
     let ended = remote.connection.call(
         &remote.statements.end_lease,
         &[
-            (&lease.thread.as_str(), Type::TEXT),
-            (&owner_text(&lease.owner), Type::TEXT),
-            (&lease.fence.cast_signed(), Type::INT8),
+            (&thread, Type::TEXT),
+            (&owner_text(owner), Type::TEXT),
+            (&fence, Type::INT8),
         ],
     )?;
-    match ended.is_empty() {
-        true => remote.must_be_new_enough(),
-        false => Ok(()),
-    }
+    Ok(!ended.is_empty())
 }

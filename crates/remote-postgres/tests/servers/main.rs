@@ -9,6 +9,7 @@ mod collector;
 mod cuts;
 #[path = "../../../../tests/support/postgres_guarded.rs"]
 mod guarded;
+mod leases;
 mod names;
 mod patient;
 #[path = "../../../../tests/support/postgres.rs"]

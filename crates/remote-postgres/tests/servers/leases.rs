@@ -1,0 +1,95 @@
+//! Leases that were taken of threads that cannot be given: the damage is told, and nobody keeps the lease.
+
+use std::time::Duration;
+
+use uwf_protocol::raw_node::LinkedNode;
+use uwf_remote::suite::small::{SCHEMA, WORKFLOW};
+use uwf_remote::{Acquired, Put, Remote, RemoteError, Want, Which};
+
+use crate::admin::Admin;
+use crate::world::{START, hash, new_thread, node, owner, record, start_nodes, take, thread};
+use crate::{InSchema, postgres};
+
+/// A remote with the thread 1, and somebody who may do everything with it.
+struct Damaged {
+    place: InSchema,
+    admin: Admin,
+}
+
+impl Damaged {
+    /// Makes the remote, and damages it. `@` is the schema.
+    fn by(url: &str, sql: &str) -> Self {
+        let place = InSchema::new(url);
+        let put = place
+            .open()
+            .put(&start_nodes(), Some(&new_thread(1, record(None))));
+        assert_eq!(put, Ok(Put::Done));
+        let admin = Admin::new(url);
+        admin.run(&sql.replace('@', &place.schema));
+        Self { place, admin }
+    }
+
+    /// Returns the number of the last lease, and who has it.
+    fn lease(&self) -> String {
+        let schema = &self.place.schema;
+        let sql = format!("SELECT fence, lease_owner, lease_until FROM {schema}.threads");
+        self.admin.row(&sql)
+    }
+
+    /// Checks that nobody gets the thread, that each is told why, and that nobody keeps the lease.
+    fn is_told_as(&self, problem: &str) {
+        for times in 1..=2 {
+            let refused = ask(&mut self.place.open(), Which::Thread(thread(1)), times);
+            let Err(RemoteError::Broken(said)) = &refused else {
+                panic!("the damage is expected: {refused:?}");
+            };
+            assert!(said.contains(problem), "{said}");
+            // The fence grows when a lease is taken and when it ends.
+            assert_eq!(self.lease(), format!("{} null null", 2 * times));
+        }
+    }
+}
+
+/// Asks for a lease and all nodes, as this owner.
+fn ask(remote: &mut dyn Remote, which: Which<'_>, number: u64) -> Result<Acquired, RemoteError> {
+    let want = Want {
+        owner: &owner(number),
+        lasts: Duration::from_secs(600),
+        have: &[],
+        at_most: usize::MAX,
+    };
+    remote.acquire(which, &want)
+}
+
+/// Returns the SQL that deletes a node.
+fn without(number: u64) -> String {
+    let number = hash(number).to_u64().unwrap().cast_signed();
+    format!("DELETE FROM @.nodes WHERE hash = {number}")
+}
+
+#[test]
+fn a_head_that_lacks_nodes_is_damaged_and_not_busy() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    for missing in [START, WORKFLOW, SCHEMA] {
+        let damaged = Damaged::by(&server.url(), &without(missing));
+        damaged.is_told_as(&format!(
+            "nodes of the head `{}` are missing there",
+            hash(START)
+        ));
+    }
+}
+
+#[test]
+fn a_thread_that_lacks_nodes_is_given_again_when_they_are_there() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let damaged = Damaged::by(&server.url(), &without(WORKFLOW));
+    damaged.is_told_as("are missing there");
+    let mut remote = damaged.place.open();
+    let sent: [LinkedNode; 1] = [node(WORKFLOW, &[])];
+    assert_eq!(remote.put(&sent, None), Ok(Put::Done));
+    assert_eq!(take(&mut remote, 1).thread, thread(1));
+}
