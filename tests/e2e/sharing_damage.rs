@@ -225,3 +225,19 @@ fn damage_that_no_command_makes_is_named_too_and_put_right_or_left() {
             .says("a record of it is missing");
     });
 }
+
+#[test]
+fn a_step_that_finds_damage_keeps_no_lease() {
+    with_server(|server| {
+        let place = Place::new(server);
+        place.run("UPDATE @.threads SET records = ARRAY['no record'::bytea]");
+        for machine in &place.machines {
+            machine
+                .step(&place.thread)
+                .exits(4)
+                .says("a record cannot be read")
+                .says("uwf remote verify");
+            assert_eq!(place.count("threads WHERE lease_owner IS NOT NULL"), "0");
+        }
+    });
+}

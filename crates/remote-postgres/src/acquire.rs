@@ -26,13 +26,20 @@ pub(crate) fn acquire(
         let rows = ask(remote, which, want)?;
         if let Some(row) = rows.first() {
             let taken = Taken::of(row)?;
-            match leased(remote, row, &rows[1..], want)? {
-                Some(leased) => return Ok(Acquired::Leased(Box::new(leased))),
-                None if lacked.as_ref() == Some(&taken) => {
-                    taken.end(remote, want.owner);
-                    return Err(taken.lacks_nodes());
+            let given = match leased(remote, row, &rows[1..], want) {
+                Ok(None) if lacked.as_ref() == Some(&taken) => Err(taken.lacks_nodes()),
+                given => given,
+            };
+            match given {
+                Ok(Some(leased)) => return Ok(Acquired::Leased(Box::new(leased))),
+                Ok(None) => lacked = Some(taken),
+                Err(error) => {
+                    // A damaged thread that was the next one stays leased: the next call gets another one.
+                    if matches!(which, Which::Thread(_)) {
+                        taken.end(remote, want.owner);
+                    }
+                    return Err(error);
                 }
-                None => lacked = Some(taken),
             }
             continue;
         }
@@ -71,7 +78,7 @@ impl Taken {
     fn end(&self, remote: &mut Postgres, owner: &Owner) {
         let ended = end_lease::end_of(remote, &self.thread, owner, self.fence);
         if let Err(error) = ended {
-            tracing::debug!(tag = "NWC7SXJN", %error, "a lease of a damaged thread stays until its time is over");
+            tracing::debug!(tag = "NWC7SXJN", %error, "a lease that nobody uses stays until its time is over");
         }
     }
 

@@ -93,3 +93,44 @@ fn a_thread_that_lacks_nodes_is_given_again_when_they_are_there() {
     assert_eq!(remote.put(&sent, None), Ok(Put::Done));
     assert_eq!(take(&mut remote, 1).thread, thread(1));
 }
+
+#[test]
+fn nobody_keeps_the_lease_of_a_thread_that_cannot_be_read() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    for (sql, problem) in [
+        (
+            "UPDATE @.threads SET records = ARRAY['no record'::bytea]",
+            "a record cannot be read",
+        ),
+        (
+            "UPDATE @.nodes SET payload = payload || ' '::bytea",
+            "is damaged there",
+        ),
+    ] {
+        Damaged::by(&server.url(), sql).is_told_as(problem);
+    }
+}
+
+#[test]
+fn a_damaged_thread_that_was_next_stays_leased_so_that_others_are_next() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let sql = "UPDATE @.threads SET records = ARRAY['no record'::bytea]";
+    let damaged = Damaged::by(&server.url(), sql);
+    let next = |number| {
+        ask(
+            &mut damaged.place.open(),
+            Which::Next { labels: &[] },
+            number,
+        )
+    };
+    let refused = next(1);
+    assert!(
+        matches!(&refused, Err(RemoteError::Broken(_))),
+        "{refused:?}"
+    );
+    assert_eq!(next(2), Ok(Acquired::Nothing));
+}
