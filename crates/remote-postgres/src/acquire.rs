@@ -13,8 +13,8 @@ use crate::nodes::{self, in_order};
 use crate::rows::{self, column, hash, number, numbers, owner_text};
 use crate::{Postgres, end_lease, listed, many, millis, thread_id};
 
-/// How often a thread is asked for that was busy for others, and free when they were looked at.
-const TIMES: u32 = 100;
+/// How often a call is made whose answer would be another one if it were made now: a thread was busy, and is free when it is looked at.
+pub(crate) const TIMES: u32 = 100;
 
 pub(crate) fn acquire(
     remote: &mut Postgres,

@@ -9,10 +9,11 @@ use uwf_remote::{
 };
 
 use crate::Postgres;
-use crate::acquire::find;
+use crate::acquire::{TIMES, find};
 use crate::connection::Parameter;
 use crate::records;
 use crate::rows::{self, column, first, hash, hashes, label_text, number, numbers, owner_text};
+use crate::statements::Statements;
 
 /// Nodes as the columns of a table, and what they need beside themselves.
 #[derive(Debug, Default)]
@@ -86,8 +87,7 @@ pub(crate) fn advance(
     let kept = remote.seen.replacing(lease.thread, push.record)?;
     let columns = match Columns::new(push.nodes, Some(push.to)) {
         Ok(columns) => columns,
-        Err(Unfit::Lacking(nodes)) => return Ok(Advanced::Lacking(nodes)),
-        Err(Unfit::Clash(nodes)) => return Ok(Advanced::Clash(nodes)),
+        Err(unfit) => return Ok(not_moved(unfit)),
     };
     let (Some(from), Some(to)) = (number(push.from), number(push.to)) else {
         return Ok(Advanced::Lacking(vec![push.from]));
@@ -108,24 +108,57 @@ pub(crate) fn advance(
         (&gives_back, Type::BOOL),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
-    loop {
+    let row = match store(remote, |statements| &statements.advance, &parameters)? {
+        Ok(row) => row,
+        Err(unfit) => return Ok(not_moved(unfit)),
+    };
+    let answer = settled(&row, column(&row, "what")?)?;
+    remote.seen.stored(lease.thread, kept.record);
+    corrected(remote, lease, push, answer)
+}
+
+fn not_moved(unfit: Unfit) -> Advanced {
+    match unfit {
+        Unfit::Lacking(nodes) => Advanced::Lacking(nodes),
+        Unfit::Clash(nodes) => Advanced::Clash(nodes),
+    }
+}
+
+fn not_put(unfit: Unfit) -> Put {
+    match unfit {
+        Unfit::Lacking(nodes) => Put::Lacking(nodes),
+        Unfit::Clash(nodes) => Put::Clash(nodes),
+    }
+}
+
+/// Calls a statement that stores nodes. Returns its answer, or why it stored nothing.
+fn store(
+    remote: &mut Postgres,
+    statement: impl Fn(&Statements) -> &str,
+    parameters: &[Parameter<'_>],
+) -> Result<Result<Row, Unfit>, RemoteError> {
+    for _ in 0..TIMES {
         let rows = remote
             .connection
-            .call(&remote.statements.advance, &parameters)?;
-        let row = first(&rows)?;
-        match column(row, "what")? {
+            .call(statement(&remote.statements), parameters)?;
+        let row = rows.into_iter().next();
+        let row = row.ok_or_else(|| rows::broken("an answer is empty"))?;
+        match column(&row, "what")? {
             "old" => return Err(remote.too_old()),
-            "lacking" => return Ok(Advanced::Lacking(named(row, "lacking")?)),
-            // Another call stored a different node while this one was under way. The next statement sees it.
-            "clash" if named(row, "clashing")?.is_empty() => continue,
-            "clash" => return Ok(Advanced::Clash(named(row, "clashing")?)),
-            what => {
-                let answer = settled(row, what)?;
-                remote.seen.stored(lease.thread, kept.record);
-                return corrected(remote, lease, push, answer);
+            "lacking" => return Ok(Err(Unfit::Lacking(named(&row, "lacking")?))),
+            "clash" => {
+                let clashing = named(&row, "clashing")?;
+                if !clashing.is_empty() {
+                    return Ok(Err(Unfit::Clash(clashing)));
+                }
+                // Another call stored a different node while this one was under way. The next statement sees it.
             }
+            _ => return Ok(Ok(row)),
         }
     }
+    Err(rows::broken(
+        "nodes are not stored there, and no other nodes are in their place",
+    ))
 }
 
 /// Returns the answer to a push whose nodes and record are stored.
@@ -171,8 +204,7 @@ pub(crate) fn put(
 ) -> Result<Put, RemoteError> {
     let columns = match Columns::new(nodes, new.map(|new| new.head)) {
         Ok(columns) => columns,
-        Err(Unfit::Lacking(nodes)) => return Ok(Put::Lacking(nodes)),
-        Err(Unfit::Clash(nodes)) => return Ok(Put::Clash(nodes)),
+        Err(unfit) => return Ok(not_put(unfit)),
     };
     let id = new.map(|new| new.thread.as_str());
     let workflow = new.and_then(|new| number(new.workflow));
@@ -191,19 +223,13 @@ pub(crate) fn put(
         (&roots, Type::INT8_ARRAY),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
-    loop {
-        let rows = remote
-            .connection
-            .call(&remote.statements.put, &parameters)?;
-        let row = first(&rows)?;
-        return match (column(row, "what")?, new) {
-            ("old", _) => Err(remote.too_old()),
-            ("lacking", _) => Ok(Put::Lacking(named(row, "lacking")?)),
-            ("clash", _) if named(row, "clashing")?.is_empty() => continue,
-            ("clash", _) => Ok(Put::Clash(named(row, "clashing")?)),
-            (_, Some(new)) if !column::<bool>(row, "added")? => known(remote, new),
-            _ => Ok(Put::Done),
-        };
+    let row = match store(remote, |statements| &statements.put, &parameters)? {
+        Ok(row) => row,
+        Err(unfit) => return Ok(not_put(unfit)),
+    };
+    match new {
+        Some(new) if !column::<bool>(&row, "added")? => known(remote, new),
+        _ => Ok(Put::Done),
     }
 }
 

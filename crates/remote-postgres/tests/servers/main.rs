@@ -7,9 +7,9 @@ mod admin;
 mod collector;
 #[path = "../../../../tests/support/proxy.rs"]
 mod cuts;
+mod damage;
 #[path = "../../../../tests/support/postgres_guarded.rs"]
 mod guarded;
-mod leases;
 mod names;
 mod patient;
 #[path = "../../../../tests/support/postgres.rs"]

@@ -1,4 +1,4 @@
-//! Leases that were taken of threads that cannot be given: the damage is told, and nobody keeps the lease.
+//! Threads and tables that are damaged: that is told at once, and nobody keeps the lease of a thread that was asked for.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use uwf_remote::suite::small::{SCHEMA, WORKFLOW};
 use uwf_remote::{Acquired, Put, Remote, RemoteError, Want, Which};
 
 use crate::admin::Admin;
-use crate::world::{START, hash, new_thread, node, owner, record, start_nodes, take, thread};
+use crate::world::{
+    START, advance, hash, new_thread, node, owner, record, start_nodes, take, thread,
+};
 use crate::{InSchema, postgres};
 
 /// A remote with the thread 1, and somebody who may do everything with it.
@@ -133,4 +135,29 @@ fn a_damaged_thread_that_was_next_stays_leased_so_that_others_are_next() {
         "{refused:?}"
     );
     assert_eq!(next(2), Ok(Acquired::Nothing));
+}
+
+#[test]
+fn nodes_that_a_server_never_stores_are_not_sent_for_ever() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let damaged = Damaged::by(&server.url(), "");
+    let mut remote = damaged.place.open();
+    let lease = take(&mut remote, 1);
+    let swallows = "
+        CREATE FUNCTION @.swallows() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        CREATE TRIGGER swallows BEFORE INSERT ON @.nodes FOR EACH ROW EXECUTE FUNCTION @.swallows()";
+    damaged
+        .admin
+        .run(&swallows.replace('@', &damaged.place.schema));
+    let nodes = [node(77, &[START])];
+    let moved = advance(&mut remote, &lease, &nodes, (START, 77), &record(None));
+    let put = remote.put(&nodes, None);
+    for said in [moved.map(drop), put.map(drop)] {
+        assert!(
+            matches!(&said, Err(RemoteError::Broken(text)) if text.contains("not stored")),
+            "{said:?}"
+        );
+    }
 }
