@@ -270,32 +270,10 @@ impl Connection {
         }
     }
 
-    /// Returns the address with the numbers of its hosts. They are looked up here, because the client would do so in a pool of
-    /// threads.
+    /// Returns the address with the numbers of its hosts.
     fn resolved(&self) -> Result<Config, Failure> {
         let given = &self.address.config;
-        let mut config = Config::new();
-        let ports = given.get_ports();
-        for (at, host) in given.get_hosts().iter().enumerate() {
-            let port = match ports {
-                [] => 5432,
-                [all] => *all,
-                each => each.get(at).copied().unwrap_or(5432),
-            };
-            match host {
-                Host::Unix(path) => {
-                    config.host_path(path).port(port);
-                }
-                Host::Tcp(name) => {
-                    let found = (name.trim_matches(['[', ']']), port).to_socket_addrs();
-                    let away =
-                        |problem| Failure::Final(RemoteError::Away(format!("{name}: {problem}")));
-                    for address in found.map_err(away)? {
-                        config.host(name).hostaddr(address.ip()).port(port);
-                    }
-                }
-            }
-        }
+        let mut config = with_numbers(given).map_err(Failure::Final)?;
         if let Some(user) = given.get_user() {
             config.user(user);
         }
@@ -322,6 +300,46 @@ impl Connection {
     }
 }
 
+/// Returns the hosts of an address with their numbers. They are looked up here, because the client would do so in a pool of threads.
+/// A host whose number is not found is left out, unless that is each of them.
+fn with_numbers(given: &Config) -> Result<Config, RemoteError> {
+    let mut config = Config::new();
+    let ports = given.get_ports();
+    let mut unknown = Vec::new();
+    for (at, host) in given.get_hosts().iter().enumerate() {
+        let port = match ports {
+            [] => 5432,
+            [all] => *all,
+            each => each.get(at).copied().unwrap_or(5432),
+        };
+        match host {
+            Host::Unix(path) => {
+                config.host_path(path).port(port);
+            }
+            Host::Tcp(name) => match (name.trim_matches(['[', ']']), port).to_socket_addrs() {
+                Ok(found) => {
+                    for address in found {
+                        config.host(name).hostaddr(address.ip()).port(port);
+                    }
+                }
+                Err(problem) => unknown.push(format!("{name}: {problem}")),
+            },
+        }
+    }
+    let unknown = unknown.join("; ");
+    if config.get_hosts().is_empty() {
+        return Err(RemoteError::Away(unknown));
+    }
+    if !unknown.is_empty() {
+        tracing::debug!(
+            tag = "VBEW7XKZ",
+            unknown,
+            "hosts of the remote are left out"
+        );
+    }
+    Ok(config)
+}
+
 /// Sends the settings, and does not wait for the answer: a server that knows no such setting needs none. So they cost no round
 /// trip.
 async fn send_settings(client: &Client) {
@@ -340,4 +358,44 @@ fn pause(tried: u32) -> Duration {
     let random = std::hash::RandomState::new().hash_one(tried);
     let spread = random.to_le_bytes()[0] % 100;
     PAUSE * (1 << tried.min(6)) * (50 + u32::from(spread)) / 100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the names for which numbers were found.
+    fn found(hosts: &str) -> Result<Vec<Host>, RemoteError> {
+        let url = format!("postgres://u@{hosts}/d");
+        let address = Address::new(&url, "uwf").expect("it is an address");
+        let connection = Connection::new(address, None, Limits::default())?;
+        match connection.resolved() {
+            Ok(config) => {
+                let hosts = config.get_hosts().to_vec();
+                assert_eq!(hosts.len(), config.get_hostaddrs().len());
+                assert_eq!(hosts.len(), config.get_ports().len());
+                Ok(hosts)
+            }
+            Err(Failure::Again(error) | Failure::Silent(error) | Failure::Final(error)) => {
+                Err(error)
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_without_a_number_does_not_keep_from_the_others() {
+        for hosts in ["127.0.0.1,a..b", "a..b,127.0.0.1", "a..b,127.0.0.1,c..d"] {
+            let found = found(hosts);
+            assert_eq!(found, Ok(vec![Host::Tcp("127.0.0.1".into())]), "{hosts}");
+        }
+    }
+
+    #[test]
+    fn hosts_without_numbers_are_all_named() {
+        let away = found("a..b,c..d").expect_err("neither name exists");
+        assert!(
+            matches!(&away, RemoteError::Away(text) if text.contains("a..b: ") && text.contains("c..d: ")),
+            "{away}"
+        );
+    }
 }
