@@ -47,7 +47,7 @@ pub(crate) fn acquire(
             remote.must_be_new_enough()?;
             return Ok(Acquired::Nothing);
         };
-        // Who lost sees why only by a later statement.
+        // Only a later statement shows why the lease was refused.
         if let Some(refused) = refused(remote, id, want.owner)? {
             return Ok(refused);
         }

@@ -49,13 +49,13 @@ const SETTINGS: &str = "SET jit = off";
 /// How often a call is made again that failed although nothing speaks against it. With the pauses in between this takes some
 /// seconds, in which a server can be started again.
 const AGAIN: u32 = 8;
+/// How long the first pause before such a call is.
+const PAUSE: Duration = Duration::from_millis(20);
 /// After how long without a word the system asks whether the other end is still there, how often it does, and how long it waits each
 /// time. A server that is cut off amid a long call for maintenance is noticed by that.
 const ALIVE: (Duration, u32, Duration) = (Duration::from_secs(30), 3, Duration::from_secs(10));
 /// How long telling a server may take that nobody waits for its answer any more.
 const GIVE_UP: Duration = Duration::from_secs(2);
-/// How long the first pause before such a call is.
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A parameter of a statement, with its type: the server need not be asked for it.
 pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -294,7 +294,7 @@ impl Connection {
             .keepalives_idle(ALIVE.0)
             .keepalives_retries(ALIVE.1)
             .keepalives_interval(ALIVE.2)
-            // What is sent is taken by the other end within this time. It is longer than the time of a call.
+            // What is sent is taken by the other end within this time. The answer may take longer.
             .tcp_user_timeout(ALIVE.0 + ALIVE.1 * ALIVE.2);
         Ok(config)
     }

@@ -26,7 +26,7 @@ pub(crate) fn standing(remote: &mut Postgres, thread: ThreadId) -> Result<Standi
     }))
 }
 
-/// Ends a lease, whose owner is named. Another lease of the thread is left alone.
+/// Ends exactly this lease: same owner, same fence.
 pub(crate) fn end(remote: &mut Postgres, lease: &Lease) -> Result<(), RemoteError> {
     let ended = end_of(
         remote,

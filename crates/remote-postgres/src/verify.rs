@@ -96,8 +96,8 @@ impl Fault {
         }
     }
 
-    /// Tells whether it is about garbage if nothing needs the nodes that it is about. What is stored about threads, names and
-    /// references tells what is garbage, so it cannot be garbage itself.
+    /// Returns whether the fault can be ignored when nothing needs its nodes. Faults of threads, names and references cannot: they
+    /// decide what garbage is.
     #[must_use]
     pub fn can_be_garbage(&self) -> bool {
         match self {
@@ -141,7 +141,8 @@ pub struct Verified {
 }
 
 impl Postgres {
-    /// Looks at everything that the remote keeps. `found` is told of each fault.
+    /// Looks at everything that the remote keeps. `found` is told of each fault, but of at most 100 threads that have a history and are
+    /// not there.
     ///
     /// # Errors
     /// [`RemoteError`].
