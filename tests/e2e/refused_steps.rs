@@ -75,6 +75,14 @@ fn is_kept(world: &World, thread: &str, step: &str, after: &str) {
     world.uwf(&["thread", "fork", step]).exits(0);
 }
 
+/// Checks that what the refused step used up counts, beside what the steps of the chain did.
+#[track_caller]
+fn is_counted(world: &World, thread: &str) {
+    let shown = world.show(thread);
+    let runs = shown["steps"].as_u64().unwrap() + 1;
+    assert_eq!(shown["usage"]["runs"], json!(runs), "{shown}");
+}
+
 /// Checks that the refused step is in the list of the thread's steps, beside its chain, and that it can be read.
 #[track_caller]
 fn is_listed_and_read(world: &World, thread: &str, step: &str) {
@@ -118,8 +126,10 @@ fn a_step_whose_head_was_moved_while_it_ran_is_kept_and_named() {
     let step = text(&world.show(&thread)["refusedSteps"][0]["step"]);
     assert!(told.contains(&step), "{told}");
     is_kept(&world, &thread, &step, &first);
+    is_counted(&world, &thread);
     world.step(&thread).exits(0);
     is_kept(&world, &thread, &step, &first);
+    is_counted(&world, &thread);
 }
 
 #[test]
@@ -141,8 +151,12 @@ fn a_step_whose_head_is_there_again_is_adopted_and_not_done_again() {
         (&adopted["step"], &adopted["adopted"]),
         (&json!(refused), &json!(true))
     );
-    assert_eq!(world.show(&thread)["refusedSteps"], json!(null));
-    assert_eq!(world.show(&thread)["steps"], json!(2));
+    let shown = world.show(&thread);
+    assert_eq!(shown["refusedSteps"], json!(null));
+    assert_eq!(
+        (&shown["steps"], &shown["usage"]["costUnknown"]),
+        (&json!(2), &json!(2))
+    );
 }
 
 #[test]
@@ -180,6 +194,7 @@ fn a_step_that_cannot_be_adopted_since_the_head_was_moved_is_kept_and_named() {
     let details = world.uwf(&["step", "show", &step]).exits(0).json();
     assert_eq!(details["thread"], json!(thread), "{details}");
     is_kept(&world, &thread, &step, &first);
+    is_counted(&world, &thread);
 }
 
 #[test]

@@ -167,6 +167,15 @@ fn a_machine_that_stops_loses_its_lease_and_its_step_is_kept_beside_the_thread()
         agree(&machines, &thread, 1);
         let kept = text(&one.show(&thread)["refusedSteps"][0]["step"]);
         one.uwf(&["step", "read", &kept]).exits(0);
+        // It was paid for, and counts on all machines.
+        let runs = |machine: &World| {
+            let cost = machine.uwf(&["thread", "cost", &thread]).exits(0).json();
+            cost["total"]["runs"].clone()
+        };
+        assert_eq!(runs(one), json!(2));
+        one.uwf(&["push", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        assert_eq!(runs(other), json!(2));
         one.uwf(&["thread", "fork", &kept]).exits(0);
     });
 }
@@ -409,7 +418,8 @@ fn what_was_used_up_elsewhere_counts_also_when_a_step_is_set_aside() {
     one.step(&thread).exits(0);
     assert_eq!(runs(one), 2);
     assert!(one.show(&thread)["refusedSteps"][0]["step"].is_string());
-    assert_eq!(failed_attempts(one, &thread), 1);
+    // The one that failed elsewhere, and the one whose step is kept.
+    assert_eq!(failed_attempts(one, &thread), 2);
     agree(&machines, &thread, 2);
 }
 

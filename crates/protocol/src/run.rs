@@ -360,6 +360,9 @@ pub struct Attempt {
     /// The step that counts its usage, because a later attempt made that step of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_in: Option<CasRef>,
+    /// The step that it finished, if that is kept beside the chain: the head of the thread had moved meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<CasRef>,
     /// Whether no engine saw its end: it may have taken longer than the times say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub end_unseen: bool,
@@ -407,6 +410,7 @@ impl Attempt {
             usage: None,
             unknown_accepted: false,
             counted_in: None,
+            kept: None,
             end_unseen: false,
             words: None,
             chosen: None,

@@ -16,5 +16,5 @@ pub use error::{Expected, ThreadError};
 pub use head::{Head, Stored, read_start, read_step};
 pub use positions::{Positions, positions};
 pub use program::read_program;
-pub use totals::{summarize, used_by, used_by_replaced, used_up_to};
+pub use totals::{summarize, usage_of, used_by, used_by_replaced, used_up_to};
 pub use turns::{Answers, Call, Turn, answer, name_answers, raw, read_turns, text};

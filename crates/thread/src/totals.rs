@@ -94,6 +94,17 @@ pub fn used_by_replaced(store: &Store, step: CasRef) -> Option<Used> {
     (used.child_steps == 0).then_some(used)
 }
 
+/// Returns what the agent of a step used up; `None` if children did the step.
+///
+/// # Errors
+/// When its detail cannot be read.
+pub fn usage_of(store: &Store, step: &StepNode) -> Result<Option<Usage>, ThreadError> {
+    let detail = store.need(step.detail)?;
+    let is_of_children = ChildrenDetail::of(detail.type_hash, &detail.payload).is_some();
+    let usage = || Usage::of_step(&step.agent, detail.type_hash, &detail.payload);
+    Ok((!is_of_children).then(usage))
+}
+
 fn add(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), ThreadError> {
     let detail = store.need(step.detail)?;
     if let Some(detail) = ChildrenDetail::of(detail.type_hash, &detail.payload) {

@@ -77,6 +77,7 @@ pub(crate) fn adopt(
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
+    run.ledger.count_in_step(&pending)?;
     run.outbox.readmit(pending.step)?;
     run.lease.clear_record()?;
     settle_scratch(runner, run, &start);
@@ -141,12 +142,15 @@ fn count_committed(runner: &Runner, run: &RunDir, pending: &Pending) {
 fn refused_step(run: &RunDir, thread: &Thread) -> Option<Pending> {
     let mut refused = run.outbox.refused().into_iter().rev();
     let refused = refused.find(|refused| refused.expects() == thread.head)?;
+    // It was counted as a failed attempt.
+    let mut attempts = run.ledger.attempts();
+    attempts.retain(|attempt| attempt.kept == Some(refused.step));
     Some(Pending {
         step: refused.step,
         head: refused.head,
         replaces: refused.replaces,
         at_ms: refused.at_ms,
-        answer_of: Vec::new(),
+        answer_of: attempts.iter().map(|attempt| attempt.number).collect(),
         agent: None,
     })
 }

@@ -119,7 +119,7 @@ fn move_shared_head(
         AtRemote::Moved => return Ok(()),
         AtRemote::Elsewhere(head) => head,
     };
-    step.astray().keep(runner, run)?;
+    step.keep(runner, run)?;
     Err(step.moved(elsewhere(head)))
 }
 
@@ -130,7 +130,7 @@ fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), En
         Advance::Moved => return Ok(()),
         Advance::NotActive => "no longer active".to_owned(),
         Advance::HeadIs(head) => {
-            step.astray().keep(runner, run)?;
+            step.keep(runner, run)?;
             format!("at `{head}`")
         }
     };
@@ -138,13 +138,15 @@ fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), En
 }
 
 impl DurableStep {
-    /// Returns the step as one that does not follow the head.
-    fn astray(&self) -> Astray {
-        Astray {
+    /// Keeps the step, which does not follow the head, and counts what it used up.
+    fn keep(&self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
+        let astray = Astray {
             step: self.thread.head,
             head: self.follows,
             replaces: self.replaces,
-        }
+        };
+        astray.count(runner, run)?;
+        astray.keep(runner, run)
     }
 
     /// Returns the error for a step that is not committed, because of what the thread is now.

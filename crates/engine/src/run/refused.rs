@@ -2,9 +2,9 @@
 
 use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::run::{Pending, RefusedStep};
+use uwf_protocol::run::{Attempt, Pending, RefusedStep};
 use uwf_storage::RunDir;
-use uwf_thread::{ThreadError, read_step, steps, with_output};
+use uwf_thread::{ThreadError, read_step, steps, usage_of, with_output};
 
 use crate::run::answer;
 use crate::thread::Thread;
@@ -50,6 +50,33 @@ impl Astray {
             head,
             replaces,
             at_ms: runner.site.env.now_ms(),
+        })?)
+    }
+
+    /// Counts what the step used up as that of a failed attempt: it was paid for, and no chain of this thread counts it. The attempts
+    /// whose answer it uses are counted in it.
+    pub(crate) fn count(self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
+        let store = &runner.site.store;
+        let Ok(node) = read_step(store, self.step).map(|step| step.node) else {
+            return Ok(());
+        };
+        let Ok(Some(usage)) = usage_of(store, &node) else {
+            return Ok(());
+        };
+        if let Some(pending) = run.outbox.read_pending()?.filter(|it| it.step == self.step) {
+            run.ledger.count_in_step(&pending)?;
+        }
+        let (step, now_ms) = (self.step, runner.site.env.now_ms());
+        Ok(run.ledger.count_kept(&Attempt {
+            replaces: self.replaces,
+            agent: node.agent,
+            error: "the head had moved when it was finished; its step is kept".to_owned(),
+            hint: Some(format!("`uwf thread fork {step}` goes on from it")),
+            usage: Some(usage),
+            kept: Some(step),
+            started_at_ms: node.started_at_ms.unwrap_or(now_ms),
+            ended_at_ms: node.completed_at_ms.unwrap_or(now_ms),
+            ..Attempt::of(self.head, node.role)
         })?)
     }
 
@@ -118,5 +145,8 @@ pub(crate) fn refuse(
         Err(ThreadError::Store(error)) if !is_gone(&error) => Found::Unreadable,
         Ok(_) | Err(_) => return Ok(run.outbox.clear_pending()?),
     };
+    if !thread.is_run() {
+        Astray::of(pending).count(runner, run)?;
+    }
     Astray::of(pending).keep_and_tell(runner, run, &found)
 }

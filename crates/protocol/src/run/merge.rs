@@ -98,6 +98,7 @@ fn joined(one: &Attempt, other: &Attempt) -> Attempt {
         usage,
         unknown_accepted: one.unknown_accepted || other.unknown_accepted,
         counted_in: one.counted_in.max(other.counted_in),
+        kept: one.kept.max(other.kept),
         ..greater(one, other).clone()
     }
 }

@@ -197,6 +197,18 @@ impl Ledger {
         self.attempt_records().next_number()
     }
 
+    /// Adds, durably, an attempt whose finished step is [kept](Attempt::kept) beside the chain, unless an interrupted call did so already.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn count_kept(&self, attempt: &Attempt) -> Result<(), StorageError> {
+        let mut known = self.attempt_records().kept.into_iter();
+        match known.any(|known| known.kept == attempt.kept) {
+            true => Ok(()),
+            false => self.append_attempt(attempt).map(drop),
+        }
+    }
+
     /// Records, durably, that the usage of the attempts that worked on the step's answer is counted in the step.
     ///
     /// # Errors
