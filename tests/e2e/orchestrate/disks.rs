@@ -156,7 +156,11 @@ echo \"$first $second $third $fourth $(echo $(cat ran))\"; cat said";
     };
     let (codes, said) = ran.split_once('\n').unwrap();
     assert_eq!(codes, "1 1 1 0 A B B", "{said}");
-    assert_eq!(said.matches("cause: Read-only file system").count(), 2, "{said}");
+    assert_eq!(
+        said.matches("cause: Read-only file system").count(),
+        2,
+        "{said}"
+    );
 }
 
 #[test]
