@@ -246,6 +246,24 @@ impl Tree {
         Reaped::SomeAreLeft
     }
 
+    /// Tells whether nothing of the tree is left, while older children are.
+    fn is_empty_beside_others(&mut self) -> bool {
+        loop {
+            let collected = self.orphans.len();
+            if self.programs_mut().any(|program| program.status.is_none())
+                || !self.members().is_empty()
+            {
+                return false;
+            }
+            // A process that ended during the look at all processes is in no list, and what it had started may be missing from
+            // it, too. It has become a child of ours that has ended.
+            self.collect();
+            if self.orphans.len() == collected {
+                return true;
+            }
+        }
+    }
+
     fn take_end(&mut self, pid: Pid, ended: ExitStatus) {
         // A number may be that of an earlier program again.
         let program = self
@@ -292,10 +310,7 @@ impl Target for Tree {
         match self.collect() {
             Reaped::NoChildLeft => true,
             Reaped::SomeAreLeft if self.others.is_empty() => false,
-            Reaped::SomeAreLeft => {
-                self.programs_mut().all(|program| program.status.is_some())
-                    && self.members().is_empty()
-            }
+            Reaped::SomeAreLeft => self.is_empty_beside_others(),
         }
     }
 
