@@ -97,13 +97,18 @@ fn the_git_of_a_dead_call_is_named_and_ended_by_the_next_call() {
 
 #[test]
 fn a_worktree_is_made_though_a_killed_git_left_the_lock_of_its_branch() {
-    let world = world("workspace: worktree", "smudge");
-    let (thread, call) = hanging(&world);
-    kill_all_of(&world);
-    assert!(!call.wait_with_output().unwrap().status.success());
-    let branches = world.project().join(".git/refs/heads/uwf");
-    fs::write(branches.join(format!("{thread}.lock")), "").unwrap();
-    goes_on(&world, &thread);
+    for has_branch in [true, false] {
+        let world = world("workspace: worktree", "smudge");
+        let (thread, call) = hanging(&world);
+        kill_all_of(&world);
+        assert!(!call.wait_with_output().unwrap().status.success());
+        let branch = world.project().join(".git/refs/heads/uwf").join(&thread);
+        fs::write(branch.with_extension("lock"), "").unwrap();
+        if !has_branch {
+            fs::remove_file(&branch).unwrap();
+        }
+        goes_on(&world, &thread);
+    }
 }
 
 #[test]

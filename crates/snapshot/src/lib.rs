@@ -9,6 +9,7 @@
 
 mod compare;
 mod git;
+mod locks;
 mod restore;
 mod start;
 mod take;
@@ -22,9 +23,10 @@ use std::time::Duration;
 use uwf_durable::FileError;
 
 pub use compare::{Change, Changed, Part};
+pub use locks::Lock;
 pub use start::{Ended, LIMIT, Limited, Start, Unsupervised, run_supervised};
 pub use take::{Place, Snapshot};
-pub use worktree::{Lock, Presence, Unkept, Worktree, tree_around};
+pub use worktree::{Presence, Unkept, Worktree, tree_around};
 
 /// Why something could not be done with a repository.
 #[derive(Debug, thiserror::Error)]

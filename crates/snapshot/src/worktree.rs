@@ -9,7 +9,6 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use uwf_durable::{FileLock, create_dir, move_file, names, read, remove, remove_tree};
 
@@ -307,31 +306,6 @@ impl Worktree<'_> {
         Ok(None)
     }
 
-    /// Returns the locks that `git` has on the index, the head and the branch. One that is killed leaves its locks, and every later
-    /// one then refuses to commit.
-    ///
-    /// # Errors
-    /// When a folder cannot be read.
-    pub fn locks(&self) -> Result<Vec<Lock>, SnapshotError> {
-        let mut locks = vec![self.branch_lock()];
-        let known = self.git_dir.join("worktrees");
-        for name in names(&known)? {
-            let entry = known.join(&name);
-            if self.is_known_as(&entry)? {
-                let files = names(&entry)?;
-                let files = files.iter().map(|file| entry.join(file));
-                locks.extend(files.filter(|file| file.extension() == Some(OsStr::new("lock"))));
-            }
-        }
-        Ok(locks.into_iter().filter_map(Lock::at).collect())
-    }
-
-    /// Returns the lock on all references of the repository. Any `git` of the repository may own it.
-    #[must_use]
-    pub fn packed_refs_lock(&self) -> Option<Lock> {
-        Lock::at(self.git_dir.join("packed-refs.lock"))
-    }
-
     /// Removes the worktree, and the branch unless it is checked out elsewhere. The folder gets another name first: after a kill, a
     /// part of it is not taken for the worktree.
     ///
@@ -360,8 +334,12 @@ impl Worktree<'_> {
         remove_tree(self.place)?;
         let _alone = self.alone()?;
         self.unregister()?;
-        if self.git_dir.is_dir() && self.tip()?.as_deref() == Some(self.base) {
-            // Left of a git of ours that was killed.
+        if !self.git_dir.is_dir() {
+            return Ok(());
+        }
+        let tip = self.tip()?;
+        if tip.as_deref().is_none_or(|tip| tip == self.base) {
+            // Left of a git of ours that was killed, perhaps before it had made the branch.
             remove(&self.branch_lock())?;
             self.remove_branch()?;
         }
@@ -400,7 +378,7 @@ impl Worktree<'_> {
 
     /// Tells whether an entry of the git folder is about this worktree. One that does not say it yet was left of a call that
     /// was killed; its name tells it.
-    fn is_known_as(&self, entry: &Path) -> Result<bool, SnapshotError> {
+    pub(crate) fn is_known_as(&self, entry: &Path) -> Result<bool, SnapshotError> {
         let file = read(&entry.join("gitdir"))?.unwrap_or_default();
         let file = file.trim_ascii_end();
         if file.is_empty() {
@@ -439,13 +417,8 @@ impl Worktree<'_> {
         Ok(refused_as_none(self.git().line(args))?.is_some())
     }
 
-    fn reference(&self) -> String {
+    pub(crate) fn reference(&self) -> String {
         format!("refs/heads/{}", self.branch)
-    }
-
-    /// Returns the file that `git` makes while it moves the branch.
-    fn branch_lock(&self) -> PathBuf {
-        self.git_dir.join(format!("{}.lock", self.reference()))
     }
 
     fn git(&self) -> Git<'_> {
@@ -459,30 +432,6 @@ impl Worktree<'_> {
 pub fn tree_around(directory: &Path) -> &Path {
     let has_git = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
     directory.ancestors().find(has_git).unwrap_or(directory)
-}
-
-/// A lock of `git`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lock {
-    /// Its file.
-    pub file: PathBuf,
-    /// When it was taken.
-    pub taken: SystemTime,
-}
-
-impl Lock {
-    fn at(file: PathBuf) -> Option<Self> {
-        let taken = file.symlink_metadata().ok()?.modified().ok()?;
-        Some(Self { file, taken })
-    }
-
-    /// Gives the lock back. The caller knows that its owner is dead.
-    ///
-    /// # Errors
-    /// When the file cannot be removed.
-    pub fn remove(&self) -> Result<(), SnapshotError> {
-        Ok(remove(&self.file)?)
-    }
 }
 
 pub(crate) fn refused_as_none<T>(
