@@ -461,7 +461,9 @@ fn a_log_that_cannot_be_written_stops_no_step() {
     let logs = world.root().join("logs");
     let _ = fs::remove_dir_all(&logs);
     fs::write(&logs, "in the way").unwrap();
-    assert_eq!(doctor(&world, "log").0, "warning");
+    let (level, message, _) = doctor(&world, "log");
+    assert_eq!(level, "warning");
+    assert!(message.contains("is not a folder"), "{message}");
     let thread = world.start("one");
     let stepped = world.step(&thread).exits(0);
     let lacks = stepped.stderr.matches("`uwf log` lacks what happens now");

@@ -120,6 +120,11 @@ pub(super) fn log(root: &Root) -> Option<Check> {
     // The first line makes the folder.
     folder.symlink_metadata().ok()?;
     let until = "until then nobody can tell later what happened";
+    if folder.metadata().is_ok_and(|found| !found.is_dir()) {
+        let message = format!("`{shown}` is not a folder");
+        let hint = format!("move it away: {until}");
+        return Some(Check::warning("log", message, hint));
+    }
     if let Err(error) = access(&folder, Access::WRITE_OK | Access::EXEC_OK) {
         let message = format!("`{shown}` cannot be written: {error}");
         let hint = format!("change its owner or mode: {until}");
