@@ -140,7 +140,7 @@ fn what_an_agent_used_counts_though_its_engine_dies_right_after_it_has_started_i
 }
 
 /// Kills the engine of a step when the head has moved.
-fn dies_before_it_counts(world: &World, args: &[&str]) {
+pub(crate) fn dies_before_it_counts(world: &World, args: &[&str]) {
     let mut has_moved = false;
     let traced = trace(world, args, |point| {
         if has_moved && point.command.contains(" thread ") {

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::counted_once::dies_before_it_counts;
 use crate::gates::{NOTE, at_work, gated_agent, open_gate};
 use crate::gc::{DAY, age_all, gc, has, text};
 use crate::processes::kill;
@@ -132,8 +133,8 @@ fn a_step_whose_head_was_moved_while_it_ran_is_kept_and_named() {
     is_counted(&world, &thread);
 }
 
-#[test]
-fn a_step_whose_head_is_there_again_is_adopted_and_not_done_again() {
+/// A thread whose second step was refused, because the head had been moved back, and whose head is there again. Returns that step.
+fn there_again() -> (World, String, String) {
     let Moved {
         world,
         thread,
@@ -146,6 +147,12 @@ fn a_step_whose_head_is_there_again_is_adopted_and_not_done_again() {
     let start = text(&world.show(&thread)["head"]);
     let heads = world.state("threads.yaml").replace(&start, &first);
     fs::write(world.root().join("threads.yaml"), heads).unwrap();
+    (world, thread, refused)
+}
+
+#[test]
+fn a_step_whose_head_is_there_again_is_adopted_and_not_done_again() {
+    let (world, thread, refused) = there_again();
     let adopted = world.step(&thread).exits(0).json();
     assert_eq!(
         (&adopted["step"], &adopted["adopted"]),
@@ -156,6 +163,21 @@ fn a_step_whose_head_is_there_again_is_adopted_and_not_done_again() {
     assert_eq!(
         (&shown["steps"], &shown["usage"]["costUnknown"]),
         (&json!(2), &json!(2))
+    );
+}
+
+/// The last step of a thread counts itself, and nobody steps the thread again.
+#[test]
+fn a_step_whose_head_is_there_again_counts_once_though_the_engine_dies_when_it_has_joined() {
+    let (world, thread, refused) = there_again();
+    dies_before_it_counts(&world, &["thread", "step", &thread]);
+    let shown = world.show(&thread);
+    let joined = (&shown["head"], &shown["refusedSteps"]);
+    assert_eq!(joined, (&json!(refused), &Value::Null), "{shown}");
+    assert_eq!(
+        (&shown["steps"], &shown["usage"]["costUnknown"]),
+        (&json!(2), &json!(2)),
+        "{shown}"
     );
 }
 

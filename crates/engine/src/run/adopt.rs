@@ -76,9 +76,8 @@ pub(crate) fn adopt(
     runner
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
+    run.outbox.readmit(&pending)?;
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
-    run.ledger.count_in_step(&pending)?;
-    run.outbox.readmit(pending.step)?;
     run.lease.clear_record()?;
     settle_scratch(runner, run, &start);
     let config = limits::of_config(&runner.site);

@@ -56,6 +56,11 @@ impl Astray {
     /// Counts what the step used up as that of a failed attempt: it was paid for, and no chain of this thread counts it. The attempts
     /// whose answer it uses are counted in it.
     pub(crate) fn count(self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
+        // A step that was refused before is counted, and is a failed attempt of its own answer.
+        let mut attempts = run.ledger.attempts().into_iter();
+        if attempts.any(|attempt| attempt.kept == Some(self.step)) {
+            return Ok(());
+        }
         let store = &runner.site.store;
         let Ok(node) = read_step(store, self.step).map(|step| step.node) else {
             return Ok(());

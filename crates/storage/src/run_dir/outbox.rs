@@ -5,7 +5,6 @@
 //! name a step that nobody finished, and the role would run again.
 
 use uwf_durable::Durability;
-use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::{Pending, RefusedStep};
 
 use super::checksum::{self, Checksum, with_checksum};
@@ -97,16 +96,19 @@ impl Outbox {
         self.clear_pending()
     }
 
-    /// Removes a step from the refused ones: its thread has it now.
+    /// Makes a refused step pending again, durably: it is about to join its thread. Does nothing for a step that was not refused.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
-    pub fn readmit(&self, step: CasRef) -> Result<(), StorageError> {
-        let refused = self.refused();
-        let others: Vec<&RefusedStep> = refused.iter().filter(|one| one.step != step).collect();
-        if others.len() == refused.len() {
+    pub fn readmit(&self, pending: &Pending) -> Result<(), StorageError> {
+        let all = self.refused();
+        let others = all.iter().filter(|one| one.step != pending.step);
+        let others: Vec<_> = others.collect();
+        if others.len() == all.len() {
             return Ok(());
         }
+        // The pending record comes first: one of both always keeps the step.
+        self.write_pending(pending)?;
         let lines: String = others.iter().map(|one| json(*one) + "\n").collect();
         self.records
             .replace_text(REFUSED, &lines, Durability::Durable)
