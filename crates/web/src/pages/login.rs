@@ -69,7 +69,7 @@ pub(crate) async fn leave(
     }
     if let Visitor::Person { session, .. } = &visitor {
         app.sessions.close(session);
-        app.hub.drop_unknown();
+        app.hub.session_closed();
     }
     let cookie = cookie(&app, "", "; Max-Age=0");
     with_cookie(see_other("/login"), &cookie)
