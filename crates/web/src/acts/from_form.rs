@@ -155,7 +155,7 @@ fn raised(fields: &Fields) -> Result<Vec<String>, Refusal> {
     }
     for text in fields.all(field::ACCEPT) {
         if !text.split(',').all(|number| number.parse::<u64>().is_ok()) {
-            return Err(wrong(format!("`{text}` is not a list of numbers of attempts")));
+            return Err(wrong(format!("`{text}` is not a list of attempts")));
         }
         words.push(format!("--accept-unknown={text}"));
     }

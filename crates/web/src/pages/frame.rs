@@ -1,4 +1,4 @@
-//! What every page has around its own part: the head, the way to the other pages, and the foot.
+//! What every page has around its own part: the head, and the links to the other pages.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -16,13 +16,13 @@ use crate::posted::KEY_FIELD;
 pub(crate) struct Page {
     /// Its title.
     pub(crate) title: String,
-    /// Which of the pages in the head it belongs to.
+    /// The entry of the navigation that it belongs to.
     pub(crate) tab: Tab,
     /// What it shows.
     pub(crate) main: Markup,
 }
 
-/// A page that the head of each page leads to.
+/// An entry of the navigation, which every page has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tab {
     Threads,
@@ -30,12 +30,12 @@ pub(crate) enum Tab {
     Costs,
     Machine,
     Help,
-    /// None of them.
+    /// No entry.
     None,
 }
 
 impl Tab {
-    /// Those that have a place in the head, each with its address.
+    /// The entries, each with its address and its text.
     const SHOWN: [(Self, &'static str, &'static str); 5] = [
         (Self::Threads, "/", "Threads"),
         (Self::Workflows, "/workflows", "Workflows"),
@@ -75,7 +75,7 @@ impl Page {
                             }
                         }
                         @if asked.app.access == Access::ReadOnly {
-                            span.mode title="This server was started with --read-only" { "looking only" }
+                            span.mode title="This server was started with --read-only" { "read-only" }
                         }
                         span #fresh role="status" {}
                         @if let Some(key) = form_key {
@@ -86,7 +86,7 @@ impl Page {
                         }
                     }
                     main #main tabindex="-1" {
-                        @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "Not fresh at once: " (Said(&why)) "." } }
+                        @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "This page may be out of date: " (Said(&why)) "." } }
                         (told::section(asked))
                         (self.main)
                     }

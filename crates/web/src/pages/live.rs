@@ -1,4 +1,4 @@
-//! What the agents of a thread say while they work.
+//! The turns and the output of the agents of a thread while they work.
 
 use maud::{Markup, html};
 use uwf_engine::{EngineError, FamilyEvent, FamilyTail, OutputStream, Site, TailEvent};
@@ -17,7 +17,7 @@ const MOST: usize = 4000;
 /// How many characters of a call are shown.
 const CALL: usize = 200;
 
-/// Returns a page with the turns alone, from which the page of the thread takes them.
+/// Returns a page with the turns alone. The script of the thread's page loads it to show new turns.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let thread = asked.thread()?;
     let turns = turns(asked.site(), thread)?;
@@ -32,7 +32,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-/// Returns what the agents that work now have said, the newest last.
+/// Returns the newest turns and lines of the agents that work now, the newest last.
 pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, EngineError> {
     let (_, mut events) = FamilyTail::begin(site, thread, TURNS)?;
     events.retain(|event| match &event.event {
@@ -45,7 +45,7 @@ pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, E
     Ok(events)
 }
 
-/// Returns the part of a page.
+/// Returns the part of a page with the turns.
 pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     html! {
         section #live aria-labelledby="live-title" {
@@ -88,7 +88,7 @@ fn said(event: &FamilyEvent) -> Markup {
     }
 }
 
-/// Returns the beginning of a text that is too long.
+/// Returns a text, or its beginning if it has more than [`MOST`] characters.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{} […]", &text[..at]),

@@ -1,4 +1,5 @@
-//! What runs here, which agents may, what is shared and who has the leases, and what `uwf doctor` says.
+//! The machine: the steps that are being done, the agents of the config, the slots, what is shared and which machine owns each
+//! lease, and the result of `uwf doctor`.
 
 use maud::{Markup, html};
 use uwf_engine::{AgentView, MachineView, machine};
@@ -13,13 +14,13 @@ use crate::remote::RemoteThread;
 use crate::settings::{Finding, Level};
 use crate::trouble::{Refusal, Trouble};
 
-/// Where the page is that has the checks.
+/// The address of the page with the checks.
 pub(crate) const CHECKS: &str = "/machine/checks";
 
-/// Where the page is that has the threads at the remote.
+/// The address of the page with the threads at the remote.
 pub(crate) const REMOTE: &str = "/machine/remote";
 
-/// What takes its time, and is on the page only if somebody asks.
+/// The parts that take long. A page has one of them only if its address asks for it.
 #[derive(Default)]
 struct Asking {
     findings: Option<Vec<Finding>>,
@@ -31,7 +32,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     of(asked, &Asking::default())
 }
 
-/// Returns the page with what `uwf doctor` says.
+/// Returns the page with the result of `uwf doctor`.
 pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
     let findings = (asked.app.check)(asked.site());
     let findings = findings.map_err(Refusal::of_command)?;
@@ -65,7 +66,7 @@ fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
             span { "Root " code { (Said(&site.root.path().display().to_string())) } }
             span { "Store " code { (Said(&site.store.dir().display().to_string())) } }
         }
-        // If the state cannot be read, the checks below are what somebody looks for.
+        // If the state cannot be read, the page shows the error, and the checks below tell more.
         @match machine(site) {
             Ok(view) => { (at_work(&view, asking, now_ms)) }
             Err(error) => { ul.notes { li.failed { (Said(&(asked.app.explain)(error).whole())) } } }
@@ -188,12 +189,12 @@ fn shared(view: &MachineView, threads: Option<&[RemoteThread]>) -> Markup {
     }
 }
 
-/// How many threads of the remote a page has.
+/// How many threads at the remote a page shows.
 const REMOTE_THREADS: usize = 500;
 
 fn at_remote(threads: &[RemoteThread]) -> Markup {
     if threads.is_empty() {
-        return html! { p.empty { "No thread at the remote is to go on." } };
+        return html! { p.empty { "No thread at the remote is active." } };
     }
     let hidden = threads.len().saturating_sub(REMOTE_THREADS);
     html! {
@@ -220,7 +221,7 @@ fn at_remote(threads: &[RemoteThread]) -> Markup {
     }
 }
 
-/// How many threads are named.
+/// How many threads a list of links names.
 const NAMED: usize = 20;
 
 fn links(threads: &[ThreadId]) -> Markup {
