@@ -71,8 +71,8 @@ pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
     write(app, request, "done".to_owned(), ()).await;
 }
 
-/// Writes a line about a request, on a thread of the blocking pool. The place is dropped when the line is written, even if nobody
-/// waits for that any more. A line that cannot be written changes no answer.
+/// Writes a line about a request, on a thread of the blocking pool. The place is dropped when the line is written, even if the
+/// client is gone by then. A line that cannot be written changes no answer.
 async fn write<P: Send + 'static>(app: &Shared, request: Request, result: String, place: P) {
     let app = Shared::clone(app);
     let write = move || {

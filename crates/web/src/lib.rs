@@ -8,8 +8,8 @@
 //! functions that answer: `asked` is their input, with `fields`, and `answer` their output. `permits` limits how many of them
 //! work at the same time.
 //!
-//! The crate writes nothing to disk but lines of the process log. Its own state is in memory and ends with the server: most of
-//! all the sessions of visitors.
+//! The crate itself writes nothing to disk but lines of the process log. Its state, such as the sessions of visitors, is in
+//! memory and ends with the server.
 //!
 //! A view delays no step. It may take the lock of a thread for an instant, to see whether the lock is free. A call that wants
 //! the lock does not fail because of that: it tries again for some milliseconds.

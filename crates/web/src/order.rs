@@ -50,7 +50,7 @@ pub struct Order {
 /// The result of a command that succeeded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Carried {
-    /// The data that it printed; `null` if it goes on in the background.
+    /// The data that it printed; `null` if it does steps in the background.
     pub printed: Value,
     /// Its notes and warnings.
     pub notices: Vec<String>,

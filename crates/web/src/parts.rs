@@ -36,7 +36,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Returns the usual room for a text whose whole is at an address.
+    /// Returns the usual room for a text that can be read in full at an address.
     pub(crate) fn before(whole: &'a str) -> Self {
         Self {
             bytes: LONGEST,

@@ -93,8 +93,8 @@ fn full(message: String) -> Refusal {
 }
 
 impl Permit {
-    /// Runs blocking work on a thread of the blocking pool. The permit is given back when the work ends, even if nobody waits
-    /// for the answer any more.
+    /// Runs blocking work on a thread of the blocking pool. The permit is given back when the work ends, even if the client
+    /// is gone by then.
     pub(crate) async fn work(
         self,
         work: impl FnOnce() -> Response + Send + 'static,

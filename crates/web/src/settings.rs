@@ -67,7 +67,7 @@ pub enum Level {
 pub enum Front {
     /// Browsers connect to the server itself.
     Nothing,
-    /// A reverse proxy, which encrypts.
+    /// A reverse proxy. It must encrypt, unless only browsers of this machine use it.
     Proxy,
 }
 
@@ -150,7 +150,7 @@ impl Place {
         }
     }
 
-    /// Returns the address of this machine on which the server listens.
+    /// Returns the address of this machine at which the server listens.
     #[must_use]
     pub fn listen(&self) -> SocketAddr {
         self.listen

@@ -1,4 +1,4 @@
-//! A new thread: the page with its form, and the acts of that form and of programs.
+//! Starting a thread: the page with its form, and the acts of that form and of programs.
 
 use std::collections::HashSet;
 

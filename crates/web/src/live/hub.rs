@@ -17,7 +17,7 @@ use crate::live::event::Event;
 const BEHIND: usize = 256;
 /// How long the watch waits for changes before it checks again whether there is a listener.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long the watch waits between two looks at the files, if the kernel does not tell of changes.
+/// How long the watch waits between two looks at the files, if the kernel does not report changes.
 const SLOW_LOOK: Duration = Duration::from_secs(2);
 /// How long changes are collected before they are sent: one step changes many files.
 const COLLECT: Duration = Duration::from_millis(100);
@@ -237,7 +237,7 @@ mod tests {
             watch.join().is_err()
         });
         assert!(failed && !*lock(&hub.is_watching));
-        // One that ends by itself has said so already.
+        // A watch that ends without a panic has set the flag itself.
         *lock(&hub.is_watching) = true;
         drop(Watching(&hub));
         assert!(*lock(&hub.is_watching));

@@ -96,7 +96,7 @@ impl Page {
     }
 }
 
-/// Returns a page for visitors without a session, and for addresses without a page.
+/// Returns a page without the links to other pages: the form to log in, or a refusal.
 pub(crate) fn bare(title: &str, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)

@@ -1,4 +1,4 @@
-//! The forms to log in and to log out. The address that `uwf serve` prints has the token after `#`. A browser does not send that
+//! How a person logs in and out. The address that `uwf serve` prints has the token after `#`. A browser does not send that
 //! part; our script puts it into the form. Without scripts, the person does.
 
 use std::time::{Duration, Instant};

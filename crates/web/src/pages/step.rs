@@ -21,7 +21,7 @@ use crate::parts::{
 };
 use crate::trouble::{Refusal, Trouble};
 
-/// How many characters of turns a page shows: the newest ones. The command line shows all.
+/// How many characters of turns a page shows: the newest ones. The command line can show all.
 const QUOTA: usize = 400_000;
 
 /// The field that asks for the changed files.

@@ -74,7 +74,7 @@ fn article(
     }
 }
 
-/// Returns the step of the same role before a step, if it is on the page.
+/// Returns the last earlier step of the same role, if it is on the page.
 fn earlier<'a>(before: &'a [StepStory], step: &StepStory) -> Option<&'a StepStory> {
     before.iter().rev().find(|one| one.role == step.role)
 }
