@@ -110,17 +110,17 @@ impl Data {
 
 /// What a browser may do with a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Given {
+pub(crate) enum Disposition {
     /// It saves the file, and never shows it.
-    ToKeep,
+    Download,
     /// It shows the file as a text, and never as anything else.
-    ToRead,
+    PlainText,
 }
 
 /// A file whose content an agent or a person wrote.
 pub(crate) struct File {
     /// What a browser may do with it.
-    pub(crate) given: Given,
+    pub(crate) disposition: Disposition,
     /// Its name, without folders.
     pub(crate) name: String,
     /// Its bytes.
@@ -134,9 +134,9 @@ impl File {
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
         let whole = printable(&self.name);
-        let (kind, disposition) = match self.given {
-            Given::ToKeep => ("application/octet-stream", "attachment"),
-            Given::ToRead => ("text/plain; charset=utf-8", "inline"),
+        let (kind, disposition) = match self.disposition {
+            Disposition::Download => ("application/octet-stream", "attachment"),
+            Disposition::PlainText => ("text/plain; charset=utf-8", "inline"),
         };
         let mut attached = format!("{disposition}; filename=\"{plain}\"");
         if !self.name.is_ascii() {
@@ -147,7 +147,7 @@ impl File {
             (header::CONTENT_TYPE, kind.to_owned()),
             (header::CONTENT_DISPOSITION, attached),
         ];
-        let content = Bytes::from_owner(Held {
+        let content = Bytes::from_owner(HeldBytes {
             content: self.content,
             _permit: permit,
         });
@@ -156,12 +156,12 @@ impl File {
 }
 
 /// The bytes of a file, with its permit.
-struct Held {
+struct HeldBytes {
     content: Vec<u8>,
     _permit: Permit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldBytes {
     fn as_ref(&self) -> &[u8] {
         &self.content
     }

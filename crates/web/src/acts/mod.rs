@@ -3,8 +3,8 @@
 
 pub(crate) mod confirm;
 mod from_form;
+pub(crate) mod notices;
 mod start;
-pub(crate) mod told;
 mod words;
 
 use axum::http::StatusCode;
@@ -60,7 +60,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     };
     // A fork is another thread.
     let thread = done.thread().unwrap_or(view.thread);
-    told::outcome(asked, thread_address(thread), done.notices)
+    notices::outcome(asked, thread_address(thread), done.notices)
 }
 
 /// Does an action for a program.
@@ -77,7 +77,7 @@ pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> 
             (StatusCode::OK, done.printed)
         }
     };
-    Ok(json_answer(status, &told::with(printed, done.notices)))
+    Ok(json_answer(status, &notices::with(printed, done.notices)))
 }
 
 /// Returns the actions that are possible now; none if the server is read-only.

@@ -12,7 +12,7 @@ use uwf_util::shell_words;
 
 use crate::acts::confirm::naming;
 use crate::acts::from_form::{field, start};
-use crate::acts::{carry, refuse_if_read_only, told};
+use crate::acts::{carry, notices, refuse_if_read_only};
 use crate::answer::{json_answer, refused_on_the_way, refused_page};
 use crate::asked::Asked;
 use crate::audit;
@@ -146,13 +146,13 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
             }
         }
     }
-    told::outcome(asked, address, done.notices)
+    notices::outcome(asked, address, done.notices)
 }
 
 /// Starts a thread for a program.
 pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let (_, done) = started(asked, fields)?;
-    let body = told::with(done.printed, done.notices);
+    let body = notices::with(done.printed, done.notices);
     Ok(json_answer(StatusCode::CREATED, &body))
 }
 

@@ -78,7 +78,8 @@
     return room ? [...room.querySelectorAll("details")] : [details];
   };
 
-  // Loads the turns of the agents and appends the new ones, so that a screen reader reads each turn once.
+  // Loads the turns of the agents and appends the new ones, so that a screen reader reads each turn of one agent once. If several
+  // agents work, a new turn may come in the middle: then the list is replaced.
   let saying = false;
   const refreshTurns = () => new Promise((done) => {
     const list = document.querySelector("#live ol");

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::acts::told;
+use crate::acts::notices;
 use crate::answer;
 use crate::asked::Asked;
 use crate::assets::ADDRESSES;
@@ -87,7 +87,7 @@ impl Page {
                     }
                     main #main tabindex="-1" {
                         @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "This page may be out of date: " (Said(&why)) "." } }
-                        (told::section(asked))
+                        (notices::section(asked))
                         (self.main)
                     }
                 }

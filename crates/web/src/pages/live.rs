@@ -10,11 +10,11 @@ use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, thread_address};
 use crate::trouble::Trouble;
 
-/// How many turns are shown.
+/// How many of the newest turns of each thread of the family are shown.
 const TURNS: usize = 40;
 /// How many characters of a turn are shown.
 const MOST: usize = 4000;
-/// How many characters of a call are shown.
+/// How many characters of the arguments of a call are shown.
 const CALL: usize = 200;
 
 /// Returns a page with the turns alone. The script of the thread's page loads it to show new turns.
@@ -32,7 +32,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-/// Returns the newest turns and lines of the agents that work now, the newest last.
+/// Returns the newest turns and lines of the agents that work now: one thread of the family after the other, each with its newest
+/// turn last.
 pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, EngineError> {
     let (_, mut events) = FamilyTail::begin(site, thread, TURNS)?;
     events.retain(|event| match &event.event {

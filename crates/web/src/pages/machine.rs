@@ -22,14 +22,14 @@ pub(crate) const REMOTE: &str = "/machine/remote";
 
 /// The parts that take long. A page has one of them only if its address asks for it.
 #[derive(Default)]
-struct Asking {
+struct Extra {
     findings: Option<Vec<Finding>>,
     threads: Option<Vec<RemoteThread>>,
 }
 
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
-    of(asked, &Asking::default())
+    of(asked, &Extra::default())
 }
 
 /// Returns the page with the result of `uwf doctor`.
@@ -38,9 +38,9 @@ pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
     let findings = findings.map_err(Refusal::of_command)?;
     of(
         asked,
-        &Asking {
+        &Extra {
             findings: Some(findings),
-            ..Asking::default()
+            ..Extra::default()
         },
     )
 }
@@ -50,14 +50,14 @@ pub(crate) fn remote(asked: &Asked) -> Result<Page, Trouble> {
     let threads = crate::remote::ask(asked)?;
     of(
         asked,
-        &Asking {
+        &Extra {
             threads: Some(threads),
-            ..Asking::default()
+            ..Extra::default()
         },
     )
 }
 
-fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
+fn of(asked: &Asked, extra: &Extra) -> Result<Page, Trouble> {
     let site = asked.site();
     let now_ms = site.env.now_ms();
     let main = html! {
@@ -68,12 +68,12 @@ fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
         }
         // If the state cannot be read, the page shows the error, and the checks below tell more.
         @match machine(site) {
-            Ok(view) => { (at_work(&view, asking, now_ms)) }
+            Ok(view) => { (at_work(&view, extra, now_ms)) }
             Err(error) => { ul.notes { li.failed { (Said(&(asked.app.explain)(error).whole())) } } }
         }
         section aria-labelledby="checks" {
             h2 #checks { "Checks" }
-            @match &asking.findings {
+            @match &extra.findings {
                 Some(findings) => { (checked(findings)) }
                 None => {
                     p { a.button href=(format!("{CHECKS}#checks")) { "Check everything" } }
@@ -89,13 +89,13 @@ fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
     })
 }
 
-fn at_work(view: &MachineView, asking: &Asking, now_ms: i64) -> Markup {
+fn at_work(view: &MachineView, extra: &Extra, now_ms: i64) -> Markup {
     html! {
         @if !view.warnings.is_empty() { ul.notes { @for warning in &view.warnings { li.failed { (Said(warning)) } } } }
         (running(view, now_ms))
         (agents(view))
         (slots(view))
-        (shared(view, asking.threads.as_deref()))
+        (shared(view, extra.threads.as_deref()))
     }
 }
 

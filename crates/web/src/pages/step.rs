@@ -12,7 +12,7 @@ use uwf_protocol::nodes::{RefusedCalls, Usage};
 use uwf_util::text::counted;
 use uwf_util::{size, time};
 
-use crate::answer::{File, Given};
+use crate::answer::{Disposition, File};
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::step_parts::{answer, checks, outcome};
@@ -157,7 +157,7 @@ pub(crate) fn download(asked: &Asked) -> Result<File, Trouble> {
     Ok(File {
         name,
         content,
-        given: Given::ToKeep,
+        disposition: Disposition::Download,
     })
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn text(asked: &Asked) -> Result<File, Trouble> {
     Ok(File {
         name: format!("{name}.txt"),
         content: text.ok_or_else(missing)?.into_bytes(),
-        given: Given::ToRead,
+        disposition: Disposition::PlainText,
     })
 }
 
