@@ -142,7 +142,7 @@ impl Request {
     }
 }
 
-/// The name of an act in the log that has no name of its own.
+/// The name in the log of an act without a name of its own.
 const UNNAMED: &str = "request";
 
 /// Returns the act that a `POST` to an address asks for, and its thread.

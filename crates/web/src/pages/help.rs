@@ -25,12 +25,14 @@ fn meaning(status: ThreadStatus) -> &'static str {
     match status {
         ThreadStatus::Idle => "a step can be done",
         ThreadStatus::Running => "a step is being done",
-        ThreadStatus::Suspended => "it waits for a person: a role asks, a limit is reached, its supervisor suspended it, or a failure stopped its run",
+        ThreadStatus::Suspended => {
+            "it waits for a person: it asks, or a limit, its supervisor or a failure stopped it"
+        }
         ThreadStatus::Blocked => {
             "its graph gives no next step; the workflow or an answer must be changed"
         }
         ThreadStatus::Failed => "the last attempt failed; the step can be tried again",
-        ThreadStatus::Waiting => "the last attempt failed, and the next one is planned for a later time",
+        ThreadStatus::Waiting => "the last attempt failed, and the next one is planned",
         ThreadStatus::Paused => "a person paused it; no step is started",
         ThreadStatus::Completed => "it reached its end",
         ThreadStatus::Cancelled => "it was ended from outside, before it reached its end",
