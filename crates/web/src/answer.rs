@@ -1,5 +1,5 @@
-//! What handlers give: pages, data, and refusals in both forms, with the headers that keep a browser from doing anything
-//! that we did not mean.
+//! The answers of handlers: pages, data, files, and refusals as pages or as data. Their headers allow a browser only what our
+//! pages need.
 
 use axum::body::Bytes;
 use axum::http::header::{self, HeaderName, HeaderValue};
@@ -13,11 +13,11 @@ use uwf_util::printable::printable;
 
 use crate::assets::digest;
 use crate::audit::Refused;
-use crate::desks::Desk;
 use crate::pages::missing;
+use crate::permits::Permit;
 use crate::trouble::Refusal;
 
-/// What a page may do: nothing but use our own files, and send forms and requests to us. Scripts cannot make markup.
+/// What a page may do: use our own files, and send forms and requests to this server. Scripts cannot make markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; \
      trusted-types 'none'";
@@ -43,11 +43,11 @@ const HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// What a browser may keep, if it asks each time whether it is still the same. What a hash names never changes, but what is said about
-/// it may: another version says more.
+/// A browser may keep the answer, and must ask each time whether it is still the same. A node never changes, but what is said
+/// about it may: another version of the program says more.
 const ASK_AGAIN: &str = "private, no-cache";
 
-/// Adds the headers of every answer. What has no other rule is not kept by the browser.
+/// Adds the headers of every answer. A browser does not keep an answer that has no other rule.
 pub(crate) fn secured(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -62,12 +62,12 @@ pub(crate) fn secured(mut response: Response) -> Response {
 /// Data for programs.
 pub(crate) struct Data {
     body: Result<String, serde_json::Error>,
-    /// The hash of what the data is about.
+    /// The hash of the node that the data is about, if it is about one.
     hash: Option<CasRef>,
 }
 
 impl Data {
-    /// Returns a value that may be another the next time.
+    /// Returns data that may be different the next time.
     pub(crate) fn of(value: &impl Serialize) -> Self {
         Self {
             body: serde_json::to_string(value),
@@ -75,7 +75,7 @@ impl Data {
         }
     }
 
-    /// Returns what is said about something that a hash names.
+    /// Returns data about a node. It has an `ETag`.
     pub(crate) fn named(hash: CasRef, value: &impl Serialize) -> Self {
         Self {
             hash: Some(hash),
@@ -83,7 +83,7 @@ impl Data {
         }
     }
 
-    /// Returns the answer to a request with these headers.
+    /// Returns the answer to a request with these headers: 304 if the client has the same data.
     pub(crate) fn answer(self, asked: &HeaderMap) -> Response {
         let Ok(body) = self.body else {
             return refused_data(&Refusal::bug());
@@ -108,19 +108,19 @@ impl Data {
     }
 }
 
-/// What a browser does with a file.
+/// What a browser may do with a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Given {
-    /// It keeps it, and never shows it.
-    ToKeep,
-    /// It shows it as a text, and never as anything else.
-    ToRead,
+pub(crate) enum Disposition {
+    /// It saves the file, and never shows it.
+    Download,
+    /// It shows the file as a text, and never as anything else.
+    PlainText,
 }
 
-/// A file of somebody else.
+/// A file whose content an agent or a person wrote.
 pub(crate) struct File {
-    /// What becomes of it.
-    pub(crate) given: Given,
+    /// What a browser may do with it.
+    pub(crate) disposition: Disposition,
     /// Its name, without folders.
     pub(crate) name: String,
     /// Its bytes.
@@ -128,15 +128,15 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Returns the answer, which has a place until the client has read it.
-    pub(crate) fn answer(self, place: Desk) -> Response {
+    /// Returns the answer, which keeps the permit until the client has read it.
+    pub(crate) fn answer(self, permit: Permit) -> Response {
         let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
         let whole = printable(&self.name);
-        let (kind, disposition) = match self.given {
-            Given::ToKeep => ("application/octet-stream", "attachment"),
-            Given::ToRead => ("text/plain; charset=utf-8", "inline"),
+        let (kind, disposition) = match self.disposition {
+            Disposition::Download => ("application/octet-stream", "attachment"),
+            Disposition::PlainText => ("text/plain; charset=utf-8", "inline"),
         };
         let mut attached = format!("{disposition}; filename=\"{plain}\"");
         if !self.name.is_ascii() {
@@ -147,27 +147,27 @@ impl File {
             (header::CONTENT_TYPE, kind.to_owned()),
             (header::CONTENT_DISPOSITION, attached),
         ];
-        let content = Bytes::from_owner(Held {
+        let content = Bytes::from_owner(HeldBytes {
             content: self.content,
-            _place: place,
+            _permit: permit,
         });
         (headers, content).into_response()
     }
 }
 
-/// The bytes of a file, with its place.
-struct Held {
+/// The bytes of a file, with its permit.
+struct HeldBytes {
     content: Vec<u8>,
-    _place: Desk,
+    _permit: Permit,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for HeldBytes {
     fn as_ref(&self) -> &[u8] {
         &self.content
     }
 }
 
-/// Returns a byte of a name as a header has it (RFC 8187).
+/// Returns a byte of a name as RFC 8187 writes it in a header.
 fn percent(byte: u8) -> String {
     match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
         true => char::from(byte).to_string(),
@@ -175,7 +175,7 @@ fn percent(byte: u8) -> String {
     }
 }
 
-/// Returns what came of an act, as data.
+/// Returns the result of an act, as data.
 pub(crate) fn json_answer(status: StatusCode, value: &impl Serialize) -> Response {
     match serde_json::to_string(value) {
         Ok(body) => json(status, body),
@@ -187,7 +187,7 @@ fn json(status: StatusCode, body: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// Returns markup as an answer.
+/// Returns markup as a page.
 pub(crate) fn html(status: StatusCode, markup: Markup) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
     (status, kind, markup.into_string()).into_response()
@@ -215,7 +215,7 @@ pub(crate) fn refused_page(refusal: &Refusal) -> Response {
     refused_on_the_way(refusal, None)
 }
 
-/// Returns a refusal for people who come from a thread, to which it leads back.
+/// Returns a refusal for people, with a link back to their thread if they come from one.
 pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Response {
     let page = html(refusal.status, missing::page(refusal, thread));
     because(refusal.code, page)
@@ -227,38 +227,38 @@ pub(crate) fn refused_data(refusal: &Refusal) -> Response {
     because(refusal.code, json(refusal.status, body))
 }
 
-/// Adds to a refusal why it is one, for the log.
+/// Adds the code of a refusal to its answer, for the log.
 pub(crate) fn because(code: &'static str, mut response: Response) -> Response {
     response.extensions_mut().insert(Refused(code));
     response
 }
 
-/// Returns the answer when something of ours failed that a person asked for.
+/// Returns the page for an error of the server itself.
 pub(crate) fn broken() -> Response {
     refused_page(&Refusal::bug())
 }
 
-/// Says that the server is there.
+/// Says that the server answers.
 pub(crate) async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// Answers at addresses where no page is.
-pub(crate) async fn nothing_here() -> Response {
+/// Answers at addresses without a page.
+pub(crate) async fn page_not_found() -> Response {
     refused_page(&Refusal::not_found("no page is at this address"))
 }
 
-/// Answers at addresses where no data is.
-pub(crate) async fn no_data_here() -> Response {
+/// Answers at addresses without data.
+pub(crate) async fn data_not_found() -> Response {
     refused_data(&Refusal::not_found("no data is at this address"))
 }
 
-/// Answers requests of a kind that a page is not made for.
-pub(crate) async fn not_like_that() -> Response {
-    refused_page(&Refusal::not_like_that())
+/// Answers requests with a method that a page does not have.
+pub(crate) async fn page_without_method() -> Response {
+    refused_page(&Refusal::method_not_allowed())
 }
 
-/// Answers requests of a kind that data is not made for.
-pub(crate) async fn no_data_like_that() -> Response {
-    refused_data(&Refusal::not_like_that())
+/// Answers requests with a method that data does not have.
+pub(crate) async fn data_without_method() -> Response {
+    refused_data(&Refusal::method_not_allowed())
 }

@@ -6,10 +6,10 @@ use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site};
 
 use crate::audit::Refusals;
-use crate::desks::Desks;
 use crate::guard::{Access, Gate};
 use crate::live::hub::Hub;
 use crate::order::{Carried, Order};
+use crate::permits::Permits;
 use crate::session::Sessions;
 use crate::settings::Finding;
 use crate::stop::Closing;
@@ -17,9 +17,9 @@ use crate::token::Token;
 use crate::trouble::Explained;
 use crate::vanished::Seen;
 
-/// The server's own: the site, who may come in, and the sessions of those who did.
+/// What all requests of a server share: the site, the rules of access, the sessions and the limits.
 pub(crate) struct App {
-    /// The storage root that is shown. Functions on it block, so handlers call them on a thread for that.
+    /// The storage root that is shown. Functions on it block, so handlers call them on a thread of the blocking pool.
     pub(crate) site: Site,
     /// The address that people open.
     pub(crate) url: String,
@@ -27,31 +27,31 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     /// What visitors may do.
     pub(crate) access: Access,
-    /// What lets a visitor in.
+    /// The secret that lets a visitor in.
     pub(crate) token: Token,
-    /// Those who came in.
+    /// The sessions of the browsers that logged in.
     pub(crate) sessions: Sessions,
-    /// Who was not let in of late.
+    /// How many refusals were logged in the current period.
     pub(crate) refusals: Refusals,
-    /// What was seen of the root.
+    /// Notices when the root disappears.
     pub(crate) seen: Seen,
-    /// Those who listen to what happens.
+    /// Sends events to the streams.
     pub(crate) hub: Hub,
-    /// Places for streams of events.
+    /// Limits how many streams of events are open.
     pub(crate) streams: Arc<Semaphore>,
-    /// Places for requests that block.
-    pub(crate) desks: Desks,
-    /// Whether the server is to end.
+    /// Limit how many requests work at the same time.
+    pub(crate) permits: Permits,
+    /// Tells when the server is to end.
     pub(crate) closing: Closing,
     /// Tells people what an error means.
     pub(crate) explain: fn(EngineError) -> Explained,
     /// Checks everything that a step needs.
     pub(crate) check: fn(&Site) -> Result<Vec<Finding>, Explained>,
-    /// Does what a visitor wants, as a command.
+    /// Runs the command of an order.
     pub(crate) carry: fn(&Site, &Order) -> Result<Carried, Explained>,
-    /// Adds to a command what it needs to mean this site.
+    /// Adds to the text of a command what it needs to mean this site.
     pub(crate) here: fn(&str) -> String,
 }
 
-/// The same, as handlers hold it.
+/// The shared state, as handlers get it.
 pub(crate) type Shared = Arc<App>;

@@ -1,4 +1,4 @@
-//! What every handler of a page or of data gets.
+//! The input of every handler of a page or of data.
 
 use std::str::FromStr;
 
@@ -40,13 +40,16 @@ impl Asked {
         self.parsed("hash", "node")
     }
 
-    /// Returns a part of the address as it was sent.
+    /// Returns a part of the path by its name in the route; an empty text if the route has no such part.
     pub(crate) fn part(&self, name: &str) -> &str {
         let found = self.path.iter().find(|(part, _)| part == name);
         found.map_or("", |(_, text)| text)
     }
 
-    /// Returns a part of the address as what it must be. Nothing is at an address with another text.
+    /// Returns a part of the path as a value.
+    ///
+    /// # Errors
+    /// When the part is no such value: an address with it does not exist.
     pub(crate) fn parsed<T: FromStr>(&self, part: &str, noun: &str) -> Result<T, Refusal> {
         let text = self.part(part);
         let refused = || Refusal::not_found(format!("`{text}` is no {noun}"));
@@ -54,7 +57,7 @@ impl Asked {
     }
 }
 
-/// A request, as the router takes it apart.
+/// The parts of a request, as the router extracts them.
 pub(crate) type AskedParts = (
     State<Shared>,
     Result<RawPathParams, RawPathParamsRejection>,
@@ -70,7 +73,7 @@ pub(crate) fn asked(
 ) -> Asked {
     let owned = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
     Asked {
-        // Nothing is at an address that is no text.
+        // A path that is not UTF-8 has no parts here, so no handler finds what it needs.
         path: path.map_or_else(|_| Vec::new(), |path| path.iter().map(owned).collect()),
         query: Fields::parse(query.as_deref().unwrap_or_default()),
         app,

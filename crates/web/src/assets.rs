@@ -1,4 +1,5 @@
-//! The files of pages. The name of each says its content, so a browser may keep it for ever.
+//! The files of pages: style sheet, script and icon. The name of each has a digest of its content, so a browser may keep it for
+//! ever.
 
 use std::sync::LazyLock;
 
@@ -18,7 +19,7 @@ struct Asset {
 }
 
 impl Asset {
-    /// Returns its name, which has a number that changes with the content.
+    /// Returns the name of the file, which has a digest of its content.
     fn name(&self) -> String {
         format!(
             "{}-{:016x}.{}",
@@ -57,7 +58,7 @@ static ALL: LazyLock<[Asset; 3]> = LazyLock::new(|| {
     ]
 });
 
-/// The addresses of the files.
+/// The addresses of all files.
 pub(crate) struct Addresses {
     pub(crate) style: String,
     pub(crate) script: String,
@@ -75,7 +76,7 @@ pub(crate) static ADDRESSES: LazyLock<Addresses> = LazyLock::new(|| {
     }
 });
 
-/// Answers with a file.
+/// Answers with the file that has a name.
 pub(crate) async fn file(Path(name): Path<String>) -> Response {
     match ALL.iter().find(|asset| asset.name() == name) {
         Some(asset) => of_file(asset.kind, asset.content),
@@ -83,7 +84,7 @@ pub(crate) async fn file(Path(name): Path<String>) -> Response {
     }
 }
 
-/// Returns a number that another content hardly has (FNV-1a).
+/// Returns a digest of a text (FNV-1a). Two texts hardly ever have the same one, except by intent.
 pub(crate) fn digest(content: &str) -> u64 {
     content.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

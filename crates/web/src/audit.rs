@@ -1,5 +1,5 @@
-//! Who did what by a page: lines in the process log of the root for each act, before it and after it, and for those who are not let
-//! in. Nothing in it is secret: a session has a number there.
+//! Who did what through the server: lines in the process log of the root. Each act has a line before it and one after it. Each
+//! log-in has a line. Refused requests have lines up to a limit. No line has a secret: a session is named by its number.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,29 +15,30 @@ use crate::guard::{Visitor, reads};
 use crate::routes::API;
 use crate::trouble::Refusal;
 
-/// How many refusals are logged in a [while](WHILE): somebody who asks again and again must not fill the disk.
+/// How many refusals are logged in a [period](PERIOD). A visitor who sends many wrong requests must not fill the disk.
 const MOST: u32 = 20;
-/// How long a while is.
-const WHILE: Duration = Duration::from_secs(10);
+/// How long a period is.
+const PERIOD: Duration = Duration::from_secs(10);
 
-/// How many lines about requests that were not let in are written at once. The disk may be slow, and strangers take no place from those
-/// who are let in.
+/// How many lines about refused requests are written at the same time. If the disk is slow, further refusals are only counted, so
+/// that strangers do not take the threads of the blocking pool from other visitors.
 pub(crate) const WRITERS: usize = 2;
 
 /// The address from which a request came. Behind a proxy, it is the proxy's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// Why an answer is a refusal. The answer has it, for the log.
+/// The code of a refusal. The answer carries it to the guard, which logs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused(pub(crate) &'static str);
 
-/// Logs that somebody wants to do something. If the server is killed before the result, this says that it may have been done.
+/// Logs that a visitor asked for an act. If the server is killed before the result, only this line says that the act may have been
+/// done.
 pub(crate) fn note_wish(asked: &Asked, act: &str, thread: Option<ThreadId>) {
     log(asked, act, thread, "asked");
 }
 
-/// Logs that somebody did something, or was refused.
+/// Logs the result of an act: that it was done, or the code of the refusal.
 pub(crate) fn note(asked: &Asked, act: &str, thread: Option<ThreadId>, refused: Option<&Refusal>) {
     log(
         asked,
@@ -58,7 +59,7 @@ fn log(asked: &Asked, act: &str, thread: Option<ThreadId>, result: &str) {
     log_act(asked.site(), &act);
 }
 
-/// Logs that somebody came in. The answer waits for the line, and nobody else does.
+/// Logs that a visitor logged in. Only the answer to this request waits for the line.
 pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
     let request = Request {
         by: session_name(number),
@@ -70,13 +71,13 @@ pub(crate) async fn note_log_in(app: &Shared, number: u64, peer: Peer) {
     write(app, request, "done".to_owned(), ()).await;
 }
 
-/// Writes a line about a request, beside the requests of others. The place is given back afterwards, whether somebody still waits for
-/// the line or not. An answer does not depend on the line.
+/// Writes a line about a request, on a thread of the blocking pool. The place is dropped when the line is written, even if the
+/// client is gone by then. A line that cannot be written changes no answer.
 async fn write<P: Send + 'static>(app: &Shared, request: Request, result: String, place: P) {
     let app = Shared::clone(app);
     let write = move || {
         let _place = place;
-        // A root that is gone must not look like a new one.
+        // Nothing is written to a root that is gone: it would look like a new one.
         if app.seen.check(&app.site.root).is_err() {
             return;
         }
@@ -107,28 +108,28 @@ fn session_name(number: u64) -> String {
     format!("session-{number}")
 }
 
-/// A request, as far as the log has it.
+/// What the log says about a request.
 pub(crate) struct Request {
     by: String,
     from: Peer,
     act: &'static str,
     thread: Option<ThreadId>,
-    /// Whether it may change something, or tries a token.
+    /// Whether a refusal of it is logged: it may change something, or has a token.
     matters: bool,
 }
 
 impl Request {
-    /// Returns the request of a visitor.
+    /// Returns what the log says about the request of a visitor.
     pub(crate) fn of(
         visitor: &Visitor,
         from: Peer,
         method: &Method,
         path: &str,
-        tries: bool,
+        has_token: bool,
     ) -> Self {
         let is_read = reads(method);
         let (act, thread) = match is_read {
-            true => (SOME, None),
+            true => (UNNAMED, None),
             false => meant(path),
         };
         Self {
@@ -136,15 +137,15 @@ impl Request {
             from,
             act,
             thread,
-            matters: !is_read || tries,
+            matters: !is_read || has_token,
         }
     }
 }
 
-/// What an act is called that has no name.
-const SOME: &str = "request";
+/// The name in the log of an act without a name of its own.
+const UNNAMED: &str = "request";
 
-/// Returns what somebody who sends something to an address wants to do.
+/// Returns the act that a `POST` to an address asks for, and its thread.
 fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
     let path = path.strip_prefix(API).unwrap_or(path);
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -155,14 +156,14 @@ fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
         ["threads", thread, "do", word] | ["threads", thread, word] => {
             let mut all = Action::ALL.into_iter();
             let action = all.find(|action| action.as_str() == word);
-            (action.map_or(SOME, Action::as_str), thread.parse().ok())
+            (action.map_or(UNNAMED, Action::as_str), thread.parse().ok())
         }
-        _ => (SOME, None),
+        _ => (UNNAMED, None),
     }
 }
 
-/// Logs that somebody was not let in, if that is why a request was refused. The answer waits for the line, and nobody else does: the
-/// disk may be slow.
+/// Logs a refusal, if access is its reason and the request matters. Only the answer to this request waits for the line: the disk
+/// may be slow.
 pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): Refused) {
     let is_of_access = matches!(code, "token" | "key" | "origin" | "read-only" | "unknown");
     if !is_of_access || !request.matters {
@@ -179,7 +180,7 @@ pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): 
     write(app, request, result, place).await;
 }
 
-/// The place of one of the lines that are written at once.
+/// The place of one of the [`WRITERS`]. Dropping it gives it back.
 struct PlaceForLine(Shared);
 
 impl Drop for PlaceForLine {
@@ -188,25 +189,28 @@ impl Drop for PlaceForLine {
     }
 }
 
-/// How many refusals were logged of late.
+/// How many refusals were logged in the current period.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<Count>);
 
 #[derive(Debug, Default)]
 struct Count {
+    /// When the period started.
     since: Option<Instant>,
+    /// How many refusals of the period were logged.
     logged: u32,
     /// How many lines are being written.
     at_once: usize,
+    /// How many refusals were left out since the last line.
     left_out: u64,
 }
 
 impl Refusals {
-    /// Counts a refusal. Returns how many were left out before it; nothing if it is left out, too. If it is not, its line is being
-    /// written from now on.
+    /// Counts a refusal. Returns how many were left out since the last line, and takes a place for the line of this one; `None` if
+    /// this one is left out, too.
     fn count(&self, now: Instant) -> Option<u64> {
         let mut count = self.lock();
-        let is_over = |since: Instant| now.saturating_duration_since(since) >= WHILE;
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= PERIOD;
         if count.since.is_none_or(is_over) {
             count.since = Some(now);
             count.logged = 0;
@@ -220,7 +224,7 @@ impl Refusals {
         Some(std::mem::take(&mut count.left_out))
     }
 
-    /// Records that a line is written.
+    /// Gives back the place of a line.
     fn was_written(&self) {
         self.lock().at_once -= 1;
     }
@@ -245,8 +249,8 @@ mod tests {
                 format!("/api/v1/threads/{thread}/step"),
                 ("step", Some(thread)),
             ),
-            ("/threads/x y/do/act=kill".to_owned(), (SOME, None)),
-            ("/elsewhere".to_owned(), (SOME, None)),
+            ("/threads/x y/do/act=kill".to_owned(), (UNNAMED, None)),
+            ("/elsewhere".to_owned(), (UNNAMED, None)),
         ] {
             assert_eq!(meant(&path), expected, "{path}");
         }
@@ -266,8 +270,8 @@ mod tests {
         }
         assert_eq!(refusals.count(start), None);
         assert_eq!(refusals.count(start), None);
-        assert_eq!(written(start + WHILE), Some(2));
-        assert_eq!(written(start + WHILE), Some(0));
+        assert_eq!(written(start + PERIOD), Some(2));
+        assert_eq!(written(start + PERIOD), Some(0));
     }
 
     #[test]

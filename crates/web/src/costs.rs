@@ -1,4 +1,4 @@
-//! What threads cost, as an address asks for it: one with its children, or all.
+//! The costs that an address asks for: of one thread with its children, or of all threads.
 
 use uwf_engine::{CostKey, CostOptions, CostReport, cost};
 use uwf_storage::State;
@@ -8,15 +8,15 @@ use crate::asked::Asked;
 use crate::selection::{field, parsed, wrong};
 use crate::trouble::Trouble;
 
-/// The field that says what the runs of one row have in common.
+/// The field that says by what the runs are grouped.
 pub(crate) const BY: &str = "by";
-/// The field with the time before which runs do not count.
+/// The field with a time. Earlier runs do not count.
 pub(crate) const SINCE: &str = "since";
 
-/// Returns the sums that an address asks for, with what they leave out. It may be about a thread.
+/// Returns the sums that an address asks for, with warnings about what they leave out. The path may name a thread.
 ///
 /// # Errors
-/// When a field has no such value, or the thread is unknown.
+/// When a field has a value that it cannot have, or the thread is unknown.
 pub(crate) fn report_of(asked: &Asked) -> Result<CostReport, Trouble> {
     let site = asked.site();
     let thread = match asked.part("thread") {

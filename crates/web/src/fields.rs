@@ -2,7 +2,7 @@
 
 use url::form_urlencoded;
 
-/// The fields of a form, or those after the question mark of an address. The first of a name counts; an empty one counts as absent.
+/// The fields of a form, or of the query of an address. An empty field counts as absent. Several fields may have one name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
 
@@ -16,6 +16,7 @@ impl Fields {
         Self(fields.filter(|(_, value)| !value.is_empty()).collect())
     }
 
+    /// Returns the first value of a name.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(field, _)| field == name);
         found.map(|(_, value)| value.as_str())
@@ -27,7 +28,8 @@ impl Fields {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the text of the same fields, but with this value for one of them; without it if there is no value.
+    /// Returns the fields as the query of an address, with this value as the only one of a name; without that name if there is no
+    /// value.
     pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
         let rest = self.0.iter().filter(|(field, _)| field != name);
         let mut text = form_urlencoded::Serializer::new(String::new());

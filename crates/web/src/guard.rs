@@ -1,12 +1,13 @@
-//! Who may ask what: the host and the origin of a request, its session or its token, and whether the server is for reading
-//! only. What is decided here is pure; `admit` at the end acts on it for every request.
+//! Which requests are admitted: by their host and origin, by their session or token, and by whether the server is read-only.
+//! `decide` is pure. `admit` acts on its verdict, for every request.
 //!
-//! What each check is against:
-//! 1. The host: a foreign name that was made to lead here (DNS rebinding) is not ours.
-//! 2. The origin: a page of another site, or of another port of this machine, cannot make a visitor's browser act. Cookies
-//!    alone do not tell: a browser sends them to every port of a host. So a server of another user of this machine may learn a
-//!    session, and nothing here prevents what it does with that: `docs/web.md` says what to do about it.
-//! 3. The key in a form, which `posted` compares: the same once more, by something that a foreign page does not know.
+//! What each check prevents:
+//! 1. The host: a foreign name that was made to lead here (DNS rebinding) is refused.
+//! 2. The origin: a page of another site, or of another port of this machine, cannot make a visitor's browser act. The cookie
+//!    alone does not prevent that, because a browser sends it to every port of a host. For the same reason, a server of another
+//!    user of this machine may learn the id of a session, and no check here prevents what that user does with it. `docs/web.md`
+//!    says what to do about it.
+//! 3. The key in a form, which `posted` compares: the same attack as 2, prevented by a value that a foreign page does not know.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -25,15 +26,15 @@ use crate::settings::Place;
 use crate::token::Token;
 use crate::trouble::Refusal;
 
-/// The port of addresses that name none.
+/// The port of an `http` address that names none.
 const HTTP_PORT: u16 = 80;
 
 /// What visitors may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Look only.
+    /// They may only look.
     ReadOnly,
-    /// Also act.
+    /// They may look and act.
     Full,
 }
 
@@ -44,18 +45,18 @@ pub(crate) struct Gate {
     origins: Vec<String>,
     /// The name of the cookie with the session.
     pub(crate) cookie: String,
-    /// Whether the cookie travels encrypted only.
+    /// Whether a browser may send the cookie only over an encrypted connection.
     pub(crate) is_secure: bool,
 }
 
 impl Gate {
-    /// Returns the gate of a server that listens at an address.
+    /// Returns the gate of a server that listens at an address. The allowed hosts are origins over `http://` only.
     pub(crate) fn new(listen: SocketAddr, place: &Place, allowed: &[String]) -> Self {
         let port = listen.port();
         let mut names = ["127.0.0.1", "localhost", "[::1]"]
             .map(str::to_owned)
             .to_vec();
-        // Where other machines reach the server, they come by the proxy: it does not answer them itself.
+        // If other machines can reach the address, they must use the name of the proxy. So the address itself is no host of ours.
         if listen.ip().is_loopback() {
             names.push(match listen.ip() {
                 IpAddr::V4(ip) => ip.to_string(),
@@ -65,7 +66,7 @@ impl Gate {
         let with_port = names.iter().map(|name| format!("{name}:{port}"));
         let mut hosts: Vec<String> = with_port.collect();
         if port == HTTP_PORT {
-            // Browsers leave the usual port out.
+            // Browsers leave out the default port.
             hosts.append(&mut names);
         }
         hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
@@ -75,7 +76,7 @@ impl Gate {
             hosts.push(public.host.clone());
             origins.push(public.origin.clone());
         }
-        // A browser sends a cookie to every port of a host, so its name says whose it is.
+        // A browser sends a cookie to every port of a host. So its name has the port, and servers at other ports ignore it.
         let cookie = match is_secure {
             true => format!("__Host-uwf-{port}"),
             false => format!("uwf-{port}"),
@@ -98,10 +99,10 @@ impl Gate {
     }
 }
 
-/// Who asks.
+/// Who sends a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Visitor {
-    /// Nobody that we know.
+    /// A visitor without a valid token and without a session.
     Stranger,
     /// A program with the token.
     Program,
@@ -116,7 +117,7 @@ pub(crate) enum Visitor {
     },
 }
 
-/// What a request wants, as far as it matters here.
+/// What [`decide`] needs to know about a request.
 #[derive(Debug)]
 struct Wish<'a> {
     kind: Kind,
@@ -127,23 +128,23 @@ struct Wish<'a> {
     access: Access,
 }
 
-/// What becomes of a request.
+/// What is decided about a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    /// It is answered.
+    /// A handler answers it.
     Admitted,
     /// It is refused.
     Refused(Refusal),
-    /// The visitor has to log in first.
+    /// It is refused until the visitor logs in or sends the token.
     Unknown,
 }
 
-/// Tells whether a request with a method changes nothing.
+/// Tells whether requests with a method change nothing.
 pub(crate) fn reads(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Decides about a request.
+/// Decides about a request: first by its host, then by its origin, then by its visitor.
 fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
     if !gate.is_ours(wish.host) {
         let refusal = Refusal::new(
@@ -173,7 +174,7 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
     }
 }
 
-/// Lets a request in or refuses it. Every request comes through here.
+/// Admits or refuses a request. Every request comes through here.
 pub(crate) async fn admit(
     State(app): State<Shared>,
     Extension(peer): Extension<Peer>,
@@ -184,13 +185,13 @@ pub(crate) async fn admit(
     let path = request.uri().path();
     let kind = routes::kind(path);
     let visitor = visitor(&app, headers);
-    let tries = given_token(headers).is_some();
-    let noted = audit::Request::of(&visitor, peer, request.method(), path, tries);
+    let has_token = given_token(headers).is_some();
+    let noted = audit::Request::of(&visitor, peer, request.method(), path, has_token);
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let wish = Wish {
         kind,
         method: request.method(),
-        // The host of an absolute address counts, as for any server.
+        // The host of an absolute address precedes the header `Host` (RFC 9112, 3.2.2).
         host: request
             .uri()
             .authority()
@@ -216,8 +217,8 @@ pub(crate) async fn admit(
     secured(response)
 }
 
-/// Refuses a request if the root is gone. A disk may not answer: the server goes on meanwhile. So those who are not let in are refused
-/// without this.
+/// Refuses a request if the root is gone. The look may block, if the disk does not answer. So it runs on a thread of the blocking
+/// pool, and requests that are refused anyway do without it.
 async fn is_there(app: &Shared) -> Result<(), Refusal> {
     let asked = Shared::clone(app);
     let looked = tokio::task::spawn_blocking(move || asked.seen.check(&asked.site.root));
@@ -231,9 +232,10 @@ fn refused(kind: Kind, refusal: &Refusal) -> Response {
     }
 }
 
-/// Finds out who asks: by the token, or by the session of the cookie.
+/// Returns the visitor who sends a request: by the token, or by the session in the cookie.
 fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
-    // A proxy may pass on what it asked its own visitors for. That is no token of ours, and shuts nobody out who has a session.
+    // A proxy may forward an `Authorization` header that is meant for the proxy itself. Such a header is no token of ours, and a
+    // visitor who has a session is admitted in spite of it.
     if given_token(headers).is_some_and(|given| app.token.is(given)) {
         return Visitor::Program;
     }
@@ -256,7 +258,7 @@ fn visitor(app: &App, headers: &HeaderMap) -> Visitor {
     Visitor::Stranger
 }
 
-/// Returns what a program sends as the token.
+/// Returns the text that a request sends as the token, right or wrong.
 fn given_token(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(header::AUTHORIZATION)?;
     bearer(given.to_str().ok()?)
@@ -269,7 +271,7 @@ fn bearer(value: &str) -> Option<&str> {
         .then(|| token.trim_start())
 }
 
-/// Returns what a stranger gets: the way in, or a refusal that programs read.
+/// Returns the answer to a stranger: for a page that is only read, the form to log in; otherwise a refusal.
 fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
     let refusal = Refusal::new(
         StatusCode::UNAUTHORIZED,

@@ -1,4 +1,4 @@
-//! How handlers are called: on a thread that may block, because functions on a site read files, and when there is a place for that.
+//! How handlers are called: with a permit, on a thread of the blocking pool, because functions on a site read files.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -13,12 +13,12 @@ use crate::pages::frame::Page;
 use crate::posted::{self, KEY_FIELD};
 use crate::trouble::{Refusal, Trouble};
 
-/// What a handler of pages is.
+/// A handler of pages.
 pub(crate) type PageOf = fn(&Asked) -> Result<Page, Trouble>;
-/// What a handler of data is.
+/// A handler of data.
 pub(crate) type DataOf = fn(&Asked) -> Result<Data, Trouble>;
 
-/// What a handler of files is.
+/// A handler of files.
 pub(crate) type FileOf = fn(&Asked) -> Result<File, Trouble>;
 
 /// Returns the route of a page.
@@ -37,29 +37,29 @@ pub(crate) fn data(work: Work, make: DataOf) -> MethodRouter<Shared> {
 pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
     get(move |parts: AskedParts| async move {
         let asked = asked(parts);
-        let place = match asked.app.desks.file().await {
-            Ok(place) => place,
+        let file_permit = match asked.app.permits.file().await {
+            Ok(permit) => permit,
             Err(refusal) => return refused_page(&refusal),
         };
-        let desk = asked.app.desks.reader().await;
+        let permit = asked.app.permits.reader().await;
         let work = move || {
-            let made = make(&asked).map(|file| file.answer(place));
+            let made = make(&asked).map(|file| file.answer(file_permit));
             answered(&asked, made, refused_page)
         };
-        desk.work(work, refused_page).await
+        permit.work(work, refused_page).await
     })
 }
 
-/// How a request that changes nothing is met.
+/// What a request that changes nothing needs: it takes a permit of this kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Work {
-    /// The site is read.
+    /// It reads the site.
     Reads,
-    /// A command is started, which may take its time.
+    /// It starts a command, which may take long.
     Command,
 }
 
-/// Returns the route of something that changes nothing.
+/// Returns the route of a request that changes nothing.
 fn read(
     make: impl Fn(&Asked) -> Result<Response, Trouble> + Copy + Send + Sync + 'static,
     refuse: fn(&Refusal) -> Response,
@@ -67,33 +67,33 @@ fn read(
 ) -> MethodRouter<Shared> {
     get(move |parts: AskedParts| async move {
         let asked = asked(parts);
-        let desk = match work {
-            Work::Reads => Ok(asked.app.desks.reader().await),
-            Work::Command => asked.app.desks.command().await,
+        let permit = match work {
+            Work::Reads => Ok(asked.app.permits.reader().await),
+            Work::Command => asked.app.permits.command().await,
         };
-        match desk {
-            Ok(desk) => {
+        match permit {
+            Ok(permit) => {
                 let work = move || answered(&asked, make(&asked), refuse);
-                desk.work(work, refuse).await
+                permit.work(work, refuse).await
             }
             Err(refusal) => refuse(&refusal),
         }
     })
 }
 
-/// What a handler of a form is. It gets the fields, too.
+/// A handler of the form of a page. It gets the fields, too.
 pub(crate) type FormOf = fn(&Asked, &Fields) -> Outcome;
-/// What a handler of what programs send is.
+/// A handler of an act that a program sends.
 pub(crate) type ActOf = fn(&Asked, &Fields) -> Result<Response, Trouble>;
-/// What tells which fields a form may have.
+/// A function that returns the fields that a form may have.
 pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>;
 
-/// Returns the route of a form of a page.
+/// Returns the route of the form of a page.
 pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
     posted_to(known, make, refused_page, &[KEY_FIELD, once::FIELD])
 }
 
-/// Returns the route of what programs send.
+/// Returns the route of an act that programs send.
 pub(crate) fn act(known: KnownOf, make: ActOf) -> MethodRouter<Shared> {
     let make = move |asked: &Asked, fields: &Fields| {
         Outcome::passing(answered(asked, make(asked, fields), refused_data))
@@ -112,20 +112,20 @@ fn posted_to(
         let answer = async {
             let fields = posted::fields_of(&asked.headers, body, known(&asked)?, ours).await?;
             posted::check_key(&asked.visitor, &fields)?;
-            // The form is claimed before a desk is taken: however often it is sent, it takes one.
+            // The form is claimed before it takes a permit: a form that is sent many times takes one permit.
             let claim = match once::claim(&asked, &fields).await {
                 Turn::Own(claim) => claim,
                 Turn::Done(address) => return Ok(see_other(&address)),
             };
-            let desk = asked.app.desks.command().await?;
+            let permit = asked.app.permits.command().await?;
             let work = move || make(&asked, &fields).settled(claim);
-            Ok(desk.work(work, refuse).await)
+            Ok(permit.work(work, refuse).await)
         };
         answer.await.unwrap_or_else(|refusal| refuse(&refusal))
     })
 }
 
-/// Returns what a handler gave, or why it gave nothing.
+/// Returns the answer of a handler, or the refusal that its error means.
 fn answered(
     asked: &Asked,
     made: Result<Response, Trouble>,

@@ -1,13 +1,18 @@
 //! `uwf serve`: the pages and the JSON over a storage root, for a browser and for programs. Everything that is shown comes
 //! from a [`Site`](uwf_engine::Site) as the same typed data that the commands print.
 //!
-//! The rooms: `settings` has the address of a server and its rules of access. `server` owns the listener and its connections.
-//! `guard` admits or refuses each request, with `session` and `token`. `routes` is the table of addresses. `pages` are for people,
-//! `api` is for programs. `acts` starts a command for each action, which an `order` describes, and `audit` logs who did it. `live` sends events. `handlers` calls what answers: `asked` is
-//! its input, with `fields`, and `answer` its output; `desks` limits how many are at work.
+//! The modules: `settings` has the address of a server and its rules of access. `server` owns the listener and its
+//! connections, and `write_timeout` drops clients that do not read. `guard` admits or refuses each request, with `session` and
+//! `token`. `routes` is the table of addresses. `pages` are for people, `api` is for programs. `acts` runs a command for each
+//! action; an `order` describes the command, and `audit` logs who asked for it. `live` sends events. `handlers` calls the
+//! functions that answer: `asked` is their input, with `fields`, and `answer` their output. `permits` limits how many of them
+//! work at the same time.
 //!
-//! The crate keeps no state but the sessions of its visitors. A view delays no step: it may take the lock of a thread for an instant, to
-//! see whether that is free, and calls try for some milliseconds.
+//! The crate itself writes nothing to disk but lines of the process log. Its state, such as the sessions of visitors, is in
+//! memory and ends with the server.
+//!
+//! A view delays no step. It may take the lock of a thread for an instant, to see whether the lock is free. A call that wants
+//! the lock does not fail because of that: it tries again for some milliseconds.
 
 mod acts;
 mod answer;
@@ -17,7 +22,6 @@ mod asked;
 mod assets;
 mod audit;
 mod costs;
-mod desks;
 mod fields;
 mod guard;
 mod handlers;
@@ -26,7 +30,7 @@ mod once;
 mod order;
 mod pages;
 mod parts;
-mod patient;
+mod permits;
 mod posted;
 mod remote;
 mod routes;
@@ -38,6 +42,7 @@ mod stop;
 mod token;
 mod trouble;
 mod vanished;
+mod write_timeout;
 
 pub use guard::Access;
 pub use order::{Carried, Order};

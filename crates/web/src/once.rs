@@ -1,5 +1,5 @@
-//! Each form of an act has a value that is used once. A form that is sent again, by a double click for example, leads to where the
-//! first one led, and does nothing.
+//! Each form of an act has a random value, by which the server knows a form that was sent before. A form that is sent again, by a
+//! double click for example, does nothing and leads to where it led the first time.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,14 +21,14 @@ pub(crate) const FIELD: &str = "once";
 /// How many sent forms a session remembers.
 const MOST: usize = 256;
 
-/// What came of a form.
+/// The result of a form: the answer, and where the form leads if it is sent again.
 pub(crate) struct Outcome {
     response: Response,
     address: Option<String>,
 }
 
 impl Outcome {
-    /// Returns the outcome that leads to another page.
+    /// Returns the outcome of a form that was done: it leads to another page.
     pub(crate) fn leads(address: String) -> Self {
         Self {
             response: see_other(&address),
@@ -36,7 +36,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome of what was refused, or of what is no form. It may be sent again.
+    /// Returns the outcome of a form that was refused, or of a request without a form. It may be sent again.
     pub(crate) fn passing(response: Response) -> Self {
         Self {
             response,
@@ -44,7 +44,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome of a form that did something, but not all of it. Sent again, it leads to what it did.
+    /// Returns the outcome of a form that did only a part of what it wants. If it is sent again, it leads to that part.
     pub(crate) fn done_in_part(response: Response, address: String) -> Self {
         Self {
             response,
@@ -52,7 +52,7 @@ impl Outcome {
         }
     }
 
-    /// Remembers where the form led, and returns the answer.
+    /// Records where the form led, and returns the answer.
     pub(crate) fn settled(self, claim: Option<Claim>) -> Response {
         if let Some(claim) = claim {
             claim.settle(self.address);
@@ -61,41 +61,41 @@ impl Outcome {
     }
 }
 
-/// Returns the hidden field of a form. A browser does not fill it in again when the page comes back.
+/// Returns the hidden field of a form. When a page is loaded again, the browser uses the new value, not the old one.
 pub(crate) fn field(asked: &Asked) -> Markup {
     let random = || asked.site().env.random().ok();
     let value = random()
         .zip(random())
         .map(|bits| Token::of_random([bits.0, bits.1]));
     html! {
-        // Without random bits, the form acts each time that it is sent.
+        // Without random bits there is no value, and the form acts each time that it is sent.
         @if let Some(value) = value { input type="hidden" name=(FIELD) value=(value.reveal()) autocomplete="off"; }
     }
 }
 
-/// What becomes of a form that was sent.
+/// What the caller does with a form that was sent.
 pub(crate) enum Turn {
-    /// The caller does what it wants. The claim is the right to do that; a form without a value needs none.
+    /// It does what the form wants. The claim is the right to do that; a form without a value needs none.
     Own(Option<Claim>),
-    /// The same form was sent before, and led to this address.
+    /// Nothing: the same form was sent before, and led to this address.
     Done(String),
 }
 
-/// Claims a form. If the same form is worked on, this waits for its end.
+/// Claims a form. If another request works on the same form, this waits until it is done.
 pub(crate) async fn claim(asked: &Asked, fields: &Fields) -> Turn {
-    let uses = match &asked.visitor {
+    let sent = match &asked.visitor {
         Visitor::Person { session, .. } if fields.get(FIELD).is_some() => {
-            asked.app.sessions.uses(session)
+            asked.app.sessions.sent_forms(session)
         }
         Visitor::Person { .. } | Visitor::Program | Visitor::Stranger => None,
     };
-    match uses {
-        Some(uses) => Uses::claim(&uses, digest(fields)).await,
+    match sent {
+        Some(sent) => SentForms::claim(&sent, digest(fields)).await,
         None => Turn::Own(None),
     }
 }
 
-/// Returns what tells a form from others: its value, and what somebody filled in. The same form with another text is another wish.
+/// Returns a digest of all fields of a form. The same page with other texts is another form.
 fn digest(fields: &Fields) -> u64 {
     let mut hasher = DefaultHasher::new();
     fields.0.hash(&mut hasher);
@@ -104,39 +104,39 @@ fn digest(fields: &Fields) -> u64 {
 
 /// The forms that a session sent.
 #[derive(Debug, Default)]
-pub(crate) struct Uses {
-    /// Each form, and where it led; nothing while it is worked on.
+pub(crate) struct SentForms {
+    /// The digest of each form, and where the form led; `None` while a request works on it.
     sent: Mutex<VecDeque<(u64, Option<String>)>>,
     settled: Notify,
 }
 
-impl Uses {
-    async fn claim(uses: &Arc<Self>, form: u64) -> Turn {
+impl SentForms {
+    async fn claim(forms: &Arc<Self>, form: u64) -> Turn {
         loop {
-            // What is settled after this line is heard, even before the wait begins.
-            let settled = uses.settled.notified();
-            if let Some(turn) = Self::try_claim(uses, form) {
+            // Registered before the look: a form that is settled between the look and the wait ends the wait.
+            let settled = forms.settled.notified();
+            if let Some(turn) = Self::try_claim(forms, form) {
                 return turn;
             }
             settled.await;
         }
     }
 
-    /// Claims a form, unless it is worked on.
-    fn try_claim(uses: &Arc<Self>, form: u64) -> Option<Turn> {
-        let mut sent = uses.lock();
+    /// Claims a form; `None` if another request works on it.
+    fn try_claim(forms: &Arc<Self>, form: u64) -> Option<Turn> {
+        let mut sent = forms.lock();
         if let Some((_, address)) = sent.iter().find(|(other, _)| *other == form) {
             return address.clone().map(Turn::Done);
         }
         sent.push_back((form, None));
-        // What is worked on stays known.
+        // A form that a request works on is never forgotten.
         if sent.len() > MOST
             && let Some(oldest) = sent.iter().position(|(_, address)| address.is_some())
         {
             sent.remove(oldest);
         }
         Some(Turn::Own(Some(Claim {
-            uses: Arc::clone(uses),
+            forms: Arc::clone(forms),
             form,
         })))
     }
@@ -146,16 +146,16 @@ impl Uses {
     }
 }
 
-/// The right to do what a form wants. Dropped, it lets the form be sent again.
+/// The right to do what a form wants. If it is dropped before the form has led anywhere, the form may be sent again.
 pub(crate) struct Claim {
-    uses: Arc<Uses>,
+    forms: Arc<SentForms>,
     form: u64,
 }
 
 impl Claim {
-    /// Says where the form led, if it did something.
+    /// Records where the form led, if it did something.
     fn settle(self, address: Option<String>) {
-        let mut sent = self.uses.lock();
+        let mut sent = self.forms.lock();
         if let Some(own) = sent.iter_mut().find(|(form, _)| *form == self.form) {
             own.1 = address;
         }
@@ -164,9 +164,9 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut sent = self.uses.lock();
+        let mut sent = self.forms.lock();
         sent.retain(|(form, address)| *form != self.form || address.is_some());
-        self.uses.settled.notify_waiters();
+        self.forms.settled.notify_waiters();
     }
 }
 
@@ -177,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    fn claim(uses: &Arc<Uses>, form: u64) -> Claim {
-        match Uses::try_claim(uses, form) {
+    fn claim(forms: &Arc<SentForms>, form: u64) -> Claim {
+        match SentForms::try_claim(forms, form) {
             Some(Turn::Own(Some(claim))) => claim,
             _ => panic!("the form was sent before"),
         }
@@ -190,24 +190,24 @@ mod tests {
 
     #[test]
     fn a_form_is_used_once_and_one_that_did_nothing_again() {
-        let uses = Arc::new(Uses::default());
-        drop(claim(&uses, 1));
-        claim(&uses, 1).settle(None);
-        claim(&uses, 1).settle(Some("/a".to_owned()));
-        assert!(is_done(Uses::try_claim(&uses, 1)));
+        let forms = Arc::new(SentForms::default());
+        drop(claim(&forms, 1));
+        claim(&forms, 1).settle(None);
+        claim(&forms, 1).settle(Some("/a".to_owned()));
+        assert!(is_done(SentForms::try_claim(&forms, 1)));
         for form in 2..2 + MOST as u64 {
-            claim(&uses, form).settle(Some("/b".to_owned()));
+            claim(&forms, form).settle(Some("/b".to_owned()));
         }
         // The oldest is forgotten.
-        drop(claim(&uses, 1));
-        assert!(uses.lock().len() <= MOST);
+        drop(claim(&forms, 1));
+        assert!(forms.lock().len() <= MOST);
     }
 
     #[test]
     fn one_that_comes_meanwhile_waits() {
-        let uses = Arc::new(Uses::default());
-        let first = claim(&uses, 1);
-        let mut second = pin!(Uses::claim(&uses, 1));
+        let forms = Arc::new(SentForms::default());
+        let first = claim(&forms, 1);
+        let mut second = pin!(SentForms::claim(&forms, 1));
         let mut waits = Context::from_waker(Waker::noop());
         assert!(second.as_mut().poll(&mut waits).is_pending());
         first.settle(Some("/a".to_owned()));

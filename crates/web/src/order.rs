@@ -1,4 +1,4 @@
-//! What a visitor wants done, as the command that does it.
+//! The command that does what a visitor asked for.
 
 use serde_json::Value;
 use uwf_protocol::ids::ThreadId;
@@ -7,15 +7,16 @@ use uwf_util::shell_words;
 /// An option that gets the text of a person from standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextOption {
-    /// What an agent is told.
+    /// The text is for an agent.
     Prompt,
-    /// What other people are told.
+    /// The text is for other people.
     Message,
 }
 
 impl TextOption {
     const ALL: [Self; 2] = [Self::Prompt, Self::Message];
 
+    /// Returns the option as the server passes it: the text comes from standard input.
     fn word(self) -> &'static str {
         match self {
             Self::Prompt => "--prompt=-",
@@ -23,7 +24,7 @@ impl TextOption {
         }
     }
 
-    /// Returns how it is shown: the text is in its place.
+    /// Returns the option as a person types it, with `…` for the text.
     fn shown(self) -> &'static str {
         match self {
             Self::Prompt => "-p \"…\"",
@@ -35,34 +36,35 @@ impl TextOption {
 /// A command of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Its words, without the name of the program. What somebody wrote is never a word that could be an option.
+    /// The words of the command, without the name of the program. A text of a visitor is never a word of its own that could be
+    /// read as an option.
     pub words: Vec<String>,
-    /// What it reads from standard input.
+    /// The text that it reads from standard input.
     pub input: Option<String>,
-    /// The thread of which it does steps. Then it outlives the server.
+    /// The thread whose steps it does, if it does steps. Such a command outlives the server.
     pub works_on: Option<ThreadId>,
-    /// Whether it may wait before it does its first step.
+    /// Whether it may wait before its first step.
     pub may_wait: bool,
 }
 
-/// What came of a command.
+/// The result of a command that succeeded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Carried {
-    /// What it printed; nothing if it goes on in the background.
+    /// The data that it printed; `null` if it does steps in the background.
     pub printed: Value,
-    /// What else it said: its notes and warnings.
+    /// Its notes and warnings.
     pub notices: Vec<String>,
 }
 
 impl Carried {
-    /// Returns the thread that it printed, if it did.
+    /// Returns the thread in the data, if there is one.
     pub(crate) fn thread(&self) -> Option<ThreadId> {
         self.printed["thread"].as_str()?.parse().ok()
     }
 }
 
 impl Order {
-    /// Returns a command that is done at once.
+    /// Returns a command that does no steps. The server waits for its end.
     pub(crate) fn quick(words: &[&str]) -> Self {
         Self {
             words: words.iter().map(ToString::to_string).collect(),
@@ -72,7 +74,7 @@ impl Order {
         }
     }
 
-    /// Returns a command that does steps of a thread.
+    /// Returns a command that does steps of a thread. The server waits until it works on the thread.
     pub(crate) fn of_steps(thread: ThreadId, command: &str) -> Self {
         Self {
             works_on: Some(thread),
@@ -87,14 +89,14 @@ impl Order {
         self
     }
 
-    /// Adds a word if there is one.
+    /// Adds any number of words.
     #[must_use]
     pub(crate) fn with_any(mut self, words: impl IntoIterator<Item = String>) -> Self {
         self.words.extend(words);
         self
     }
 
-    /// Adds what a person says, if anything.
+    /// Adds the text of a person, if there is one.
     #[must_use]
     pub(crate) fn saying(self, option: TextOption, text: Option<&str>) -> Self {
         match text {
@@ -106,7 +108,7 @@ impl Order {
         }
     }
 
-    /// Returns the command as a person would type it.
+    /// Returns the command as a person would type it, for the page. It lacks `--quiet` and `--`.
     pub(crate) fn shown(&self) -> String {
         let words = self.words.iter().map(String::as_str);
         let words = words.filter(|word| *word != "--quiet" && *word != "--");

@@ -1,4 +1,4 @@
-//! Pieces that several pages have. A text becomes a piece only by being escaped, so what a model wrote cannot become markup.
+//! Pieces of markup that several pages have. Each text is escaped, so the text of a model cannot become markup.
 
 use maud::{Markup, PreEscaped, Render, html};
 use url::form_urlencoded;
@@ -14,8 +14,8 @@ use crate::guard::{Access, Visitor};
 use crate::posted::KEY_FIELD;
 use crate::selection::field;
 
-/// A text that somebody else wrote: escaped, and with the characters that would change the direction or the appearance of
-/// the text around them spelled out.
+/// A text that a model, an agent or a person wrote. It is escaped, and characters that would change the direction or the
+/// appearance of the text around them are spelled out.
 pub(crate) struct Said<'a>(pub(crate) &'a str);
 
 impl Render for Said<'_> {
@@ -25,10 +25,10 @@ impl Render for Said<'_> {
     }
 }
 
-/// How many bytes of a text a page shows at most. A browser takes long over more, and nobody reads it there.
+/// How many bytes of a text a page shows at most. A browser is slow with longer texts.
 pub(crate) const LONGEST: usize = 64 << 10;
 
-/// How much of a text is shown, and where the whole is.
+/// How much of a text is shown, and the address of the whole text, if it has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room<'a> {
     pub(crate) bytes: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    /// Returns the usual room for a text that is at an address as a whole.
+    /// Returns the usual room for a text that can be read in full at an address.
     pub(crate) fn before(whole: &'a str) -> Self {
         Self {
             bytes: LONGEST,
@@ -54,12 +54,12 @@ impl Default for Room<'_> {
     }
 }
 
-/// Returns a text of several lines as it is; only its beginning if it is very long.
+/// Returns a text with its lines; only its beginning if it has more than [`LONGEST`] bytes.
 pub(crate) fn preformatted(text: &str) -> Markup {
     beginning(text, Room::default())
 }
 
-/// Returns as much of a text of several lines as there is room for.
+/// Returns a text with its lines, as much as there is room for. If it is cut, a hint says so.
 pub(crate) fn beginning(text: &str, room: Room<'_>) -> Markup {
     let text = text.trim_end();
     let shown = &text[..text.floor_char_boundary(room.bytes)];
@@ -90,7 +90,7 @@ pub(crate) fn section_in(room: Room<'_>, title: &str, class: &str, text: Option<
     }
 }
 
-/// Returns a part that is folded until somebody opens it; nothing if there is no text.
+/// Returns a part that is folded until a person opens it; nothing if there is no text.
 pub(crate) fn folded(title: &str, text: Option<&str>) -> Markup {
     folded_in(Room::default(), title, text)
 }
@@ -127,14 +127,14 @@ fn sign(status: ThreadStatus) -> &'static str {
     }
 }
 
-/// Returns what a thread is called: its task.
+/// Returns the title of a thread: its task.
 pub(crate) fn task(outline: &Outline) -> &str {
     let task = outline.task.as_deref();
     task.filter(|task| !task.trim().is_empty())
         .unwrap_or("(no task)")
 }
 
-/// Returns what runs cost; nothing if there were none.
+/// Returns the cost of runs; a dash if there were none.
 pub(crate) fn cost(total: Option<&UsageTotal>) -> Markup {
     match total.filter(|total| total.runs > 0) {
         Some(total) => html! { span title=(usage::sentence(total)) { (usage::cost(total)) } },
@@ -142,7 +142,7 @@ pub(crate) fn cost(total: Option<&UsageTotal>) -> Markup {
     }
 }
 
-/// Returns a time in UTC, and how long ago it was.
+/// Returns how long ago a time was. The time in UTC is in the tooltip.
 pub(crate) fn when(at_ms: i64, now_ms: i64) -> Markup {
     let age = u64::try_from(now_ms.saturating_sub(at_ms)).unwrap_or(0);
     html! {
@@ -157,24 +157,24 @@ pub(crate) fn thread_address(thread: ThreadId) -> String {
     format!("/threads/{thread}")
 }
 
-/// Returns a link to a workflow, by its name if that can be read.
+/// Returns a link to a workflow, with its name, or its hash if no name is given.
 pub(crate) fn workflow_link(hash: CasRef, name: Option<&str>) -> Markup {
     html! { a href=(format!("/workflows/{hash}")) { (Said(name.unwrap_or(hash.as_str()))) } }
 }
 
-/// Returns the address of the threads of a workflow: of one version by its hash, of all by their name.
+/// Returns the address of the threads of a workflow: of one version by its hash, of all versions by their name.
 pub(crate) fn threads_of(workflow: &str) -> String {
     with_field("/", field::WORKFLOW, workflow)
 }
 
-/// Returns an address with a field after it.
+/// Returns an address with one field as its query. The address must have no query yet.
 pub(crate) fn with_field(address: &str, name: &str, value: &str) -> String {
     let mut fields = form_urlencoded::Serializer::new(String::new());
     fields.append_pair(name, value);
     format!("{address}?{}", fields.finish())
 }
 
-/// Returns labels, each as a link to the threads that have it.
+/// Returns labels. Each is a link to the threads that have it.
 pub(crate) fn labels(labels: &Labels) -> Markup {
     html! {
         @for (key, value) in labels.iter() {
@@ -184,12 +184,12 @@ pub(crate) fn labels(labels: &Labels) -> Markup {
     }
 }
 
-/// Returns a link to a node, by its hash.
+/// Returns a link to a node, with its hash.
 pub(crate) fn hash_link(hash: CasRef) -> Markup {
     html! { a.hash href=(format!("/cas/{hash}")) { (hash) } }
 }
 
-/// Returns the hidden field with the key of a visitor's session.
+/// Returns the hidden field with the key of a visitor's session; nothing for a visitor without a session.
 pub(crate) fn key(asked: &Asked) -> Markup {
     html! {
         @if let Visitor::Person { form_key, .. } = &asked.visitor {
@@ -203,7 +203,7 @@ pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
     html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
 }
 
-/// Returns the link to the form of a new thread; nothing if visitors may look only.
+/// Returns the link to the form of a new thread; nothing if visitors may only look.
 pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
     let address = match workflow {
         Some(workflow) => with_field("/new", field::WORKFLOW, workflow),
@@ -214,7 +214,7 @@ pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
     }
 }
 
-/// Returns a drawing of ours. Its texts are escaped where it is made.
+/// Returns a drawing as markup. It must come from `uwf_words::graph`, which escapes its texts.
 pub(crate) fn drawing(svg: String) -> Markup {
     PreEscaped(svg)
 }

@@ -1,4 +1,4 @@
-//! The fields of a form that was sent.
+//! The fields that a form or a program sent, and the check of the session's key.
 
 use std::time::Duration;
 
@@ -13,39 +13,39 @@ use crate::fields::Fields;
 use crate::guard::Visitor;
 use crate::trouble::Refusal;
 
-/// How large a body may be.
+/// How large a body may be, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
-/// How large the form to log in may be, which everybody can send, and other forms without a text.
+/// How large the forms to log in and to log out may be, in bytes. Everybody can send the form to log in.
 const FEW_BYTES: usize = 8 * 1024;
-/// How long a body may take to come.
+/// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The field with the key of the session.
 pub(crate) const KEY_FIELD: &str = "key";
-/// What browsers call a form.
+/// The media type of a form.
 const FORM: &str = "application/x-www-form-urlencoded";
-/// What programs call a JSON object.
+/// The media type of a JSON object.
 const JSON: &str = "application/json";
-/// How many characters of an unknown field are shown.
+/// How many characters of the name of an unknown field a refusal shows.
 const SHOWN: usize = 64;
 
-/// What a body is.
+/// The kind of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The fields of a form.
     Form,
     /// A JSON object.
     Json,
-    /// Nothing says what it is.
+    /// The request has no `Content-Type`.
     Unsaid,
     /// Something else.
     Other,
 }
 
-/// Reads the fields of a form, or those of a JSON object. Only those with these names, and those that we put there, are taken:
-/// a field that is not understood may be one that was meant to prevent something.
+/// Reads the fields of a form or of a JSON object. It may have the `known` fields, and those that our own forms add (`ours`).
+/// Another field is refused: it may be misspelt, and may have been meant to prevent something.
 ///
 /// # Errors
-/// When the body is too large, does not come in time, is of another kind, is no object of plain values, or has another field.
+/// When the body is too large, does not arrive in time, is of another kind, is no object of plain values, or has another field.
 pub(crate) async fn fields_of(
     headers: &HeaderMap,
     body: Body,
@@ -64,14 +64,15 @@ pub(crate) async fn fields_of(
     Ok(Fields::of(fields))
 }
 
-/// Returns the fields of a form. A browser sends each line of a text with `\r\n` at its end, which nobody typed.
+/// Returns the fields of a form. A browser ends each line of a text with `\r\n`, although the person typed a plain line end: it
+/// becomes `\n` again.
 fn of_form(bytes: &[u8]) -> Vec<(String, String)> {
     let fields = form_urlencoded::parse(bytes).into_owned();
     let typed = |(name, text): (String, String)| (name, text.replace("\r\n", "\n"));
     fields.map(typed).collect()
 }
 
-/// Returns what a body is, as its header says.
+/// Returns the kind of a body, by its `Content-Type`.
 fn kind(headers: &HeaderMap) -> Kind {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else {
         return Kind::Unsaid;
@@ -117,10 +118,10 @@ fn refuse_unknown(
     }))
 }
 
-/// Reads the fields of a form that has no text of a person.
+/// Reads the fields of a small form: to log in or to log out. It takes any `Content-Type` and any field.
 ///
 /// # Errors
-/// When the body is too large, or does not come in time.
+/// When the body is too large or does not arrive in time.
 pub(crate) async fn few_fields(body: Body) -> Result<Fields, Refusal> {
     let whole = bytes(body, FEW_BYTES).await?;
     Ok(Fields::parse(&String::from_utf8_lossy(&whole)))
@@ -141,10 +142,10 @@ async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
     }
 }
 
-/// Returns the fields of a JSON object. An array stands for several fields of one name.
+/// Returns the fields of a JSON object. An array becomes several fields of one name; `false` and `null` count as absent.
 fn of_json(bytes: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     let wrong = || {
-        let message = "the body is no JSON object of texts, numbers and lists of them";
+        let message = "the body is not a JSON object of texts, numbers, booleans and lists of them";
         Refusal::new(StatusCode::BAD_REQUEST, "body", message)
     };
     if bytes.is_empty() {
@@ -171,10 +172,10 @@ fn of_json(bytes: &[u8]) -> Result<Vec<(String, String)>, Refusal> {
     Ok(fields)
 }
 
-/// Refuses a form that does not have the key of the visitor's session. A program has the token instead.
+/// Refuses a form that does not have the key of the visitor's session. A program that sent the token needs no key.
 ///
 /// # Errors
-/// When the key is another, or the visitor has no session.
+/// When the key is missing or wrong, or the visitor is a stranger.
 pub(crate) fn check_key(visitor: &Visitor, fields: &Fields) -> Result<(), Refusal> {
     let given = fields.get(KEY_FIELD).unwrap_or_default();
     let fits = match visitor {

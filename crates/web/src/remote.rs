@@ -1,5 +1,5 @@
-//! The threads at the remote, and which machine has the lease of each. A command asks, as a person would: the remote may be far away,
-//! and only the command knows how to speak with it.
+//! The threads at the remote, and which machine has the lease of each. A command asks the remote, because only the command line
+//! knows how to connect to it.
 
 use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -25,12 +25,12 @@ pub(crate) struct RemoteThread {
     pub(crate) label: Option<String>,
     /// Whether it is shared under this root, too.
     pub(crate) here: bool,
-    /// Whether a finished step of it waits under this root.
+    /// Whether a finished step of it waits under this root to be shared.
     pub(crate) waiting: bool,
-    /// The machine that has its lease.
+    /// The machine that owns its lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) machine: Option<String>,
-    /// How long that lease still lasts.
+    /// How long the lease lasts from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) left_ms: Option<u64>,
 }

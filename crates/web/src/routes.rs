@@ -1,7 +1,7 @@
 //! The table of addresses.
 //!
-//! A page is a function in `pages`, with a line here; data is a function in `api`. What acts is in `acts`, and reads its form
-//! by `posted`. A stream of events is in `live`, and ends when the server does.
+//! Each page is a function in `pages`, each kind of data a function in `api`, and each has a line here. Actions are in `acts`;
+//! `posted` reads their forms. The stream of events is in `live`.
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -12,25 +12,25 @@ use crate::handlers::Work::{Command, Reads};
 use crate::handlers::{act, data, file, form, page};
 use crate::{acts, answer, api, assets, guard, live, pages};
 
-/// Which rules are for an address.
+/// Which rules of access an address has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A page for those who logged in.
     Page,
     /// Data for programs that have the token, and for our pages.
     Data,
-    /// For everybody: it says nothing about the site.
+    /// An address for everybody: it says nothing about the site.
     Open,
-    /// For those who logged in: it changes their session, and nothing of the site.
+    /// An address for those who logged in: it changes their session, and nothing of the site.
     Session,
 }
 
-/// Where the data is.
+/// The start of the addresses of data.
 pub(crate) const API: &str = "/api/v1";
-/// Where the files of pages are.
+/// The start of the addresses of the files of pages.
 pub(crate) const ASSETS: &str = "/assets/";
 
-/// Tells which rules are for an address.
+/// Returns which rules of access an address has.
 pub(crate) fn kind(path: &str) -> Kind {
     match path {
         "/login" | "/healthz" => Kind::Open,
@@ -41,7 +41,7 @@ pub(crate) fn kind(path: &str) -> Kind {
     }
 }
 
-/// Returns the table. Everything goes through the guard first.
+/// Returns the table. Every request goes through the guard first.
 pub(crate) fn router(app: &Shared) -> Router {
     Router::new()
         .route("/healthz", get(answer::healthy))
@@ -49,8 +49,8 @@ pub(crate) fn router(app: &Shared) -> Router {
         .route("/login", get(pages::login::form).post(pages::login::submit))
         .route("/logout", post(pages::login::leave))
         .merge(of_pages())
-        .fallback(answer::nothing_here)
-        .method_not_allowed_fallback(answer::not_like_that)
+        .fallback(answer::page_not_found)
+        .method_not_allowed_fallback(answer::page_without_method)
         .nest(API, of_data())
         .nest("/api", no_data())
         .layer(from_fn_with_state(app.clone(), guard::admit))
@@ -95,9 +95,9 @@ fn of_pages() -> Router<Shared> {
         .route("/help", page(Reads, pages::help::page))
 }
 
-/// Returns what is beside the data.
+/// Returns the routes below `/api` outside of [`API`]: there is no data.
 fn no_data() -> Router<Shared> {
-    Router::new().fallback(answer::no_data_here)
+    Router::new().fallback(answer::data_not_found)
 }
 
 fn of_data() -> Router<Shared> {
@@ -141,8 +141,8 @@ fn of_data() -> Router<Shared> {
         .route("/machine", data(Reads, api::machine::machine))
         .route("/machine/remote", data(Command, api::machine::remote))
         .route("/machine/checks", data(Command, api::machine::checks))
-        .fallback(answer::no_data_here)
-        .method_not_allowed_fallback(answer::no_data_like_that)
+        .fallback(answer::data_not_found)
+        .method_not_allowed_fallback(answer::data_without_method)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which threads an address asks for: the fields of the overview and of the list, which are the same.
+//! Which threads an address asks for. The page of all threads and the list for programs have the same fields.
 
 use std::str::FromStr;
 
@@ -12,9 +12,9 @@ use crate::asked::Asked;
 use crate::fields::Fields;
 use crate::trouble::{Refusal, Trouble};
 
-/// How many threads a page has.
+/// How many threads a page has if the address does not say.
 const PER_PAGE: usize = 50;
-/// How many it has at most.
+/// How many threads a page has at most.
 const MOST: usize = 500;
 
 /// The fields of an address that select threads.
@@ -28,10 +28,10 @@ pub(crate) mod field {
     pub(crate) const TAKE: &str = "take";
 }
 
-/// Returns the threads that the fields of an address ask for.
+/// Returns which threads the fields of an address select. A value of `children` other than `listed` is ignored.
 ///
 /// # Errors
-/// When a field has no such value, or the workflow is unknown.
+/// When another field has a value that it cannot have, or the workflow is unknown.
 fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     let statuses: Vec<ThreadStatus> = query
         .all(field::STATUS)
@@ -65,8 +65,8 @@ fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     Ok((filter, page))
 }
 
-/// Returns the threads that an address asks for, with a warning if the state has lost threads or cannot be read as a whole: then
-/// the commands refuse to work, and what is shown is not all.
+/// Returns the threads that an address asks for. If the state has lost threads or cannot be read as a whole, the first warning
+/// says so: commands then refuse to work, and the threads here are not all.
 ///
 /// # Errors
 /// As [`of`], and when the files of the state cannot be read at all.
@@ -87,12 +87,12 @@ fn status(text: &str) -> Result<ThreadStatus, Refusal> {
     found.ok_or_else(|| wrong(field::STATUS, text))
 }
 
-/// Returns the value of a field of an address.
+/// Returns the text of a field as a value.
 pub(crate) fn parsed<T: FromStr>(name: &str, text: &str) -> Result<T, Refusal> {
     text.parse().map_err(|_| wrong(name, text))
 }
 
-/// Returns the refusal of a field of an address.
+/// Returns the refusal of the value of a field.
 pub(crate) fn wrong(name: &str, text: &str) -> Refusal {
     let message = format!("`{text}` is no value of `{name}`");
     Refusal::new(StatusCode::BAD_REQUEST, "field", message)

@@ -1,4 +1,4 @@
-//! The listener and its connections: how many there are, how long they may take, and how they end.
+//! The listener and its connections: how many are open, how long they may take, and how they end.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,29 +20,29 @@ use uwf_engine::Site;
 
 use crate::app::{App, Shared};
 use crate::audit::{Peer, Refusals, WRITERS};
-use crate::desks::{COMMANDS, Desks, READERS};
 use crate::guard::Gate;
 use crate::live::STREAMS;
 use crate::live::hub::Hub;
-use crate::patient::Patient;
+use crate::permits::{COMMANDS, Permits, READERS};
 use crate::routes;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::stop::{self, Closing};
 use crate::vanished::Seen;
+use crate::write_timeout::WriteTimeout;
 
-/// How many connections there are at most. More of them wait.
+/// How many connections are open at most. Further ones wait until one is closed.
 const CONNECTIONS: usize = STREAMS + 256;
-/// How long the head of a request may take to come.
+/// How long the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(5);
-/// How long answers have to end when the server does.
+/// The grace period: how long answers may still take when the server ends.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long to wait when no connection can be taken, for example because too many files are open.
+/// How long to wait after a connection could not be accepted, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a thread of a request stays for the next one.
-const WORKER_STAYS: Duration = Duration::from_secs(5);
+/// How long an idle thread of the blocking pool waits for work before it ends.
+const WORKER_IDLE: Duration = Duration::from_secs(5);
 
-/// Why a server ended.
+/// Why a server cannot start or go on.
 #[derive(Debug)]
 pub enum ServeError {
     /// The address cannot be used.
@@ -52,7 +52,7 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
-    /// The machine refused something else.
+    /// The system refused something else.
     Machine(io::Error),
 }
 
@@ -85,7 +85,7 @@ impl Server {
     /// Opens the listener. From now on INT and TERM end the server, not the process.
     ///
     /// # Errors
-    /// When the address cannot be used, or the machine refuses something else.
+    /// When the address cannot be used, or the handlers of signals cannot be installed.
     pub fn open(settings: Settings) -> Result<Self, ServeError> {
         let asked = settings.place.listen();
         let opened = TcpListener::bind(asked).and_then(|listener| {
@@ -105,7 +105,7 @@ impl Server {
         })
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address at which it listens.
     #[must_use]
     pub fn listen(&self) -> SocketAddr {
         self.listen
@@ -120,15 +120,15 @@ impl Server {
         }
     }
 
-    /// Answers requests until a signal ends that. Then streams end first, and other answers get a moment to.
+    /// Answers requests until a signal ends the server. Then streams end at once, and other answers have a grace period.
     ///
     /// # Errors
-    /// When the runtime cannot start.
+    /// When the runtime cannot start or cannot use the listener.
     pub fn run(self, site: Site) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(READERS + COMMANDS + WRITERS)
-            .thread_keep_alive(WORKER_STAYS)
+            .thread_keep_alive(WORKER_IDLE)
             .build()
             .map_err(ServeError::Machine)?;
         let url = self.url();
@@ -149,33 +149,34 @@ impl Server {
             seen: Seen::default(),
             hub: Hub::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
-            desks: Desks::default(),
+            permits: Permits::default(),
             closing: closing.clone(),
             explain: settings.explain,
             check: settings.check,
             carry: settings.carry,
             here: settings.here,
         });
-        // From now on it is noticed if the root goes away. A new one may have nothing yet.
+        // The first look: it records what exists, so that later looks notice a loss. A new root may be empty.
         let _ = app.seen.check(&app.site.root);
         let served = runtime.block_on(serve(listener, &app, closing));
-        // What is still at work only reads the site, or waits for a command, which goes on as a process of its own.
+        // The server does not wait for blocking work. Such work reads the site, writes a line of the log, or waits for a command,
+        // which is a process of its own.
         runtime.shutdown_background();
         served.map_err(ServeError::Machine)
     }
 }
 
-/// Takes connections until the server is to end.
+/// Accepts connections until the server is to end. Then it waits for open ones, for at most [`GRACE`].
 async fn serve(listener: TcpListener, app: &Shared, mut closing: Closing) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let service = TowerToHyperService::new(routes::router(app));
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let connections = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
-    let taking = async {
+    let accepting = async {
         loop {
-            let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
                 return;
             };
             let Ok((stream, peer)) = listener.accept().await else {
@@ -188,16 +189,17 @@ async fn serve(listener: TcpListener, app: &Shared, mut closing: Closing) -> io:
                 request.extensions_mut().insert(peer);
                 service.call(request)
             });
-            let connection = builder.serve_connection(Patient::new(TokioIo::new(stream)), service);
+            let io = WriteTimeout::new(TokioIo::new(stream));
+            let connection = builder.serve_connection(io, service);
             let connection = graceful.watch(connection);
             tokio::spawn(async move {
-                // A client that breaks off is its own affair.
+                // An error means that the client broke off or was dropped. Nobody is left to tell.
                 let _ = connection.await;
-                drop(place);
+                drop(permit);
             });
         }
     };
-    first(taking, async {
+    first(accepting, async {
         let _ = closing.wait_for(|is_closing| *is_closing).await;
     })
     .await;
@@ -207,7 +209,7 @@ async fn serve(listener: TcpListener, app: &Shared, mut closing: Closing) -> io:
     Ok(())
 }
 
-/// Waits until one of two things ends.
+/// Waits until one of two futures is done.
 async fn first(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     let mut one = pin!(one);
     let mut other = pin!(other);

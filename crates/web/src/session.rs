@@ -1,51 +1,54 @@
-//! The sessions of visitors: random, in memory only, and forgotten when nobody used them for a while.
+//! The sessions of visitors. Their ids are random. They are in memory only, and end after a time without use.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::once::Uses;
+use crate::once::SentForms;
 use crate::token::Token;
 
 /// How long a session may be idle.
 const IDLE: Duration = Duration::from_hours(8);
-/// How many sessions there are at most. The one that was idle for the longest time makes room.
+/// How many sessions are open at most. A new one replaces the one that was idle for the longest time.
 const MOST: usize = 1000;
 
-/// Of how many commands a session keeps what they said.
+/// How many commands a session keeps the notices of: those of the newest ones.
 const MOST_KEPT: usize = 16;
 
-/// What a browser got when it logged in.
+/// What a handler needs to know about a session.
 #[derive(Debug, Clone)]
-pub(crate) struct Badge {
-    /// The value that every form of this session has: a foreign page does not know it.
+pub(crate) struct SessionInfo {
+    /// The key that every form of this session has. A page of another site does not know it.
     pub(crate) form_key: Token,
-    /// Which one it is, for logs.
+    /// The number of the session, for the log. It is not secret.
     pub(crate) number: u64,
 }
 
 #[derive(Debug)]
 struct Session {
-    badge: Badge,
+    info: SessionInfo,
+    /// When a request last used the session.
     used: Instant,
-    /// What commands of this session said, each with its number.
-    kept: VecDeque<(u64, Vec<String>)>,
-    /// The forms that it sent.
-    uses: Arc<Uses>,
+    /// The notices of commands of this session, each list with its number.
+    notices: VecDeque<(u64, Vec<String>)>,
+    /// The forms that the session sent.
+    sent_forms: Arc<SentForms>,
 }
 
 /// The sessions of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     by_id: Mutex<HashMap<String, Session>>,
+    /// The number of the newest session.
     opened: AtomicU64,
-    /// How much of what commands said was kept. Each has a number of its own: an address of another session names nothing here.
-    said: AtomicU64,
+    /// The number of the newest list of notices. All sessions share these numbers, so the number of one session finds nothing
+    /// in another one.
+    listed: AtomicU64,
 }
 
 impl Sessions {
-    /// Opens a session with these random bits, and returns its number.
+    /// Opens a session with this id and this key, both random. Returns its number.
     pub(crate) fn open(&self, id: &Token, form_key: Token, now: Instant) -> u64 {
         let number = self.opened.fetch_add(1, Ordering::Relaxed) + 1;
         let mut sessions = self.lock();
@@ -57,17 +60,17 @@ impl Sessions {
             }
         }
         let session = Session {
-            badge: Badge { form_key, number },
+            info: SessionInfo { form_key, number },
             used: now,
-            kept: VecDeque::new(),
-            uses: Arc::default(),
+            notices: VecDeque::new(),
+            sent_forms: Arc::default(),
         };
         sessions.insert(id.reveal().to_owned(), session);
         number
     }
 
-    /// Returns what is to be known about a session that is not over, which is used by this.
-    pub(crate) fn find(&self, id: &str, now: Instant) -> Option<Badge> {
+    /// Returns an open session; `None` if it has ended. This counts as a use of the session.
+    pub(crate) fn find(&self, id: &str, now: Instant) -> Option<SessionInfo> {
         let mut sessions = self.lock();
         let session = sessions.get_mut(id)?;
         if is_over(session, now) {
@@ -75,10 +78,10 @@ impl Sessions {
             return None;
         }
         session.used = now;
-        Some(session.badge.clone())
+        Some(session.info.clone())
     }
 
-    /// Tells whether a session is not over. That does not use it.
+    /// Tells whether a session is open. This does not count as a use.
     pub(crate) fn is_open(&self, id: &str) -> bool {
         let now = Instant::now();
         self.lock()
@@ -86,32 +89,34 @@ impl Sessions {
             .is_some_and(|session| !is_over(session, now))
     }
 
-    /// Keeps what a command said. Returns its number; nothing if the session has ended.
-    pub(crate) fn keep(&self, id: &str, said: Vec<String>) -> Option<u64> {
+    /// Keeps the notices of a command. Returns their number; `None` if the session has ended.
+    pub(crate) fn keep_notices(&self, id: &str, notices: Vec<String>) -> Option<u64> {
         let mut sessions = self.lock();
-        let kept = &mut sessions.get_mut(id)?.kept;
-        let number = self.said.fetch_add(1, Ordering::Relaxed) + 1;
-        kept.push_back((number, said));
+        let kept = &mut sessions.get_mut(id)?.notices;
+        let number = self.listed.fetch_add(1, Ordering::Relaxed) + 1;
+        kept.push_back((number, notices));
         if kept.len() > MOST_KEPT {
             kept.pop_front();
         }
         Some(number)
     }
 
-    /// Returns what a command said, if that is still kept.
-    pub(crate) fn kept(&self, id: &str, number: u64) -> Vec<String> {
+    /// Returns the notices with a number; none if they are not kept any more, or belong to another session.
+    pub(crate) fn notices(&self, id: &str, number: u64) -> Vec<String> {
         let sessions = self.lock();
         let mut kept = sessions
             .get(id)
             .into_iter()
-            .flat_map(|session| &session.kept);
+            .flat_map(|session| &session.notices);
         let found = kept.find(|(other, _)| *other == number);
-        found.map(|(_, said)| said.clone()).unwrap_or_default()
+        found.map(|(_, list)| list.clone()).unwrap_or_default()
     }
 
-    /// Returns the forms that a session sent; nothing if it has ended.
-    pub(crate) fn uses(&self, id: &str) -> Option<Arc<Uses>> {
-        self.lock().get(id).map(|session| Arc::clone(&session.uses))
+    /// Returns the forms that a session sent; `None` if the session has ended.
+    pub(crate) fn sent_forms(&self, id: &str) -> Option<Arc<SentForms>> {
+        self.lock()
+            .get(id)
+            .map(|session| Arc::clone(&session.sent_forms))
     }
 
     /// Ends a session.
@@ -155,24 +160,24 @@ mod tests {
     }
 
     #[test]
-    fn what_commands_said_is_of_one_session_and_the_newest_is_kept() {
+    fn a_session_keeps_its_own_newest_notices() {
         let sessions = Sessions::default();
         let start = Instant::now();
         let [id, other] = [1, 2].map(|number| opened(&sessions, number, start));
         let said = |number: u64| vec![number.to_string()];
         for number in 1..=MOST_KEPT as u64 + 1 {
-            assert_eq!(sessions.keep(&id, said(number)), Some(number));
+            assert_eq!(sessions.keep_notices(&id, said(number)), Some(number));
         }
-        let others = sessions.keep(&other, said(0)).unwrap();
+        let others = sessions.keep_notices(&other, said(0)).unwrap();
         assert_eq!(
-            sessions.kept(&id, others),
+            sessions.notices(&id, others),
             [""; 0],
             "no number is used twice"
         );
-        assert_eq!(sessions.kept(&id, 2), said(2));
-        assert_eq!(sessions.kept(&id, 1), [""; 0]);
-        assert_eq!(sessions.kept(&other, 2), [""; 0]);
-        assert_eq!(sessions.keep("", said(1)), None);
+        assert_eq!(sessions.notices(&id, 2), said(2));
+        assert_eq!(sessions.notices(&id, 1), [""; 0]);
+        assert_eq!(sessions.notices(&other, 2), [""; 0]);
+        assert_eq!(sessions.keep_notices("", said(1)), None);
     }
 
     #[test]

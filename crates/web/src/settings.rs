@@ -1,4 +1,5 @@
-//! Where a server is, and how its visitors reach it.
+//! The settings of a server: its address, how visitors reach it, what they may do, and the functions that the command line gives
+//! it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,24 +12,26 @@ use crate::order::{Carried, Order};
 use crate::token::Token;
 use crate::trouble::Explained;
 
-/// What a server needs to know beside its site.
+/// What a server needs beside its site.
 #[derive(Debug)]
 pub struct Settings {
-    /// Where it is.
+    /// The address of the server, and the one of its proxy.
     pub place: Place,
-    /// Other hosts that it answers to, each as a browser sends it: a name, and a port unless it is the usual one.
+    /// Other hosts that it answers to, each as a browser sends it: a name, and a port unless it is the default one. Pages
+    /// under such a host can act over `http://` only.
     pub allowed_hosts: Vec<String>,
-    /// What lets a visitor in.
+    /// The secret that lets a visitor in.
     pub token: Token,
     /// What visitors may do.
     pub access: Access,
     /// Tells people what an error means and what to do about it.
     pub explain: fn(EngineError) -> Explained,
-    /// Checks everything that a step needs, and changes nothing. Agents are started for that, by a process of its own.
+    /// Checks everything that a step needs, and changes nothing. A process of its own does that, which starts agents to ask for
+    /// their versions.
     pub check: fn(&Site) -> Result<Vec<Finding>, Explained>,
-    /// Does what a visitor wants, as a command.
+    /// Runs the command of an order.
     pub carry: fn(&Site, &Order) -> Result<Carried, Explained>,
-    /// Adds to a command what it needs to mean this site.
+    /// Adds to the text of a command what it needs to mean this site.
     pub here: fn(&str) -> String,
 }
 
@@ -37,7 +40,7 @@ pub struct Settings {
 pub struct Finding {
     /// What was checked.
     pub check: String,
-    /// Which one of several, such as the alias of an agent.
+    /// What the check was about, if there are several, such as the alias of an agent.
     pub subject: Option<String>,
     /// How bad it is.
     pub status: Level,
@@ -59,39 +62,39 @@ pub enum Level {
     Error,
 }
 
-/// What stands before a server.
+/// What is between a server and the browsers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Front {
-    /// Browsers reach it themselves.
+    /// Browsers connect to the server itself.
     Nothing,
-    /// A reverse proxy, which encrypts.
+    /// A reverse proxy. It must encrypt, unless only browsers of this machine use it.
     Proxy,
 }
 
-/// Where a server is: an address of this machine, and the one that a proxy gives it.
+/// The addresses of a server: the one of this machine at which it listens, and the one that browsers open if it is another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     listen: SocketAddr,
     public: Option<PublicUrl>,
 }
 
-/// The address that a proxy gives a server.
+/// The address that browsers open, if it is not the one at which the server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicUrl {
     /// The host as a browser sends it.
     pub(crate) host: String,
     /// The origin as a browser sends it.
     pub(crate) origin: String,
-    /// Whether the way to the proxy is encrypted.
+    /// Whether browsers connect to it over `https://`.
     pub(crate) is_secure: bool,
 }
 
-/// Why a server cannot be there.
+/// Why a server cannot have these addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlaceError {
-    /// Other machines reach the address, and no proxy stands before it.
+    /// Other machines can reach the address, and there is no proxy that encrypts.
     Open(SocketAddr),
-    /// A proxy is there, and its address is not known.
+    /// There is a proxy, and its public address is missing.
     NoPublicUrl,
     /// The public address cannot be used.
     PublicUrl {
@@ -122,10 +125,10 @@ impl std::fmt::Display for PlaceError {
 impl std::error::Error for PlaceError {}
 
 impl Place {
-    /// Returns the place of a server. Only a proxy may stand between it and other machines.
+    /// Returns the addresses of a server. Other machines may reach it only through a proxy.
     ///
     /// # Errors
-    /// When the address needs a proxy, or the address of the proxy is missing or unusable.
+    /// When the address needs a proxy, or the public address is missing or cannot be used.
     pub fn new(
         listen: SocketAddr,
         public_url: Option<&str>,
@@ -136,7 +139,7 @@ impl Place {
         match (front, &public) {
             (Front::Nothing, _) if is_open => Err(PlaceError::Open(listen)),
             (Front::Proxy, None) => Err(PlaceError::NoPublicUrl),
-            // A proxy of this machine's own browsers need not encrypt. One of other machines must.
+            // A proxy need not encrypt for browsers of this machine. If other machines can reach the server, it must encrypt.
             (Front::Proxy, Some(public)) if is_open && !public.is_secure => {
                 Err(PlaceError::PublicUrl {
                     text: public.origin.clone(),
@@ -147,7 +150,7 @@ impl Place {
         }
     }
 
-    /// Returns the address of this machine on which the server listens.
+    /// Returns the address of this machine at which the server listens.
     #[must_use]
     pub fn listen(&self) -> SocketAddr {
         self.listen
@@ -188,7 +191,7 @@ impl PublicUrl {
         if !is_host(url.host_str().unwrap_or_default()) {
             return Err(wrong("its host is neither a name nor an address"));
         }
-        // A URL that lacks its slashes is taken for one that has them.
+        // The parser accepts a URL that lacks its slashes or has too many, as browsers do.
         let after_scheme = text.get(url.scheme().len()..).unwrap_or_default();
         let host = after_scheme.strip_prefix("://").unwrap_or_default();
         if host.is_empty() || host.starts_with('/') || url.port() == Some(0) {
@@ -204,7 +207,7 @@ impl PublicUrl {
     }
 }
 
-/// Tells whether a text may be a host: an address, or a name of parts that are separated by dots.
+/// Tells whether a text can be a host: an address, or a name of parts between dots.
 fn is_host(text: &str) -> bool {
     let is_of_part = |one: char| one.is_ascii_alphanumeric() || "-_".contains(one);
     let is_part =

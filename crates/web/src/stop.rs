@@ -1,4 +1,4 @@
-//! What ends a server: INT and TERM.
+//! The signals that end a server: INT and TERM.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 
-/// Tells whether the server is to end. Streams end as soon as it is.
+/// Becomes `true` when the server is to end.
 pub(crate) type Closing = watch::Receiver<bool>;
 
-/// Starts to wait for a signal that tells this process to stop.
+/// Starts a thread that waits for a signal to end. From then on these signals do not end the process.
 ///
 /// # Errors
-/// When the system cannot install the handlers, or start the thread that waits.
+/// When the system cannot install the handlers or start the thread.
 pub(crate) fn on_signal() -> io::Result<Closing> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (close, closing) = watch::channel(false);

@@ -1,4 +1,4 @@
-//! The secret that lets a visitor in.
+//! The secret of a server. A visitor who knows it may do what the server allows.
 
 use subtle::ConstantTimeEq;
 
@@ -7,7 +7,7 @@ const LEAST: usize = 16;
 /// The greatest length.
 const MOST: usize = 256;
 
-/// A secret. Its text is shown only where that is asked for by name.
+/// A secret. [`reveal`](Self::reveal) is the only way to its text.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -22,7 +22,7 @@ impl std::fmt::Debug for Token {
 pub enum TokenError {
     /// It has too few or too many characters.
     Length(usize),
-    /// It has a character that cannot stand in an address or in a header.
+    /// It has a character that is not a letter, a digit, `-`, `.`, `_` or `~`. These need no escape in an address or a header.
     Character,
 }
 
@@ -43,7 +43,7 @@ impl std::fmt::Display for TokenError {
 impl std::error::Error for TokenError {}
 
 impl Token {
-    /// Returns the token that these random bits give.
+    /// Returns the token of these random bits.
     #[must_use]
     pub fn of_random(bits: [u128; 2]) -> Self {
         Self(format!("{:032x}{:032x}", bits[0], bits[1]))
@@ -52,7 +52,7 @@ impl Token {
     /// Returns a text as a token.
     ///
     /// # Errors
-    /// When it is too short or too long, or has other characters than an address and a header may have.
+    /// When it is too short or too long, or has a character that an address or a header would have to escape.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let is_fit = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         match text.len() {
@@ -68,7 +68,7 @@ impl Token {
         &self.0
     }
 
-    /// Tells whether a text is this token. How long this takes says nothing about which characters are right.
+    /// Tells whether a text is this token. The comparison takes the same time for every text of its length.
     pub(crate) fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }

@@ -1,4 +1,4 @@
-//! Why a request was not met, for people and for programs.
+//! Why a request failed or was refused, for people and for programs.
 
 use axum::http::StatusCode;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use uwf_protocol::exit::Exit;
 
 use crate::order::Order;
 
-/// What an error of the engine means, as the commands say it.
+/// An error of the engine or of a command, in the words of the command line.
 #[derive(Debug, Clone)]
 pub struct Explained {
-    /// What the command would exit with.
+    /// The exit code that the command has, or would have.
     pub exit: Exit,
     /// What happened.
     pub message: String,
@@ -19,7 +19,7 @@ pub struct Explained {
 }
 
 impl Explained {
-    /// Returns what happened and what to do about it, in one line.
+    /// Returns the message and the hint in one line.
     pub(crate) fn whole(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.message),
@@ -28,12 +28,12 @@ impl Explained {
     }
 }
 
-/// Why a request was not met.
+/// Why a request failed: an error of the engine, which is not explained yet, or a refusal.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The engine refused.
+    /// An error of the engine.
     Engine(Box<EngineError>),
-    /// Something else is wrong with the request.
+    /// The server refused the request itself, or a command did.
     Refused(Refusal),
 }
 
@@ -49,12 +49,12 @@ impl From<Refusal> for Trouble {
     }
 }
 
-/// Why a request was not met, as programs read it.
+/// Why a request failed, as programs read it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Refusal {
     #[serde(skip)]
     pub(crate) status: StatusCode,
-    /// A word for the kind of the problem, which does not change.
+    /// The kind of the problem. Programs may compare it: it does not change.
     pub(crate) code: &'static str,
     /// What happened.
     pub(crate) message: String,
@@ -79,13 +79,13 @@ impl Refusal {
         self
     }
 
-    /// Returns the refusal of an address at which nothing is.
+    /// Returns the refusal of an address without content, or of an unknown id.
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", what)
     }
 
     /// Returns the refusal of a method that an address does not have.
-    pub(crate) fn not_like_that() -> Self {
+    pub(crate) fn method_not_allowed() -> Self {
         let message = "this address has no such method";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
             .hint("the header `Allow` of the answer has those that it has")
@@ -98,14 +98,15 @@ impl Refusal {
             .hint("its own output says more; please report it")
     }
 
-    /// Returns the refusal of an act by a server for looking only.
+    /// Returns the refusal of an act by a server that is `--read-only`.
     pub(crate) fn read_only() -> Self {
         let message = "this server is for looking only";
         Self::new(StatusCode::FORBIDDEN, "read-only", message)
             .hint("start `uwf serve` without `--read-only` to act")
     }
 
-    /// Returns the refusal of a command. What it was asked about is there, so a request that cannot be met has another reason.
+    /// Returns the refusal for a command that failed. Its thread exists, so [`Exit::Request`] does not mean "not found" here: the
+    /// status is 422.
     pub(crate) fn of_command(explained: Explained) -> Self {
         let is_request = explained.exit == Exit::Request;
         let refusal = Self::of_engine(explained);
@@ -118,7 +119,7 @@ impl Refusal {
         }
     }
 
-    /// Says which command was done before the refusal, if one was.
+    /// Adds which command was done before the refusal, if one was.
     #[must_use]
     pub(crate) fn after(self, done: Option<&Order>) -> Self {
         let Some(done) = done else {
@@ -131,7 +132,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the refusal that an error of the engine is.
+    /// Returns the refusal for an error of the engine.
     pub(crate) fn of_engine(explained: Explained) -> Self {
         let (status, code) = match explained.exit {
             Exit::Request => (StatusCode::NOT_FOUND, "request"),
@@ -152,7 +153,7 @@ impl Refusal {
 }
 
 impl Trouble {
-    /// Returns the trouble as people and programs read it.
+    /// Returns the refusal that people and programs read.
     pub(crate) fn explained(self, explain: fn(EngineError) -> Explained) -> Refusal {
         match self {
             Self::Engine(error) => Refusal::of_engine(explain(*error)),

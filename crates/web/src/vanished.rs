@@ -1,4 +1,5 @@
-//! A root that is gone, such as one on a disk that was taken away. It must not look like a new one, and nothing is written there.
+//! A root that is gone, for example because its disk was removed. A missing root must not look like a new one, and nothing is
+//! written to it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use uwf_storage::Root;
 
 use crate::trouble::Refusal;
 
-/// Whether there was something under the root.
+/// What existed at an earlier look: the folder of the root, and files of its state.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     root: AtomicBool,
@@ -15,10 +16,10 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Refuses a request if the root is not there any more, or has lost all files of its state.
+    /// Refuses a request if the root does not exist any more, or has lost all files of its state. Records what exists now.
     ///
     /// # Errors
-    /// When something was there, and nothing is now.
+    /// When the folder or the state existed at an earlier look, and does not exist now.
     pub(crate) fn check(&self, root: &Root) -> Result<(), Refusal> {
         let there = [
             (&self.root, root.path().is_dir()),
@@ -31,7 +32,7 @@ impl Seen {
     }
 }
 
-/// Tells whether something was there before and is not there now.
+/// Tells whether something existed before and does not exist now. Records that it exists.
 fn is_gone(before: &AtomicBool, is_there: bool) -> bool {
     match is_there {
         true => {
@@ -42,7 +43,7 @@ fn is_gone(before: &AtomicBool, is_there: bool) -> bool {
     }
 }
 
-/// Visitors who have not logged in see this, too, so it names no path.
+/// Returns the refusal. It names no path, because visitors see it also before they log in.
 fn gone() -> Refusal {
     let message = "the storage root of this server is gone; nothing is read or written there";
     let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "gone", message);

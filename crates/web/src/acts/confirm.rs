@@ -1,4 +1,4 @@
-//! The page that asks before something is done: what it does, what it may cost, and the command that does the same.
+//! The page that asks before an action: what the action does, what it may cost, its fields, and the command that does the same.
 
 use maud::{Markup, html};
 use uwf_engine::{Action, HeldBy, ThreadView};
@@ -20,7 +20,7 @@ pub(crate) fn address(action: Action, view: &ThreadView) -> String {
     format!("{}/do/{}", thread_address(view.thread), action.as_str())
 }
 
-/// Returns a sentence in which names stand between back quotes.
+/// Returns a sentence as a paragraph. A name between back quotes becomes bold.
 fn sentence(text: &str) -> Markup {
     html! {
         p {
@@ -31,7 +31,7 @@ fn sentence(text: &str) -> Markup {
     }
 }
 
-/// Returns the links to what can be done to a thread now; nothing if visitors may look only.
+/// Returns the links to the actions that are possible now; nothing if visitors may only look.
 pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
     let possible = uwf_engine::possible_actions(view);
     if asked.app.access == Access::ReadOnly || possible.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
     html! {
         nav.actions aria-label="Actions" {
             @for (nth, action) in possible.iter().enumerate() {
-                @let is_main = nth == 0 && starts(*action);
+                @let is_main = nth == 0 && may_be_main(*action);
                 @let class = match (is_main, action) { (true, _) => "button main", (_, Action::Kill) => "button danger", _ => "button" };
                 a class=(class) href=(address(*action, view)) { (button(*action, view)) }
             }
@@ -48,7 +48,8 @@ pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
     }
 }
 
-fn starts(action: Action) -> bool {
+/// Tells whether the link to an action is emphasized when it is the first one.
+fn may_be_main(action: Action) -> bool {
     matches!(
         action,
         Action::Resume | Action::Run | Action::Step | Action::Unpause
@@ -117,7 +118,7 @@ pub(super) fn page(asked: &Asked, view: &ThreadView, action: Action) -> Result<P
     })
 }
 
-/// Tells whether an action means the step that the page showed: after another step it would do something else.
+/// Tells whether the form of an action has the head that the page showed: after another step, it would do something else.
 fn is_about_steps(action: Action) -> bool {
     match action {
         Action::Step | Action::Run | Action::Resume | Action::Poke => true,
@@ -125,11 +126,12 @@ fn is_about_steps(action: Action) -> bool {
     }
 }
 
+/// Tells whether no limit, supervisor or failure holds the thread. Then the command to resume is shown with an answer.
 fn asks(view: &ThreadView) -> bool {
     view.state.held_by.is_none()
 }
 
-/// Returns the fields of an action.
+/// Returns the inputs of an action.
 fn inputs(asked: &Asked, view: &ThreadView, action: Action) -> Markup {
     match action {
         Action::Step => html! {
@@ -143,7 +145,7 @@ fn inputs(asked: &Asked, view: &ThreadView, action: Action) -> Markup {
             (check("restore", field::RESTORE, "First put back the files that the step found in its git repository"))
         },
         Action::Pause => html! {
-            label for="message" { "Why, for those who find it paused (may be empty)" }
+            label for="message" { "The reason, which others see (may be empty)" }
             input #message name=(field::MESSAGE) maxlength="500" autocomplete="off";
         },
         Action::Fork => fork(asked, view),
@@ -203,7 +205,7 @@ fn fork(asked: &Asked, view: &ThreadView) -> Markup {
     }
 }
 
-/// Returns the fields of a name and labels.
+/// Returns the inputs for a name and labels.
 pub(super) fn naming(name: Option<&str>, labels: &Labels) -> Markup {
     let labels: Vec<String> = labels
         .iter()

@@ -1,5 +1,5 @@
-//! What the fields of a form mean as commands. Pure. Texts never become options: ids, names and numbers are checked by their
-//! shape, and what a person says is read from standard input.
+//! Turns the fields of a form into commands. Pure. A text never becomes an option: ids, names and numbers are parsed, and the text
+//! of a person goes to standard input.
 
 use std::str::FromStr;
 
@@ -25,16 +25,16 @@ pub(crate) mod field {
     pub(crate) const STEP: &str = "step";
     pub(crate) const NAME: &str = "name";
     pub(crate) const LABELS: &str = "labels";
-    /// The form has the whole name and all labels: what it lacks is taken away.
+    /// Says that the form has the name and all labels: those that it lacks are removed.
     pub(crate) const WHOLE: &str = "whole";
     pub(crate) const WORKFLOW: &str = "workflow";
     pub(crate) const CWD: &str = "cwd";
 }
 
-/// How many steps a form may ask for.
+/// How many steps a form may ask for at most.
 const MOST_STEPS: u64 = 1000;
 
-/// Returns the fields that an action takes.
+/// Returns the fields that the form of an action may have.
 pub(crate) fn fields_of(action: Action) -> &'static [&'static str] {
     match action {
         Action::Step => &[field::HEAD, field::COUNT],
@@ -49,11 +49,11 @@ pub(crate) fn fields_of(action: Action) -> &'static [&'static str] {
 
 /// Returns the commands that do an action.
 ///
-/// A form has the head that its page showed. A command that does steps or ends the thread gets that head as `--head`. It compares
-/// the head under the lock of the thread, so that nobody moves it in between.
+/// If the fields have a head, a command that does steps or ends the thread gets it as `--head`. The command compares it under the
+/// lock of the thread, so the head cannot move between the comparison and the step.
 ///
 /// # Errors
-/// When a field is not what it must be.
+/// When a field has a value that it cannot have.
 pub(crate) fn orders(
     action: Action,
     view: &ThreadView,
@@ -96,7 +96,7 @@ pub(crate) fn orders(
 /// Returns the command that starts a thread.
 ///
 /// # Errors
-/// When a field is missing or is not what it must be.
+/// When a field is missing or has a value that it cannot have.
 pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
     let missing = |name: &str| wrong(format!("`{name}` is missing"));
     let workflow = fields.get(field::WORKFLOW);
@@ -132,7 +132,7 @@ fn restore(fields: &Fields) -> Result<Option<String>, Refusal> {
     Ok(is_chosen.then(|| "--restore".to_owned()))
 }
 
-/// Tells whether something was chosen. A text that may mean the contrary is refused.
+/// Tells whether a box was checked. A text such as `false` or `0` is refused.
 fn is_chosen(fields: &Fields, name: &str) -> Result<bool, Refusal> {
     match fields.get(name) {
         None => Ok(false),
@@ -155,14 +155,14 @@ fn raised(fields: &Fields) -> Result<Vec<String>, Refusal> {
     }
     for text in fields.all(field::ACCEPT) {
         if !text.split(',').all(|number| number.parse::<u64>().is_ok()) {
-            return Err(wrong(format!("`{text}` is no list of attempts")));
+            return Err(wrong(format!("`{text}` is not a list of attempts")));
         }
         words.push(format!("--accept-unknown={text}"));
     }
     Ok(words)
 }
 
-/// Returns the commands that change the name and the labels; none if nothing changes.
+/// Returns the commands that change the name and the labels: none if nothing changes, two if both change.
 fn named(view: &ThreadView, fields: &Fields) -> Result<Vec<Order>, Refusal> {
     let thread = view.thread.as_str();
     let is_whole = is_chosen(fields, field::WHOLE)?;
@@ -212,7 +212,7 @@ fn label_changes(
     Ok(words)
 }
 
-/// Returns the labels of a form, which are apart by white space.
+/// Returns the labels of a form, which white space separates.
 fn label_words(fields: &Fields) -> impl Iterator<Item = &str> {
     fields
         .all(field::LABELS)
@@ -229,7 +229,7 @@ fn count(fields: &Fields) -> Result<Option<u64>, Refusal> {
     }
 }
 
-/// Returns a field as what it must be.
+/// Returns the text of a field as a value; `None` if it is blank.
 fn parsed<T: FromStr>(fields: &Fields, name: &str) -> Result<Option<T>, Refusal>
 where
     T::Err: std::fmt::Display,

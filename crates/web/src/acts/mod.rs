@@ -1,10 +1,10 @@
-//! What visitors do: each action is asked about on a page of its own, and done by the command that a person would type. So it
-//! takes the same locks and is refused for the same reasons.
+//! The actions of visitors. Each has a page that asks first, and is done by the command that a person would type. So it takes the
+//! same locks and is refused for the same reasons.
 
 pub(crate) mod confirm;
 mod from_form;
+pub(crate) mod notices;
 mod start;
-pub(crate) mod told;
 mod words;
 
 use axum::http::StatusCode;
@@ -48,7 +48,7 @@ pub(crate) fn fields(asked: &Asked) -> Result<&'static [&'static str], Refusal> 
     Ok(from_form::fields_of(action(asked)?))
 }
 
-/// Does what a page asked about, and leads back to the thread, or to the new one.
+/// Does the action that a page asked about. Leads back to the thread, or to the new one.
 pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (view, done) = match act(asked, fields) {
         Ok(done) => done,
@@ -60,10 +60,10 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     };
     // A fork is another thread.
     let thread = done.thread().unwrap_or(view.thread);
-    told::outcome(asked, thread_address(thread), done.notices)
+    notices::outcome(asked, thread_address(thread), done.notices)
 }
 
-/// Does the same for a program.
+/// Does an action for a program.
 pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let action = action(asked)?;
     let (view, done) = act(asked, fields)?;
@@ -77,10 +77,10 @@ pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> 
             (StatusCode::OK, done.printed)
         }
     };
-    Ok(json_answer(status, &told::with(printed, done.notices)))
+    Ok(json_answer(status, &notices::with(printed, done.notices)))
 }
 
-/// Returns what can be done to a thread now.
+/// Returns the actions that are possible now; none if the server is read-only.
 pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
     let view = show(asked.site(), asked.thread()?)?;
     let actions = match asked.app.access {
@@ -91,7 +91,7 @@ pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&body))
 }
 
-/// Does an action. Returns the thread as it was before, what the last command printed, and what all of them said.
+/// Does an action and logs it. Returns the thread as it was before, the data of the last command, and the notices of all.
 fn act(asked: &Asked, fields: &Fields) -> Result<(ThreadView, Carried), Refusal> {
     let action = action(asked)?;
     let thread = asked.thread().ok();
@@ -120,7 +120,7 @@ fn carry(asked: &Asked, order: &Order) -> Result<Carried, Refusal> {
     done.map_err(Refusal::of_command)
 }
 
-/// Refuses to act on a thread that is not as the page showed it.
+/// Refuses to act on a thread whose head is not the one that the page showed.
 fn refuse_stale(view: &ThreadView, fields: &Fields) -> Result<(), Refusal> {
     let shown = fields.get(field::HEAD);
     if shown.is_none_or(|head| head == view.head.as_str()) {

@@ -1,4 +1,4 @@
-//! A new thread: the page with its form, and what comes of it.
+//! Starting a thread: the page with its form, and the acts of that form and of programs.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use uwf_util::shell_words;
 
 use crate::acts::confirm::naming;
 use crate::acts::from_form::{field, start};
-use crate::acts::{carry, refuse_if_read_only, told};
+use crate::acts::{carry, notices, refuse_if_read_only};
 use crate::answer::{json_answer, refused_on_the_way, refused_page};
 use crate::asked::Asked;
 use crate::audit;
@@ -23,7 +23,7 @@ use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, command, key, thread_address};
 use crate::trouble::{Refusal, Trouble};
 
-/// The field that says what happens after the start.
+/// The field that says what to do after the start. Only the value [`RUN`] does something.
 const THEN: &str = "then";
 const RUN: &str = "run";
 
@@ -37,7 +37,7 @@ const FIELDS: [&str; 7] = [
     field::WHOLE,
     THEN,
 ];
-/// How many of them, the first ones, programs send, too.
+/// How many of the fields, from the first one on, programs may send.
 const OF_DATA: usize = 5;
 
 /// Returns the fields of the form.
@@ -49,7 +49,7 @@ pub(crate) fn fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal>
     Ok(&FIELDS)
 }
 
-/// Returns the fields that programs send.
+/// Returns the fields that programs may send.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "all forms have the same signature"
@@ -97,7 +97,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-/// Returns the names of all workflows, and the one that is asked for by another name or a hash.
+/// Returns the names that can be chosen: first the one in the address, which may be a hash, then those of all workflows.
 fn names(asked: &Asked) -> Result<Vec<String>, Trouble> {
     let mut seen = HashSet::new();
     let listed = list_workflows(asked.site())?;
@@ -124,7 +124,7 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
     }
 }
 
-/// Starts a thread from a page, runs it if that is wanted, and leads to it.
+/// Starts a thread from a page, runs it if the form says so, and leads to it.
 pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, mut done) = match started(asked, fields) {
         Ok(started) => started,
@@ -146,13 +146,13 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
             }
         }
     }
-    told::outcome(asked, address, done.notices)
+    notices::outcome(asked, address, done.notices)
 }
 
 /// Starts a thread for a program.
 pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let (_, done) = started(asked, fields)?;
-    let body = told::with(done.printed, done.notices);
+    let body = notices::with(done.printed, done.notices);
     Ok(json_answer(StatusCode::CREATED, &body))
 }
 

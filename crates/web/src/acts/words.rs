@@ -1,22 +1,22 @@
-//! What people read about actions.
+//! The texts about actions for people.
 
 use uwf_engine::{Action, HeldBy, ThreadStatus, ThreadView};
 
-/// What a page says about an action.
+/// The texts of a page about an action.
 pub(crate) struct About {
-    /// On the button.
+    /// The title, which is also on the button.
     pub(crate) title: &'static str,
     /// What happens.
     pub(crate) does: String,
-    /// What it may cost, or what cannot be undone.
+    /// What the action may cost, or what cannot be undone.
     pub(crate) mind: &'static str,
 }
 
-/// Steps are paid for.
+/// The text about the cost of actions that do steps.
 const PAID: &str = "Agents work, and that may cost money. They go on if you close this page, and if the server ends.";
 const FREE: &str = "It costs nothing.";
 
-/// Returns the words about an action on a thread.
+/// Returns the texts about an action on a thread.
 pub(crate) fn about(action: Action, view: &ThreadView) -> About {
     let state = &view.state;
     let next = state
@@ -28,28 +28,28 @@ pub(crate) fn about(action: Action, view: &ThreadView) -> About {
     let (title, does, mind) = match action {
         Action::Step if is_waiting => (
             "Step now",
-            format!("`{next}` is tried again now, and not at the planned time."),
+            format!("`{next}` is tried again now, not at the planned time."),
             PAID,
         ),
         Action::Step => ("Step", format!("`{next}` does one step, or as many as you say."), PAID),
         Action::Run => (
             "Run",
-            "Steps are done until the thread ends, asks somebody, is blocked, or fails.".to_owned(),
+            "Steps are done until the thread ends, asks a person, is blocked, or fails.".to_owned(),
             PAID,
         ),
         Action::Resume => resume(view, next),
         Action::Poke => (
             "Redo",
-            "The last step is done again, with its old answer and what you say. The new step takes its place; the old one stays in the store."
+            "The last step is done again, with its old answer and your text. The new step replaces the old one, which stays in the store."
                 .to_owned(),
             PAID,
         ),
         Action::Pause => (
             "Pause",
-            "A step that is being done goes on to its end. No other one is started until somebody unpauses the thread.".to_owned(),
+            "A step that is being done goes on to its end. No further step is started until somebody unpauses the thread.".to_owned(),
             FREE,
         ),
-        Action::Unpause => ("Unpause", "Steps can be done again. None is started by this.".to_owned(), FREE),
+        Action::Unpause => ("Unpause", "Steps can be done again. This does not start one.".to_owned(), FREE),
         Action::Kill if view.running.is_some() => (
             "Kill",
             "The agent is ended with everything that it started, and the thread ends as cancelled. Its steps stay, and it can be forked.".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn about(action: Action, view: &ThreadView) -> About {
         ),
         Action::Fork => (
             "Fork",
-            "Another thread begins at a step of this one, which does not change. No step is done by this.".to_owned(),
+            "A new thread starts at a step of this one. This thread does not change, and no step is done.".to_owned(),
             FREE,
         ),
         Action::Label => ("Name and labels", "The thread gets the name and the labels below.".to_owned(), FREE),

@@ -1,4 +1,4 @@
-//! What threads cost, as data.
+//! The costs of threads, as data.
 
 use serde::Serialize;
 use uwf_engine::CostReport;
@@ -8,7 +8,7 @@ use crate::asked::Asked;
 use crate::costs::report_of;
 use crate::trouble::Trouble;
 
-/// The sums, and what they leave out.
+/// The sums, with warnings about what they leave out.
 #[derive(Serialize)]
 struct Costs<'r> {
     #[serde(flatten)]
@@ -16,7 +16,7 @@ struct Costs<'r> {
     warnings: &'r [String],
 }
 
-/// Returns what threads cost.
+/// Returns the sums that the address asks for.
 pub(crate) fn costs(asked: &Asked) -> Result<Data, Trouble> {
     let report = report_of(asked)?;
     let warnings = &report.warnings;

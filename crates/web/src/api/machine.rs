@@ -4,7 +4,7 @@ use crate::answer::Data;
 use crate::asked::Asked;
 use crate::trouble::{Refusal, Trouble};
 
-/// Returns the threads at work, the slots, and what is shared.
+/// Returns the threads at work, the agents, the slots, and what is shared.
 pub(crate) fn machine(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&uwf_engine::machine(asked.site())?))
 }
@@ -14,7 +14,7 @@ pub(crate) fn remote(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&crate::remote::ask(asked)?))
 }
 
-/// Returns what `uwf doctor` says.
+/// Returns the checks of `uwf doctor --offline`.
 pub(crate) fn checks(asked: &Asked) -> Result<Data, Trouble> {
     let found = (asked.app.check)(asked.site());
     Ok(Data::of(&found.map_err(Refusal::of_command)?))

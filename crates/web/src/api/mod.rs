@@ -1,4 +1,4 @@
-//! What programs read: the data of the commands, as `--format json` prints it.
+//! The data for programs, as the commands print it with `--format json`.
 
 pub(crate) mod costs;
 pub(crate) mod machine;

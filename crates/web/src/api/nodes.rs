@@ -20,13 +20,13 @@ pub(crate) fn prompt(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::named(hash, &read_step_prompt(asked.site(), hash)?))
 }
 
-/// Returns what differs between two steps.
+/// Returns the differences of two steps.
 pub(crate) fn diff(asked: &Asked) -> Result<Data, Trouble> {
     let other = asked.parsed("other", "step")?;
     Ok(Data::of(&diff_steps(asked.site(), asked.hash()?, other)?))
 }
 
-/// Returns a node with what it is and what it refers to.
+/// Returns a node: its kind, its content, and the nodes that it refers to.
 pub(crate) fn node(asked: &Asked) -> Result<Data, Trouble> {
     let hash = asked.hash()?;
     Ok(Data::named(hash, &node_detail(asked.site(), hash)?))

@@ -7,7 +7,7 @@ use crate::asked::Asked;
 use crate::selection;
 use crate::trouble::Trouble;
 
-/// Returns a page of the threads, how many there are, and those that wait for a person.
+/// Returns a page of the threads, their counts, and those that wait for a person.
 pub(crate) fn list(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&selection::board_of(asked)?))
 }
@@ -38,7 +38,7 @@ pub(crate) fn forks(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&uwf_engine::forks(asked.site(), asked.thread()?)?))
 }
 
-/// Returns what differs between two threads.
+/// Returns the differences of two threads.
 pub(crate) fn diff(asked: &Asked) -> Result<Data, Trouble> {
     let other = asked.parsed("other", "thread")?;
     let found = uwf_engine::diff_threads(asked.site(), asked.thread()?, other)?;

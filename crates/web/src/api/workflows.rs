@@ -12,12 +12,12 @@ pub(crate) fn list(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&list_workflows(asked.site())?))
 }
 
-/// Returns a stored workflow. Which names stand for it may change.
+/// Returns a stored workflow. It has no `ETag`: the names that stand for it may change.
 pub(crate) fn one(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&stored_program(asked.site(), asked.hash()?)?))
 }
 
-/// Returns what a name stood for.
+/// Returns the versions of a name.
 pub(crate) fn history(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&workflow_history(
         asked.site(),
@@ -25,7 +25,7 @@ pub(crate) fn history(asked: &Asked) -> Result<Data, Trouble> {
     )?))
 }
 
-/// Returns what differs between two stored workflows.
+/// Returns the differences of two stored workflows.
 pub(crate) fn diff(asked: &Asked) -> Result<Data, Trouble> {
     let other: CasRef = asked.parsed("other", "workflow")?;
     let found = diff_workflows(asked.site(), asked.hash()?.as_str(), other.as_str())?;

@@ -1,13 +1,13 @@
 "use strict";
-// Logs in with the token of the address, keeps the page fresh, and answers keys. Pages can be read without it.
+// Logs in with the token in the address, keeps the page up to date, and answers keys. Pages can be read without it.
 (() => {
   const byId = (id) => document.getElementById(id);
-  // Somebody may have typed a `%` that stands for nothing.
+  // A typed address may have a `%` that is no escape.
   const decoded = (text) => {
     try { return decodeURIComponent(text); } catch { return text; }
   };
 
-  // The token is behind `#`, which no server sees. It leaves the address and the history at once.
+  // The token is behind `#`, which no server sees. It is removed from the address and the history at once.
   const login = byId("login");
   if (login) {
     const token = location.hash.slice(1);
@@ -19,10 +19,10 @@
     return;
   }
 
-  // Brings the page again and puts its main part in the place of ours. Open steps stay open, and the focus stays.
-  // A document that a request parses runs no scripts.
+  // Loads the page again and replaces the main part. Open steps stay open, and the focus stays.
+  // The browser runs no scripts of a document that a request parses.
   let busy = false;
-  // Whether what came was not shown, because somebody was writing.
+  // Whether a loaded page was not shown because the person was writing.
   let isBehind = false;
   const refresh = () => new Promise((done) => {
     if (busy) return done(false);
@@ -78,7 +78,8 @@
     return room ? [...room.querySelectorAll("details")] : [details];
   };
 
-  // Brings what agents say now, and adds what is new to what is there, so that a screen reader says each turn once.
+  // Loads the turns of the agents and appends the new ones, so that a screen reader reads each turn of one agent once. If several
+  // agents work, a new turn may come in the middle: then the list is replaced.
   let saying = false;
   const refreshTurns = () => new Promise((done) => {
     const list = document.querySelector("#live ol");
@@ -108,7 +109,7 @@
     if (isAtEnd) log.scrollTop = log.scrollHeight;
   };
 
-  // One tab of this browser holds the stream of events, and tells the others: a browser has few connections for a host.
+  // One tab of the browser owns the stream of events and tells the other tabs: a browser opens few connections to one host.
   const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)$/) || [])[1];
   const isList = location.pathname === "/";
   const isFresh = () => (isList || own) && !byId("main").querySelector("form.act");
@@ -123,10 +124,10 @@
     return later;
   };
   const refreshSoon = again(refresh, 60);
-  // Later, because a click on a button takes the focus away first.
+  // The refresh waits: a click on a button moves the focus first, and must not lose its button.
   addEventListener("focusout", () => { if (isBehind) { isBehind = false; setTimeout(refreshSoon, 500); } });
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
-  // Whether the page was brought up to date after it began to listen: what happened before that was heard by nobody.
+  // Whether the page was loaded again after it started to listen. Events before that were lost.
   let hasCaughtUp = false;
   const hear = (name, data) => {
     const begins = name === "hello" || name === "reset";
@@ -156,7 +157,7 @@
         stream.onerror = () => {
           tell("lost", {});
           if (stream.readyState !== EventSource.CLOSED) return;
-          // It was refused: the session may have ended, which the page finds out.
+          // The stream was refused. If the session has ended, the refresh leads to the form to log in.
           refreshSoon();
           setTimeout(open, 10000);
         };
@@ -165,22 +166,22 @@
     });
     if (channel && navigator.locks) navigator.locks.request("uwf-events", lead);
     else lead();
-    // The stream of another tab began before this page.
+    // If another tab owns the stream, its first event came before this page.
     setTimeout(() => { if (!hasCaughtUp) hear("reset", {}); }, 400);
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 
-  // A form is sent once. The server sees to that, too; here it is seen.
+  // A form is sent once. The server ensures that; here the buttons show it.
   const sendOnce = (form) => {
     const buttons = [...form.querySelectorAll("button")];
-    // The button that was pressed is a field of the form, so it is switched off after that.
+    // The pressed button is a field of the form. So it is disabled only after the browser has collected the fields.
     form.addEventListener("submit", () => setTimeout(() => { for (const one of buttons) one.disabled = true; }));
-    // The page may come back as it was.
+    // The browser may show the page again from its cache.
     addEventListener("pageshow", () => { for (const one of buttons) one.disabled = false; });
   };
   for (const form of document.querySelectorAll("form.act")) sendOnce(form);
 
-  // A step in the address is opened.
+  // Opens the step that the address names after `#`.
   const openTarget = () => {
     const target = location.hash && byId(decoded(location.hash.slice(1)));
     const details = target && target.querySelector("details");

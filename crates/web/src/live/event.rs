@@ -1,20 +1,20 @@
-//! What a stream of events says. An event only says that something may have changed: listeners ask again.
+//! The events of a stream. An event only says that something may have changed: listeners then ask for the data again.
 
 use serde_json::{Value, json};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Anything may have happened before: look again.
+    /// Anything may have happened: listeners ask for everything again.
     Reset,
-    /// Threads began, ended or got other names.
+    /// Threads started or ended, heads moved, or names or labels changed.
     Threads,
-    /// A thread has another head, or somebody works on it, or no longer. It has no head here if it has ended.
+    /// A thread has another head, or work on it started or stopped. A thread that is not active has no head here.
     Thread(ThreadId, Option<CasRef>),
-    /// The agent of a thread said something.
+    /// The agent of a thread printed something.
     Turn(ThreadId),
-    /// A session has ended. Nobody is told; its listeners are dropped.
+    /// A visitor logged out. It wakes all listeners, so that those of the session end at once. It is not sent.
     LoggedOut,
     /// The server ends.
     Bye,
@@ -22,7 +22,7 @@ pub(crate) enum Event {
 
 /// How long a browser waits before it connects again, in milliseconds.
 const RETRY: u32 = 2000;
-/// What keeps a connection open that has nothing to say.
+/// The comment that keeps an idle connection open.
 pub(crate) const BEAT: &str = ":\n\n";
 
 /// Returns the first event of a stream.
@@ -32,7 +32,7 @@ pub(crate) fn hello(read_only: bool) -> String {
 }
 
 impl Event {
-    /// Tells whether somebody who asked for one thread, or for all, gets the event.
+    /// Tells whether a listener gets the event. It asked for one thread, or for all.
     pub(crate) fn is_for(&self, wanted: Option<ThreadId>) -> bool {
         match self {
             Self::Reset | Self::Threads | Self::Bye => true,

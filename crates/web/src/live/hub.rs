@@ -1,4 +1,5 @@
-//! Who listens, and the one thread that watches for all of them. Nothing is watched while nobody listens.
+//! The listeners, and the one thread that watches the files of the root for all of them. Nothing is watched while there is no
+//! listener.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,20 +13,20 @@ use uwf_util::causes::causes;
 use crate::app::Shared;
 use crate::live::event::Event;
 
-/// How many events a listener may be behind. One that is further behind is told to look again.
+/// How many events a listener may be behind. One that is further behind gets [`Event::Reset`].
 const BEHIND: usize = 256;
-/// How long the watch waits before it sees that nobody listens any more.
+/// How long the watch waits for changes before it checks again whether there is a listener.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often files are looked at where the kernel does not tell of changes.
+/// How long the watch waits between two looks at the files, if the kernel does not report changes.
 const SLOW_LOOK: Duration = Duration::from_secs(2);
-/// How long changes are collected: one step changes many files.
+/// How long changes are collected before they are sent: one step changes many files.
 const COLLECT: Duration = Duration::from_millis(100);
 
-/// The listeners.
+/// The channel to all listeners, and the state of the watch.
 pub(crate) struct Hub {
     events: Sender<Event>,
     is_watching: Mutex<bool>,
-    /// What keeps pages from being fresh at once, for people.
+    /// Why pages may be out of date for a while, in words for people.
     slow: Mutex<Option<String>>,
 }
 
@@ -41,7 +42,7 @@ impl Default for Hub {
 }
 
 impl Hub {
-    /// Returns what happens from now on.
+    /// Returns a receiver of all events from now on. Starts the watch if it does not run.
     pub(crate) fn listen(app: &Shared) -> Receiver<Event> {
         let hub = &app.hub;
         let receiver = hub.events.subscribe();
@@ -61,7 +62,7 @@ impl Hub {
         receiver
     }
 
-    /// Returns what keeps pages from being fresh at once, if something does.
+    /// Returns why pages may be out of date for a while, if they may.
     pub(crate) fn slow(&self) -> Option<String> {
         lock(&self.slow).clone()
     }
@@ -71,19 +72,19 @@ impl Hub {
         let _ = self.events.send(Event::Bye);
     }
 
-    /// Drops the listeners of sessions that have ended.
-    pub(crate) fn drop_unknown(&self) {
+    /// Wakes all listeners after a session was closed: those of the session end.
+    pub(crate) fn session_closed(&self) {
         let _ = self.events.send(Event::LoggedOut);
     }
 
-    /// Watches a root until nobody listens.
+    /// Watches a root until there is no listener.
     fn watch(&self, root: &Root) {
         let _ends = Watching(self);
         let mut watch = ThreadWatch::of(root);
         // A file that cannot be read now is read after its next change.
         let mut known = heads(root).unwrap_or_default();
         watch.follow(known.keys().copied());
-        // What happened between the first answer to a listener and this look was not seen.
+        // A change between the first answer to a listener and this look was not seen.
         let _ = self.events.send(Event::Reset);
         loop {
             {
@@ -93,7 +94,7 @@ impl Hub {
                     return;
                 }
             }
-            // A new thread may be the one for which the kernel has no watch left.
+            // The limit of the kernel may have been reached by a new thread, so this is decided each time.
             let look = self.pace(&watch);
             let mut changes = watch.wait(look);
             if changes.is_empty() {
@@ -103,7 +104,7 @@ impl Hub {
             changes.extend(watch.wait(Duration::ZERO));
             if changes.contains(&ThreadChange::Threads) {
                 let Some(now) = heads(root) else {
-                    // The page says what is wrong with it.
+                    // The state cannot be read. The page tells why when listeners ask for it again.
                     let _ = self.events.send(Event::Reset);
                     continue;
                 };
@@ -121,12 +122,12 @@ impl Hub {
         }
     }
 
-    /// Returns how long a wait is, and notes why it is longer than usual.
+    /// Returns how long the next wait is. Records why it is longer than usual, if it is.
     fn pace(&self, watch: &ThreadWatch) -> Duration {
         let why = watch.why_it_looks().map(|error| {
             let why = std::iter::once(error.to_string()).chain(causes(error));
             let why = why.collect::<Vec<_>>().join(": ");
-            format!("the kernel does not tell of changes ({why}): files are looked at every {} seconds; fs.inotify of sysctl has the limits", SLOW_LOOK.as_secs())
+            format!("the kernel does not report changes ({why}), so the server checks the files every {} seconds; the limits are those of fs.inotify in sysctl", SLOW_LOOK.as_secs())
         });
         let pace = match &why {
             Some(_) => SLOW_LOOK,
@@ -137,7 +138,7 @@ impl Hub {
     }
 }
 
-/// The watch, while it goes on. If it fails, the next listener begins another one.
+/// A running watch. If it panics, the next listener starts another one.
 struct Watching<'a>(&'a Hub);
 
 impl Drop for Watching<'_> {
@@ -152,13 +153,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the heads of the active threads; nothing if they cannot be read.
+/// Returns the heads of the active threads; `None` if they cannot be read.
 fn heads(root: &Root) -> Option<HashMap<ThreadId, CasRef>> {
     let heads = State::new(root).heads().ok()?;
     Some(heads.into_iter().collect())
 }
 
-/// Returns what changes mean to listeners. Pure.
+/// Returns the events for changes of files, given the heads before and now. Pure.
 fn events(
     changes: &HashSet<ThreadChange>,
     before: &HashMap<ThreadId, CasRef>,
@@ -177,7 +178,7 @@ fn events(
     });
     threads.extend(runs);
     let said = changes.iter().filter_map(|change| match change {
-        // A listener that is told of a changed thread reads all of it.
+        // A listener that gets an event about the thread asks for all of it anyway.
         ThreadChange::Output(thread) if !threads.contains(thread) => Some(Event::Turn(*thread)),
         ThreadChange::Output(_) | ThreadChange::Threads | ThreadChange::Run(_) => None,
     });
@@ -236,7 +237,7 @@ mod tests {
             watch.join().is_err()
         });
         assert!(failed && !*lock(&hub.is_watching));
-        // One that ends by itself has said so already.
+        // A watch that ends without a panic has set the flag itself.
         *lock(&hub.is_watching) = true;
         drop(Watching(&hub));
         assert!(*lock(&hub.is_watching));

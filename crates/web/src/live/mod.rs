@@ -1,4 +1,4 @@
-//! Streams of events: they tell pages and programs that something has happened, so that nobody asks again and again.
+//! Streams of events. They tell pages and programs that something has happened, so that these need not poll.
 
 pub(crate) mod event;
 pub(crate) mod hub;
@@ -26,16 +26,16 @@ use crate::trouble::Refusal;
 use event::{BEAT, Event, hello};
 use hub::Hub;
 
-/// How many streams there are at most.
+/// How many streams are open at most. A further one is refused.
 pub(crate) const STREAMS: usize = 1024;
-/// How often a stream says that it goes on.
+/// How often a stream has a comment, which keeps an idle connection open.
 const BEATS: Duration = Duration::from_secs(15);
-/// How long a listener may take to read an event.
+/// How long an event waits for room in the buffer of a listener. Then the listener is dropped.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many events wait for a listener to read them.
+/// How many events the buffer of a listener has room for.
 const WAITING: usize = 16;
 
-/// Answers with a stream of what happens, to all threads or to one.
+/// Answers with a stream of events, about all threads or about one.
 pub(crate) async fn events(
     State(app): State<Shared>,
     RawQuery(query): RawQuery,
@@ -64,13 +64,13 @@ pub(crate) async fn events(
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
-        // A proxy that collects an answer before it passes it on would keep events back.
+        // Some proxies collect an answer before they forward it, which would delay events. This header tells them not to.
         (header::HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     (headers, Body::new(body)).into_response()
 }
 
-/// Somebody who listens.
+/// A stream that is open.
 struct Listener {
     app: Shared,
     wanted: Option<ThreadId>,
@@ -81,7 +81,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// Tells what happens until the listener is gone or too slow, its session ends, or the server does.
+    /// Sends events until the client is gone or too slow, its session ends, or the server ends.
     async fn tell(mut self) {
         let is_closing = *self.app.closing.borrow();
         let mut goes_on = self.say(hello(self.app.access == Access::ReadOnly)).await && !is_closing;
@@ -106,7 +106,7 @@ impl Listener {
         }
     }
 
-    /// Tells whether the session has not ended since the stream began.
+    /// Tells whether the session is still open. A stream does not count as a use of its session.
     fn may_listen(&self) -> bool {
         match &self.visitor {
             Visitor::Person { session, .. } => self.app.sessions.is_open(session),
@@ -115,7 +115,7 @@ impl Listener {
         }
     }
 
-    /// Sends a text. Tells whether the listener is still there.
+    /// Sends a text. Tells whether the client is still there and reads.
     async fn say(&mut self, text: String) -> bool {
         let sent = timeout(PATIENCE, self.sender.send_data(Bytes::from(text)));
         matches!(sent.await, Ok(Ok(())))

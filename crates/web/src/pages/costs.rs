@@ -1,4 +1,4 @@
-//! What threads cost: one with its children, or all, by role, agent, model, workflow, day or thread.
+//! The page of costs: of one thread with its children, or of all threads, by role, agent, model, workflow, day or thread.
 
 use maud::{Markup, html};
 use uwf_engine::{CostKey, CostReport, CostRow, UsageTotal};
@@ -12,11 +12,11 @@ use crate::parts::{Said, threads_of};
 use crate::selection::field;
 use crate::trouble::Trouble;
 
-/// How many characters of a task stand in a row.
+/// How many characters of a task a row shows.
 const TASK: usize = 100;
-/// How many rows a page has. The highest costs come first, or the newest days and threads.
+/// How many rows a page shows at most. The highest costs come first, or the newest days and threads.
 const ROWS: usize = 500;
-/// The times that can be chosen.
+/// The values of [`SINCE`] that can be chosen, each with its text.
 const TIMES: [(&str, &str); 4] = [
     ("", "always"),
     ("24h", "last 24 hours"),

@@ -1,4 +1,4 @@
-//! What differs between two steps, two threads, or two workflows.
+//! The pages with the differences of two steps, two threads, or two workflows.
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -16,10 +16,10 @@ use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, hash_link, preformatted, thread_address, workflow_link};
 use crate::trouble::{Refusal, Trouble};
 
-/// How many pairs of steps a page has.
+/// How many pairs of steps a page shows at most.
 const PAIRS: usize = 100;
 
-/// Returns the page: two threads are compared, or two steps.
+/// Returns the page for two threads or two steps.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let threads = ["a", "b"].map(|name| asked.query.get(name).and_then(|text| text.parse().ok()));
     if let [Some(a), Some(b)] = threads {
@@ -69,7 +69,7 @@ fn of_threads(asked: &Asked, a: ThreadId, b: ThreadId) -> Result<Page, Trouble> 
     })
 }
 
-/// Returns what differs between the steps of a pair. One of them may be missing.
+/// Returns the differences of a pair of steps. One of them may be missing.
 fn pair(found: &StepDifference) -> Markup {
     html! {
         table.plain {
@@ -86,12 +86,12 @@ fn pair(found: &StepDifference) -> Markup {
     }
 }
 
-/// Returns the address of what differs between two workflows.
+/// Returns the address of the differences of two workflows.
 pub(super) fn between_workflows(a: CasRef, b: CasRef) -> String {
     format!("/workflows/{b}/since/{a}")
 }
 
-/// Returns the page with what differs between two workflows.
+/// Returns the page with the differences of two workflows.
 pub(crate) fn of_workflows(asked: &Asked) -> Result<Page, Trouble> {
     let (new, old) = (asked.hash()?, asked.parsed("old", "workflow")?);
     let [old, new] = [old, new].map(|hash| stored_program(asked.site(), hash));
@@ -142,7 +142,7 @@ fn line(which: &str, step: &ComparedStep) -> Markup {
     }
 }
 
-/// Returns the lines of two texts that differ.
+/// Returns the lines by which two texts differ.
 pub(crate) fn texts(title: &str, hunks: &[TextHunk]) -> Markup {
     let (shown, hidden) = within(hunks, SHOWN);
     html! {
@@ -159,12 +159,12 @@ pub(crate) fn texts(title: &str, hunks: &[TextHunk]) -> Markup {
     }
 }
 
-/// How many bytes of differing lines are shown.
+/// How many bytes of differing lines one part shows, with the HTML around them.
 const SHOWN: usize = 64 * 1024;
-/// How many bytes of HTML stand around the text of a line.
+/// How many bytes of HTML are around the text of a line.
 const AROUND: usize = 40;
 
-/// Returns the first hunks with their first lines, until these have so many bytes, and how many lines are left out.
+/// Returns the first lines of hunks, as many as fit into this number of bytes, and how many lines are left out.
 fn within(hunks: &[TextHunk], bytes: usize) -> (Vec<(&TextHunk, &[String])>, usize) {
     let (mut shown, mut left, mut hidden) = (Vec::new(), bytes, 0);
     for hunk in hunks {
@@ -182,7 +182,7 @@ fn within(hunks: &[TextHunk], bytes: usize) -> (Vec<(&TextHunk, &[String])>, usi
     (shown, hidden)
 }
 
-/// How many characters of a line are shown.
+/// How many characters of a line a page shows.
 const LINE: usize = 10_000;
 
 /// Returns a line of a hunk, which begins with its sign.

@@ -8,7 +8,7 @@ use uwf_util::text::{counted, cut_line};
 
 use crate::parts::{Said, hash_link, status, task, thread_address};
 
-/// How many characters of a task or a question stand in the tree.
+/// How many characters of a task or a reason the tree shows.
 const LINE: usize = 100;
 
 /// Returns the part about the family; nothing if there is none.
@@ -33,7 +33,7 @@ pub(super) fn section(view: &ThreadView, family: Option<&Family>, forks: &Forks)
     }
 }
 
-/// Returns the address of what differs between two threads.
+/// Returns the address of the differences of two threads.
 fn between(a: ThreadId, b: ThreadId) -> String {
     format!("/diff?a={a}&b={b}")
 }

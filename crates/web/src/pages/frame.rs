@@ -1,10 +1,10 @@
-//! What every page has around its own part: the head, the way to the other pages, and the foot.
+//! What every page has around its own part: the head, and the links to the other pages.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::acts::told;
+use crate::acts::notices;
 use crate::answer;
 use crate::asked::Asked;
 use crate::assets::ADDRESSES;
@@ -16,13 +16,13 @@ use crate::posted::KEY_FIELD;
 pub(crate) struct Page {
     /// Its title.
     pub(crate) title: String,
-    /// Which of the pages in the head it belongs to.
+    /// The entry of the navigation that it belongs to.
     pub(crate) tab: Tab,
     /// What it shows.
     pub(crate) main: Markup,
 }
 
-/// A page that the head of each page leads to.
+/// An entry of the navigation, which every page has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tab {
     Threads,
@@ -30,12 +30,12 @@ pub(crate) enum Tab {
     Costs,
     Machine,
     Help,
-    /// None of them.
+    /// No entry.
     None,
 }
 
 impl Tab {
-    /// Those that have a place in the head, each with its address.
+    /// The entries, each with its address and its text.
     const SHOWN: [(Self, &'static str, &'static str); 5] = [
         (Self::Threads, "/", "Threads"),
         (Self::Workflows, "/workflows", "Workflows"),
@@ -75,7 +75,7 @@ impl Page {
                             }
                         }
                         @if asked.app.access == Access::ReadOnly {
-                            span.mode title="This server was started with --read-only" { "looking only" }
+                            span.mode title="This server was started with --read-only" { "read-only" }
                         }
                         span #fresh role="status" {}
                         @if let Some(key) = form_key {
@@ -86,8 +86,8 @@ impl Page {
                         }
                     }
                     main #main tabindex="-1" {
-                        @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "Not fresh at once: " (Said(&why)) "." } }
-                        (told::section(asked))
+                        @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "This page may be out of date: " (Said(&why)) "." } }
+                        (notices::section(asked))
                         (self.main)
                     }
                 }
@@ -96,7 +96,7 @@ impl Page {
     }
 }
 
-/// Returns a page for visitors without a session, and for addresses without a page.
+/// Returns a page without the links to other pages: the form to log in, or a refusal.
 pub(crate) fn bare(title: &str, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)

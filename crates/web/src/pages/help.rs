@@ -1,4 +1,4 @@
-//! What there is to know about the pages, and every key.
+//! The page of help: the keys, the statuses, the store, the data for programs, and this server.
 
 use maud::html;
 use uwf_engine::ThreadStatus;
@@ -25,15 +25,17 @@ fn meaning(status: ThreadStatus) -> &'static str {
     match status {
         ThreadStatus::Idle => "a step can be done",
         ThreadStatus::Running => "a step is being done",
-        ThreadStatus::Suspended => "it waits for a person: it asks, or a limit is reached",
+        ThreadStatus::Suspended => {
+            "it waits for a person: it asks, or a limit, its supervisor or a failure stopped it"
+        }
         ThreadStatus::Blocked => {
             "its graph gives no next step; the workflow or an answer must be changed"
         }
         ThreadStatus::Failed => "the last attempt failed; the step can be tried again",
-        ThreadStatus::Waiting => "the last attempt failed, and the next one is made by itself",
+        ThreadStatus::Waiting => "the last attempt failed, and the next one is planned",
         ThreadStatus::Paused => "a person paused it; no step is started",
-        ThreadStatus::Completed => "it came to its end",
-        ThreadStatus::Cancelled => "a person ended it",
+        ThreadStatus::Completed => "it reached its end",
+        ThreadStatus::Cancelled => "it was ended from outside, before it reached its end",
         ThreadStatus::Corrupt => "it cannot be read; the checks of the machine say more",
     }
 }
@@ -67,8 +69,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         }
         section aria-labelledby="store" {
             h2 #store { "Store" }
-            p { "Everything is kept in nodes, and each is named by the hash of its content. A hash on a page leads to its node, which
-                says what it refers to and what needs it. Nodes never change." }
+            p { "Workflows, starts and steps of threads are nodes. The name of a node is the hash of its content. A hash on a page leads to its
+                node, which says what it refers to and what needs it. Nodes never change." }
         }
         section aria-labelledby="data" {
             h2 #data { "Data for programs" }

@@ -1,4 +1,4 @@
-//! What the agents of a thread say while they work.
+//! The turns and the output of the agents of a thread while they work.
 
 use maud::{Markup, html};
 use uwf_engine::{EngineError, FamilyEvent, FamilyTail, OutputStream, Site, TailEvent};
@@ -10,14 +10,14 @@ use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, thread_address};
 use crate::trouble::Trouble;
 
-/// How many turns are shown.
+/// How many of the newest turns of each thread of the family are shown.
 const TURNS: usize = 40;
 /// How many characters of a turn are shown.
 const MOST: usize = 4000;
-/// How many characters of a call are shown.
+/// How many characters of the arguments of a call are shown.
 const CALL: usize = 200;
 
-/// Returns a page with the turns alone, from which the page of the thread takes them.
+/// Returns a page with the turns alone. The script of the thread's page loads it to show new turns.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let thread = asked.thread()?;
     let turns = turns(asked.site(), thread)?;
@@ -32,7 +32,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-/// Returns what the agents that work now have said, the newest last.
+/// Returns the newest turns and lines of the agents that work now: one thread of the family after the other, each with its newest
+/// turn last.
 pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, EngineError> {
     let (_, mut events) = FamilyTail::begin(site, thread, TURNS)?;
     events.retain(|event| match &event.event {
@@ -45,7 +46,7 @@ pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, E
     Ok(events)
 }
 
-/// Returns the part of a page.
+/// Returns the part of a page with the turns.
 pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     html! {
         section #live aria-labelledby="live-title" {
@@ -88,7 +89,7 @@ fn said(event: &FamilyEvent) -> Markup {
     }
 }
 
-/// Returns the beginning of a text that is too long.
+/// Returns a text, or its beginning if it has more than [`MOST`] characters.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((at, _)) => format!("{} […]", &text[..at]),

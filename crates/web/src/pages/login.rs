@@ -1,5 +1,5 @@
-//! How a person gets in: with the token, which the address has after `#`. A browser does not send that part; our script puts
-//! it into the form. Without scripts, a person does.
+//! How a person logs in and out. The address that `uwf serve` prints has the token after `#`. A browser does not send that
+//! part; our script puts it into the form. Without scripts, the person does.
 
 use std::time::{Duration, Instant};
 
@@ -20,10 +20,10 @@ use crate::parts::with_field;
 use crate::posted;
 use crate::token::Token;
 
-/// How long the answer to a wrong token takes.
+/// How long the answer to a wrong token in the form is delayed.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// Returns the address of the form, from which a person goes on to another page of ours.
+/// Returns the address of the form. After the log-in, it leads to another page of ours.
 pub(crate) fn address(next: &str) -> String {
     with_field("/login", "next", next)
 }
@@ -34,7 +34,7 @@ pub(crate) async fn form(RawQuery(query): RawQuery) -> Response {
     html_answer(StatusCode::OK, page(next_of(&query), None))
 }
 
-/// Takes the form: with the right token it opens a session.
+/// Opens a session if the form has the right token.
 pub(crate) async fn submit(
     State(app): State<Shared>,
     Extension(peer): Extension<Peer>,
@@ -56,7 +56,7 @@ pub(crate) async fn submit(
     }
 }
 
-/// Ends a session.
+/// Ends the session of the visitor.
 pub(crate) async fn leave(
     State(app): State<Shared>,
     Extension(visitor): Extension<Visitor>,
@@ -69,7 +69,7 @@ pub(crate) async fn leave(
     }
     if let Visitor::Person { session, .. } = &visitor {
         app.sessions.close(session);
-        app.hub.drop_unknown();
+        app.hub.session_closed();
     }
     let cookie = cookie(&app, "", "; Max-Age=0");
     with_cookie(see_other("/login"), &cookie)
@@ -104,7 +104,7 @@ fn with_cookie(mut response: Response, cookie: &str) -> Response {
     }
 }
 
-/// Returns where a person goes after the form. Only a page of ours counts.
+/// Returns the page to which a log-in leads. An address elsewhere is replaced by `/`.
 fn next_of(query: &Fields) -> &str {
     let next = query.get("next").unwrap_or("/");
     let mut chars = next.chars();

@@ -1,4 +1,5 @@
-//! What runs here, which agents may, what is shared and who has the leases, and what `uwf doctor` says.
+//! The machine: the steps that are being done, the agents of the config, the slots, what is shared and which machine owns each
+//! lease, and the result of `uwf doctor`.
 
 use maud::{Markup, html};
 use uwf_engine::{AgentView, MachineView, machine};
@@ -13,33 +14,33 @@ use crate::remote::RemoteThread;
 use crate::settings::{Finding, Level};
 use crate::trouble::{Refusal, Trouble};
 
-/// Where the page is that has the checks.
+/// The address of the page with the checks.
 pub(crate) const CHECKS: &str = "/machine/checks";
 
-/// Where the page is that has the threads at the remote.
+/// The address of the page with the threads at the remote.
 pub(crate) const REMOTE: &str = "/machine/remote";
 
-/// What takes its time, and is on the page only if somebody asks.
+/// The parts that take long. A page has one of them only if its address asks for it.
 #[derive(Default)]
-struct Asking {
+struct Extra {
     findings: Option<Vec<Finding>>,
     threads: Option<Vec<RemoteThread>>,
 }
 
 /// Returns the page.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
-    of(asked, &Asking::default())
+    of(asked, &Extra::default())
 }
 
-/// Returns the page with what `uwf doctor` says.
+/// Returns the page with the result of `uwf doctor`.
 pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
     let findings = (asked.app.check)(asked.site());
     let findings = findings.map_err(Refusal::of_command)?;
     of(
         asked,
-        &Asking {
+        &Extra {
             findings: Some(findings),
-            ..Asking::default()
+            ..Extra::default()
         },
     )
 }
@@ -49,14 +50,14 @@ pub(crate) fn remote(asked: &Asked) -> Result<Page, Trouble> {
     let threads = crate::remote::ask(asked)?;
     of(
         asked,
-        &Asking {
+        &Extra {
             threads: Some(threads),
-            ..Asking::default()
+            ..Extra::default()
         },
     )
 }
 
-fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
+fn of(asked: &Asked, extra: &Extra) -> Result<Page, Trouble> {
     let site = asked.site();
     let now_ms = site.env.now_ms();
     let main = html! {
@@ -65,14 +66,14 @@ fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
             span { "Root " code { (Said(&site.root.path().display().to_string())) } }
             span { "Store " code { (Said(&site.store.dir().display().to_string())) } }
         }
-        // If the state cannot be read, the checks below are what somebody looks for.
+        // If the state cannot be read, the page shows the error, and the checks below tell more.
         @match machine(site) {
-            Ok(view) => { (at_work(&view, asking, now_ms)) }
+            Ok(view) => { (at_work(&view, extra, now_ms)) }
             Err(error) => { ul.notes { li.failed { (Said(&(asked.app.explain)(error).whole())) } } }
         }
         section aria-labelledby="checks" {
             h2 #checks { "Checks" }
-            @match &asking.findings {
+            @match &extra.findings {
                 Some(findings) => { (checked(findings)) }
                 None => {
                     p { a.button href=(format!("{CHECKS}#checks")) { "Check everything" } }
@@ -88,13 +89,13 @@ fn of(asked: &Asked, asking: &Asking) -> Result<Page, Trouble> {
     })
 }
 
-fn at_work(view: &MachineView, asking: &Asking, now_ms: i64) -> Markup {
+fn at_work(view: &MachineView, extra: &Extra, now_ms: i64) -> Markup {
     html! {
         @if !view.warnings.is_empty() { ul.notes { @for warning in &view.warnings { li.failed { (Said(warning)) } } } }
         (running(view, now_ms))
         (agents(view))
         (slots(view))
-        (shared(view, asking.threads.as_deref()))
+        (shared(view, extra.threads.as_deref()))
     }
 }
 
@@ -188,12 +189,12 @@ fn shared(view: &MachineView, threads: Option<&[RemoteThread]>) -> Markup {
     }
 }
 
-/// How many threads of the remote a page has.
+/// How many threads at the remote a page shows.
 const REMOTE_THREADS: usize = 500;
 
 fn at_remote(threads: &[RemoteThread]) -> Markup {
     if threads.is_empty() {
-        return html! { p.empty { "No thread at the remote is to go on." } };
+        return html! { p.empty { "No thread at the remote is active." } };
     }
     let hidden = threads.len().saturating_sub(REMOTE_THREADS);
     html! {
@@ -220,7 +221,7 @@ fn at_remote(threads: &[RemoteThread]) -> Markup {
     }
 }
 
-/// How many threads are named.
+/// How many threads a list of links names.
 const NAMED: usize = 20;
 
 fn links(threads: &[ThreadId]) -> Markup {

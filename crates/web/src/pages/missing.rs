@@ -1,4 +1,4 @@
-//! What people see when a request is not met.
+//! The page for a request that failed or was refused.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use crate::pages::frame::bare;
 use crate::parts::Said;
 use crate::trouble::Refusal;
 
-/// Returns the page of a refusal, with a way back to the thread if it is about one.
+/// Returns the page of a refusal, with a link back to the thread if the request was about one.
 pub(crate) fn page(refusal: &Refusal, thread: Option<&str>) -> Markup {
     let title = match refusal.status.as_u16() {
         404 => "Not found",
@@ -26,7 +26,7 @@ pub(crate) fn page(refusal: &Refusal, thread: Option<&str>) -> Markup {
     )
 }
 
-/// Returns what ends a sentence. A question has its own end.
+/// Returns the full stop of a sentence; nothing if the text has an end of its own.
 fn stop(text: &str) -> &'static str {
     match text.ends_with(['?', '!', '.']) {
         true => "",

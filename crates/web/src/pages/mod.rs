@@ -1,7 +1,7 @@
-//! What people see. Each page is a function from a request to its parts; `frame` puts them into the page.
+//! The pages for people. Each page is a function from a request to its own part; `frame` puts what all pages have around it.
 //!
-//! A thread is made of rooms of its own: `standing` says where it stands, `steps` what it did, `family` which threads belong
-//! to it. What a person may do about it will stand below its state.
+//! The page of a thread has parts in modules of their own: `standing` says where the thread stands, `live` what its agents say
+//! now, `family` which threads belong to it, and `steps` what it did. The links to its actions come from `acts::confirm`.
 
 pub(crate) mod costs;
 pub(crate) mod diff;

@@ -12,7 +12,7 @@ use crate::parts::{Room, Said, beginning, hash_link, thread_address, workflow_li
 use crate::routes::API;
 use crate::trouble::Trouble;
 
-/// The field that asks what needs the node.
+/// The field that asks for what needs the node.
 const USES: &str = "uses";
 
 /// Returns the page.

@@ -1,4 +1,4 @@
-//! The threads: what waits for a person, then all of them, page by page. The filters live in the address.
+//! The page of all threads: first those that wait for a person, then all, page by page. The filters are part of the address.
 
 use maud::{Markup, html};
 use uwf_engine::{Board, StatusCount, ThreadItem, list_workflows};
@@ -14,7 +14,7 @@ use crate::parts::{
 use crate::selection::{self, field};
 use crate::trouble::Trouble;
 
-/// How many characters of a question stand in the list.
+/// How many characters of a reason the list shows.
 const REASON: usize = 240;
 
 /// Returns the page.
@@ -42,7 +42,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-/// Returns the names that can be chosen. Without them, threads can be shown all the same.
+/// Returns the names of workflows for the filter; none if they cannot be read.
 fn workflow_names(asked: &Asked) -> Vec<String> {
     let items = list_workflows(asked.site()).unwrap_or_default();
     items.into_iter().map(|item| item.name).collect()
@@ -56,7 +56,7 @@ fn warnings(board: &Board) -> Markup {
     }
 }
 
-/// Returns how many threads there are of each status, each a link to them.
+/// Returns how many threads have each status. Each number is a link to these threads.
 fn counts(counts: &[StatusCount], query: &Fields) -> Markup {
     let chosen: Vec<&str> = query
         .all(field::STATUS)
@@ -111,7 +111,7 @@ fn filters(names: &[String], query: &Fields) -> Markup {
     }
 }
 
-/// Returns the threads that wait for a person, each with what it waits for.
+/// Returns the threads that wait for a person, each with its reason.
 fn urgent(board: &Board, now_ms: i64) -> Markup {
     let threads = &board.urgent;
     let hidden = board.waiting.saturating_sub(threads.len());
@@ -133,7 +133,7 @@ fn urgent(board: &Board, now_ms: i64) -> Markup {
     }
 }
 
-/// Returns what a thread waits for.
+/// Returns why a thread waits.
 fn reason(item: &ThreadItem) -> Option<&str> {
     let reasons = [
         &item.suspend_message,
@@ -186,7 +186,7 @@ fn row(item: &ThreadItem, now_ms: i64) -> Markup {
     }
 }
 
-/// Returns how many threads there are, and the way to the next page.
+/// Returns how many threads were selected, and the links to other pages of them.
 fn pages(board: &Board, query: &Fields) -> Markup {
     html! {
         nav.pages aria-label="Pages of threads" {
@@ -201,12 +201,12 @@ fn pages(board: &Board, query: &Fields) -> Markup {
     }
 }
 
-/// Returns what is shown if no thread is.
+/// Returns what is shown instead of an empty list.
 fn nothing(asked: &Asked) -> Markup {
     let is_filtered = !asked.query.with(field::BEFORE, None).is_empty();
     html! {
         p.empty {
-            @if is_filtered { "No thread is like that. " a href="/" { "Show all" } }
+            @if is_filtered { "No thread matches. " a href="/" { "Show all" } }
             @else {
                 "There are no threads yet. "
                 @if asked.app.access == Access::Full { a href="/new" { "New thread" } " or " }

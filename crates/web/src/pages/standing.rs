@@ -1,4 +1,4 @@
-//! Where a thread stands: what it asks, what it came to, what keeps it from going on, and who is next.
+//! Where a thread stands: its question, its result, what keeps it from going on, and its next role.
 
 use maud::{Markup, html};
 use uwf_engine::{HeldBy, ThreadStatus, ThreadView};
@@ -39,7 +39,7 @@ pub(super) fn state(view: &ThreadView) -> Markup {
     }
 }
 
-/// Returns what the thread waits for, if it waits for a person.
+/// Returns the question or the reason for which the thread waits for a person; nothing if it does not.
 fn asks(view: &ThreadView) -> Markup {
     let state = &view.state;
     let message = state.suspend_message.as_deref();
@@ -54,7 +54,7 @@ fn asks(view: &ThreadView) -> Markup {
     }
 }
 
-/// Returns the first child that somebody works on, and the role there.
+/// Returns the first child that is running, and its current role.
 fn child_at_work(view: &ThreadView) -> Option<(ThreadId, &str)> {
     let mut children = view.children.iter();
     let child = children.find(|child| child.status == Some(ThreadStatus::Running))?;

@@ -12,7 +12,7 @@ use uwf_protocol::nodes::{RefusedCalls, Usage};
 use uwf_util::text::counted;
 use uwf_util::{size, time};
 
-use crate::answer::{File, Given};
+use crate::answer::{Disposition, File};
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::step_parts::{answer, checks, outcome};
@@ -21,21 +21,22 @@ use crate::parts::{
 };
 use crate::trouble::{Refusal, Trouble};
 
-/// How many characters of turns a page has. Older ones are for the command line.
+/// How many characters of turns a page shows: the newest ones. The command line can show all.
 const QUOTA: usize = 400_000;
 
 /// The field that asks for the changed files.
 const FILES: &str = "files";
 /// The field that names an artefact.
 const PATH: &str = "path";
-/// How many lines of a patch are shown.
+/// How many lines of a patch a page shows.
 const PATCH: usize = 5_000;
-/// The texts of a step that can be had as a whole.
+/// The name of the answer in the address of a whole text.
 pub(super) const ANSWER: &str = "answer";
+/// The name of the prompt in the address of a whole text.
 const PROMPT: &str = "prompt";
-/// How long an answer is, in bytes, that is not shown a second time as a turn.
+/// An answer with more bytes than this is not shown a second time, as a turn.
 const SHOWN_ONCE: usize = 4 << 10;
-/// How large an artefact may be that a page gives, in bytes.
+/// How large an artefact may be that can be downloaded, in bytes.
 const LARGEST: u64 = 64 << 20;
 
 /// Returns the page.
@@ -45,7 +46,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let step = read_step(site, hash, &StepReadOptions { quota: QUOTA })?;
     let facts = step_facts(site, hash)?;
     let prompt = read_step_prompt(site, hash)?;
-    // A step is shown also if no thread has it any more, and if the threads cannot be read.
+    // The page has no link to a thread if no thread has the step, or if the threads cannot be read.
     let thread = thread_of(site, hash).ok().flatten();
     let title = format!("Step of {}", step.role);
     let whole = text_address(hash, PROMPT);
@@ -87,7 +88,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-/// Returns what the step changed in git repositories, if somebody asks: `git` compares the snapshots.
+/// Returns what the step changed in git repositories, if the address asks for it; otherwise a link. `git` compares the snapshots,
+/// which takes long.
 fn changed(asked: &Asked, hash: CasRef) -> Markup {
     if asked.query.get(FILES).is_none() {
         return html! { p { a.button href=(format!("/steps/{hash}?{FILES}=all#files")) { "Show the files that it changed" } } };
@@ -116,7 +118,7 @@ fn repository(changed: &ChangedFiles) -> Markup {
         @if changed.files.is_empty() { p.hint { "No file is different." } }
         @if !patch.trim().is_empty() {
             div.difference tabindex="0" { @for line in patch.lines().take(PATCH) { (patch_line(line)) } }
-            @if patch.lines().nth(PATCH).is_some() { p.hint { "There is more." } }
+            @if patch.lines().nth(PATCH).is_some() { p.hint { "The patch has more lines." } }
         }
     }
 }
@@ -132,7 +134,7 @@ fn patch_line(line: &str) -> Markup {
     }
 }
 
-/// Returns an artefact as a file to keep. A browser shows nothing of it.
+/// Returns an artefact as a download. A browser shows nothing of it.
 pub(crate) fn download(asked: &Asked) -> Result<File, Trouble> {
     let hash = asked.hash()?;
     let path = asked.query.get(PATH).unwrap_or_default();
@@ -155,16 +157,16 @@ pub(crate) fn download(asked: &Asked) -> Result<File, Trouble> {
     Ok(File {
         name,
         content,
-        given: Given::ToKeep,
+        disposition: Disposition::Download,
     })
 }
 
-/// Returns the address of a text of a step as it came.
+/// Returns the address of a whole text of a step, as it came.
 pub(super) fn text_address(step: CasRef, text: &str) -> String {
     format!("/steps/{step}/text/{text}")
 }
 
-/// Returns a text of a step as it came.
+/// Returns a whole text of a step, as it came.
 pub(crate) fn text(asked: &Asked) -> Result<File, Trouble> {
     let hash = asked.hash()?;
     let name = asked.part("text");
@@ -177,7 +179,7 @@ pub(crate) fn text(asked: &Asked) -> Result<File, Trouble> {
     Ok(File {
         name: format!("{name}.txt"),
         content: text.ok_or_else(missing)?.into_bytes(),
-        given: Given::ToRead,
+        disposition: Disposition::PlainText,
     })
 }
 

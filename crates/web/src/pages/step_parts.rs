@@ -56,7 +56,7 @@ pub(crate) fn tools(calls: &[ToolUse]) -> Markup {
     }
 }
 
-/// Returns what came of the checks of a role.
+/// Returns the results of the checks of a role.
 pub(crate) fn checks(results: &[CheckResult]) -> Markup {
     html! {
         @for result in results {
@@ -69,7 +69,8 @@ pub(crate) fn checks(results: &[CheckResult]) -> Markup {
     }
 }
 
-/// Returns the text of an answer. The data that it begins with is shown as data, so it is left out here.
+/// Returns the text of an answer without the data at its start, which the page shows as data; the whole answer if the step has no
+/// data.
 pub(crate) fn answer(
     step: CasRef,
     answer: Option<&str>,
@@ -94,7 +95,7 @@ pub(crate) fn answer(
     }
 }
 
-/// Returns how a step of a pipeline went; of other steps, the data.
+/// Returns the parts of a step of a pipeline, such as its command and its output; the data of another step.
 pub(crate) fn outcome(
     role: &RoleName,
     visit: Option<&VisitStory>,
@@ -125,7 +126,7 @@ pub(crate) fn outcome(
     }
 }
 
-/// Returns the data of a step: a row for each field, or the value itself.
+/// Returns the data of a step; nothing if it has none.
 fn data(output: Option<&Value>, room: Room<'_>) -> Markup {
     let output = output.filter(|output| !output.is_null());
     html! {
@@ -138,10 +139,10 @@ fn data(output: Option<&Value>, room: Room<'_>) -> Markup {
     }
 }
 
-/// How deep values are shown as tables. Deeper ones are text.
+/// How many levels of a value are shown as tables and lists. Deeper levels are text.
 const DEPTH: usize = 4;
 
-/// Returns a value: a row for each field of an object, or the value itself. One that is very long is text.
+/// Returns a value as tables and lists; as a text if there is no room for all of it.
 fn value_table(value: &Value, room: Room<'_>) -> Markup {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -168,7 +169,7 @@ fn of_value(value: &Value, depth: usize) -> Markup {
     }
 }
 
-/// Returns a text that need not be scrolled.
+/// Returns a text that cannot get the focus, because it needs no scrolling.
 fn plain(text: &str) -> Markup {
     html! { pre dir="auto" { "\n" (Said(text.trim_end())) } }
 }

@@ -13,9 +13,9 @@ use crate::parts::{
     LONGEST, Room, Said, folded_in, hash_link, preformatted, section_in as part, thread_address,
 };
 
-/// How many characters of a step stand in its line.
+/// How many characters of a text the line of a step shows.
 const TEASER: usize = 160;
-/// How many bytes the texts of one kind have together, so that a page with many long steps opens, too.
+/// How many bytes the texts of one kind, such as the answers, have together on a page. A page with many long steps must open, too.
 const TOGETHER: usize = 1 << 20;
 
 /// Returns the part with the steps.
@@ -47,7 +47,7 @@ pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
     }
 }
 
-/// Returns a step. Its line says who did it, where it led and what it used up.
+/// Returns a step. Its line has the role, the status to which it led, the beginning of its text, and the facts.
 fn article(
     step: &StepStory,
     bytes: usize,
@@ -74,7 +74,7 @@ fn article(
     }
 }
 
-/// Returns the step of the same role before a step, if it is on the page.
+/// Returns the last earlier step of the same role, if it is on the page.
 fn earlier<'a>(before: &'a [StepStory], step: &StepStory) -> Option<&'a StepStory> {
     before.iter().rev().find(|one| one.role == step.role)
 }
@@ -134,7 +134,7 @@ fn children(step: &StepStory) -> Markup {
     }
 }
 
-/// Returns what a reader wants to know of a step at a glance.
+/// Returns the facts in the line of a step: those of its visit, its agent, its cost and its time.
 fn facts(step: &StepStory) -> Vec<String> {
     let cost = step.usage.as_ref();
     let cost = cost.and_then(|usage| Some(usage.cost_kind().show(usage.cost_usd?)));
@@ -150,7 +150,7 @@ fn facts(step: &StepStory) -> Vec<String> {
         .collect()
 }
 
-/// Returns what went wrong or was done again, what was refused, and how the data was found.
+/// Returns the notes of a step: failed attempts, steps that it replaces, refused calls, and how the data was found.
 fn notes(step: &StepStory) -> Markup {
     let extraction = step.extraction.as_ref().and_then(Extraction::note);
     let refused = uwf_protocol::nodes::RefusedCalls::note(&step.refused_calls);

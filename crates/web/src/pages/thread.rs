@@ -20,7 +20,7 @@ use crate::trouble::{Refusal, Trouble};
 
 /// How many steps a page has. Older ones are on pages of their own.
 const STEPS: usize = 50;
-/// Of how many steps the way is drawn. A page of a thread with very many opens as fast as that of another one.
+/// How many of the newest steps count for the way in the graph. So the page of a thread with very many steps opens fast.
 const WAY: usize = 150;
 
 /// Returns the page.
@@ -102,7 +102,7 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
     }
 }
 
-/// Returns the drawing of a graph, whose nodes lead to the last step of their role; a word about it if it is too large.
+/// Returns the drawing of a graph. Each node links to the last step of its role. If the graph cannot be drawn, a hint says why.
 fn drawn(graph: &GraphView, shown: &[StepStory]) -> Markup {
     let to_last_step = |node: &GraphNode| {
         let step = node.last_step?;

@@ -1,4 +1,4 @@
-//! The workflows that have a name here, with their versions; and one of them in full.
+//! The page of the workflows that have a name here, with their versions; and the page of one workflow.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -66,7 +66,7 @@ fn row(site: &Site, item: &WorkflowItem) -> Markup {
     }
 }
 
-/// Returns what a name stood for, folded.
+/// Returns the versions of a name, folded.
 fn versions(history: &WorkflowHistory) -> Markup {
     html! {
         details.aside {
@@ -199,7 +199,7 @@ fn conditions(program: &StoredProgram) -> Markup {
     }
 }
 
-/// Returns a limit for people; one for each role as `writer 5, reviewer 2`.
+/// Returns a limit for people. A limit for each role becomes `writer 5, reviewer 2`.
 fn limit(value: &Value) -> String {
     let Value::Object(by_role) = value else {
         return value.to_string();

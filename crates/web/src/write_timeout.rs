@@ -1,4 +1,4 @@
-//! A connection whose client must read: one that does not read what it asked for is given up, and makes room for others.
+//! A connection with a time limit for writes: a client that does not read its answer is dropped, and makes room for others.
 
 use std::io;
 use std::pin::Pin;
@@ -8,22 +8,22 @@ use std::time::Duration;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use tokio::time::{Sleep, sleep};
 
-/// How long a client may take to read anything of what waits for it.
+/// How long a write may make no progress because the client does not read.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A connection with a limit of time for its client to read.
-pub(crate) struct Patient<T> {
+/// A connection whose writes fail after [`PATIENCE`] without progress. Reads have no limit here.
+pub(crate) struct WriteTimeout<T> {
     io: T,
-    /// Since something waits to be read.
+    /// The timer of a write that waits for the client; `None` while no write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Patient<T> {
+impl<T> WriteTimeout<T> {
     pub(crate) fn new(io: T) -> Self {
         Self { io, waiting: None }
     }
 
-    /// Gives the wait up if it took too long. Something that was read begins another one.
+    /// Returns what a write returned, or an error if it has waited for too long. Each write that makes progress resets the timer.
     fn limited<V>(
         &mut self,
         context: &mut Context<'_>,
@@ -41,7 +41,7 @@ impl<T> Patient<T> {
     }
 }
 
-impl<T: Read + Unpin> Read for Patient<T> {
+impl<T: Read + Unpin> Read for WriteTimeout<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -51,7 +51,7 @@ impl<T: Read + Unpin> Read for Patient<T> {
     }
 }
 
-impl<T: Write + Unpin> Write for Patient<T> {
+impl<T: Write + Unpin> Write for WriteTimeout<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
