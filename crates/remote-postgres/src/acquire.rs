@@ -13,7 +13,8 @@ use crate::nodes::{self, in_order};
 use crate::rows::{self, column, hash, number, numbers, owner_text};
 use crate::{Postgres, end_lease, listed, many, millis, thread_id};
 
-/// How often a call is made whose answer would be another one if it were made now: a thread was busy, and is free when it is looked at.
+/// How often a call is made whose answer would be another one if it were made now: a thread was busy, and is free when it is looked
+/// at.
 pub(crate) const TIMES: u32 = 100;
 
 pub(crate) fn acquire(
@@ -82,8 +83,8 @@ impl Taken {
         }
     }
 
-    /// Returns the error for a head that came twice by the same lease, and both times without all that it needs. The second statement
-    /// began when the thread was leased already, so it saw all nodes that came with the head.
+    /// Returns the error for a head that came twice by the same lease, and both times without all that it needs. The second
+    /// statement began when the thread was leased already, so it saw all nodes that came with the head.
     fn lacks_nodes(&self) -> RemoteError {
         let head = hash(self.head);
         rows::broken(&format!("nodes of the head `{head}` are missing there"))
@@ -112,7 +113,7 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
             match want.at_most {
                 0 => remote.connection.call(&statements.acquire, &parameters),
                 // It comes with nodes.
-                _ => remote.connection.walk(&statements.acquire, &parameters),
+                _ => remote.connection.look_up(&statements.acquire, &parameters),
             }
         }
         Which::Next { labels } => {

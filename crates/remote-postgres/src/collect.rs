@@ -55,7 +55,7 @@ impl Postgres {
         let named = self.named_by_records()?;
         let statement = &self.statements.count_garbage;
         let parameters: [Parameter<'_>; 2] = [(&age, Type::INT8), (&named, Type::INT8_ARRAY)];
-        let rows = self.connection.long_call(statement, &parameters)?;
+        let rows = self.connection.maintenance_call(statement, &parameters)?;
         let row = first(&rows)?;
         Ok(Collected {
             condemned: count(row, "condemned")?,
@@ -104,7 +104,7 @@ impl Postgres {
     fn named_by_records(&mut self) -> Result<Vec<i64>, RemoteError> {
         let (mut after, mut named): (Option<String>, BTreeSet<i64>) = (None, BTreeSet::new());
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.records,
                 &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
             )?;
@@ -131,7 +131,7 @@ impl Postgres {
         parameters: &[Parameter<'_>],
         name: &str,
     ) -> Result<u64, RemoteError> {
-        let rows = self.connection.long_call(statement, parameters)?;
+        let rows = self.connection.maintenance_call(statement, parameters)?;
         count(first(&rows)?, name)
     }
 }

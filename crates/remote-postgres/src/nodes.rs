@@ -20,7 +20,7 @@ pub(crate) struct Walk {
 }
 
 pub(crate) fn missing(remote: &mut Postgres, asked: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
-    let rows = remote.connection.walk(
+    let rows = remote.connection.look_up(
         &remote.statements.missing,
         &[(&numbers(asked), Type::INT8_ARRAY)],
     )?;
@@ -92,7 +92,7 @@ fn begin(
         0 => many(part.at_most.get()),
         _ => 0,
     };
-    let rows = remote.connection.walk(
+    let rows = remote.connection.look_up(
         &remote.statements.closure,
         &[
             (&numbers(from), Type::INT8_ARRAY),

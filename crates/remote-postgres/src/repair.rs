@@ -41,7 +41,7 @@ impl Postgres {
         let mut needing = Needing::default();
         let mut after: Option<String> = None;
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.thread_needs,
                 &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
             )?;
@@ -63,7 +63,7 @@ impl Postgres {
         }
         let names = self
             .connection
-            .long_call(&self.statements.check_names, &[])?;
+            .maintenance_call(&self.statements.check_names, &[])?;
         for row in &names {
             if reached.contains(&column(row, "hash")?) {
                 needing.names.push(column(row, "name")?);
@@ -76,7 +76,7 @@ impl Postgres {
     fn links(&mut self) -> Result<HashMap<i64, Vec<i64>>, RemoteError> {
         let (mut from, mut links) = (i64::MIN, HashMap::<i64, Vec<i64>>::new());
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.links,
                 &[(&from, Type::INT8), (&NODES, Type::INT8)],
             )?;
@@ -95,8 +95,8 @@ impl Postgres {
         }
     }
 
-    /// Puts nodes in the place of those that are stored under their hashes and are damaged. Only the owner of the remote may do that.
-    /// Returns how many were replaced.
+    /// Puts nodes in the place of those that are stored under their hashes and are damaged. Only the owner of the remote may do
+    /// that. Returns how many were replaced.
     ///
     /// # Errors
     /// [`RemoteError`]. The call can be repeated.
@@ -115,8 +115,8 @@ impl Postgres {
         Ok(restored)
     }
 
-    /// Says anew what nodes refer to, after it was read from their payloads. Only the owner of the remote may do that. Returns how many
-    /// there were.
+    /// Says anew what nodes refer to, after it was read from their payloads. Only the owner of the remote may do that. Returns how
+    /// many there were.
     ///
     /// # Errors
     /// [`RemoteError`]. The call can be repeated.

@@ -141,8 +141,8 @@ pub struct Verified {
 }
 
 impl Postgres {
-    /// Looks at everything that the remote keeps. `found` is told of each fault, but of at most 100 threads that have a history and are
-    /// not there.
+    /// Looks at everything that the remote keeps. `found` is told of each fault, but of at most 100 threads that have a history and
+    /// are not there.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -165,7 +165,7 @@ impl Postgres {
         let threads = self.verify_threads(found)?;
         for row in self
             .connection
-            .long_call(&self.statements.check_history, &[])?
+            .maintenance_call(&self.statements.check_history, &[])?
         {
             found(senseless(
                 column(&row, "thread")?,
@@ -182,7 +182,7 @@ impl Postgres {
     fn verify_names(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
         let names = self
             .connection
-            .long_call(&self.statements.check_names, &[])?;
+            .maintenance_call(&self.statements.check_names, &[])?;
         for row in &names {
             if !column::<bool>(row, "is_there")? {
                 found(Fault::NameLacks {
@@ -202,7 +202,7 @@ impl Postgres {
         let (mut from, mut seen) = (i64::MIN, 0);
         let mut schemas = HashMap::new();
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.check_nodes,
                 &[
                     (&from, Type::INT8),
@@ -254,7 +254,7 @@ impl Postgres {
     fn verify_threads(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
         let (mut after, mut seen): (Option<String>, u64) = (None, 0);
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.check_threads,
                 &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
             )?;
