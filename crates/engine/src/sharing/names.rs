@@ -109,8 +109,9 @@ fn find(remote: &mut dyn Remote, name: &str) -> Result<Option<SharedName>, Engin
 
 /// Sends what a name stands for here, with all that this workflow needs, and lets the name stand for it at the remote.
 ///
-/// # Errors When the name is not registered here. When it stands at the remote for a workflow that it never stood for here, unless
-/// the push is forced.
+/// # Errors
+/// When the name is not registered here. When it stands at the remote for a workflow that it never stood for here, unless the push
+/// is forced.
 pub fn push_name(
     site: &Site,
     remote: &mut dyn Remote,
