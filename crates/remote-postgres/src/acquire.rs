@@ -55,7 +55,7 @@ pub(crate) fn acquire(
         }
     }
     Err(RemoteError::Away(
-        "the thread changes hands all the time".into(),
+        "others lease and release the thread all the time".into(),
     ))
 }
 

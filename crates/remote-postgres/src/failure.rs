@@ -125,7 +125,7 @@ fn distrust(problem: &rustls::Error) -> String {
             }
             _ => return format!("the certificate of the server is not accepted: {certificate}"),
         },
-        _ => return format!("no encrypted way to the server: {problem}"),
+        _ => return format!("no encrypted connection to the server: {problem}"),
     };
     format!("the certificate of the server is not accepted: {why}")
 }

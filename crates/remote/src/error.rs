@@ -32,8 +32,8 @@ pub enum RemoteError {
     /// A remote of this kind cannot do that.
     #[error("this remote cannot do that: {0}")]
     Unable(String),
-    /// The answer makes no sense.
-    #[error("what the remote answers makes no sense: {0}")]
+    /// The answer, or what is stored at the remote, makes no sense.
+    #[error("the answer of the remote makes no sense: {0}")]
     Broken(String),
 }
 
