@@ -28,7 +28,7 @@ pub(crate) struct Bucket {
     clock: Arc<dyn Clock>,
 }
 
-/// What tells one content of an object from its other contents: its ETag.
+/// What tells one content of an object from its other contents: its `ETag`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version(Option<String>);
 
