@@ -136,7 +136,7 @@ impl Bucket {
             .map_err(|problem| failure(&problem))
     }
 
-    /// Writes an object whose content is the same, whichever client writes it.
+    /// Writes an object that has the same content from all clients.
     pub(crate) fn put(&self, name: &str, content: Vec<u8>) -> Result<Version, RemoteError> {
         let (path, content) = (self.path(name), PutPayload::from(content));
         let put = || put_once(self.store.as_ref(), &path, content.clone(), When::Always);
@@ -316,7 +316,7 @@ where
     }
 }
 
-/// Returns a random number. It is used as a name that nobody else has.
+/// Returns a random number, which serves as a unique mark.
 pub(crate) fn random() -> u64 {
     // Each of these hashers has a random start.
     std::hash::RandomState::new().hash_one(0_u8)

@@ -161,7 +161,7 @@ impl Thread {
         }
     }
 
-    /// Adds a record, whoever has the lease: the record is about work that was paid for.
+    /// Adds a record, even if the lease is lost: the record is about work that was paid for.
     pub(crate) fn keep(&mut self, record: &ThreadRecord) {
         self.record = self.record.merged(record);
     }

@@ -84,8 +84,8 @@ pub trait Remote {
     /// [`RemoteError`].
     fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError>;
 
-    /// Ends a lease in the place of its owner, even if its time is over. Afterwards it does not count, and its owner cannot renew it.
-    /// Another lease of the thread stays.
+    /// Ends a lease in the place of its owner, even if its time is over. Afterwards it does not count, and its owner cannot renew
+    /// it. Another lease of the thread stays.
     ///
     /// # Errors
     /// [`RemoteError`]. The call can be repeated.

@@ -297,7 +297,7 @@ impl Shared {
         }
     }
 
-    /// Adds a record to that of the thread, whoever has the lease: the record is about work that was paid for.
+    /// Adds a record to that of the thread, even if the lease is lost: the record is about work that was paid for.
     fn keep_record(&mut self, thread: ThreadId, record: &ThreadRecord) {
         if let Some(thread) = self.threads.get_mut(&thread) {
             thread.record = thread.record.merged(record);
