@@ -1,7 +1,7 @@
 //! Threads that several machines work on, by a remote.
 //!
-//! For a shared thread, the head at the remote is the truth, and the head here is a copy. A step of it is done under a lease of
-//! the remote (`run/shared.rs`), and a thread is put there by `run/push.rs`. This module brings threads from there, and shares
+//! The head of a shared thread at the remote is the truth, and the head here is a copy. A step of the thread is done under a lease
+//! of the remote (`run/shared.rs`). `run/push.rs` puts a thread at the remote. This module brings threads from there, and shares
 //! names of workflows (`sharing/names.rs`). A thread that was never pushed knows no remote.
 
 pub(crate) mod error;
@@ -21,7 +21,7 @@ use uwf_thread::{Head, steps};
 
 use crate::{EngineError, Site};
 
-/// Returns the remote of a root, as the config says it. It connects when it is asked something.
+/// Returns the remote that the config of a root names. It connects at its first call.
 pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
 
 /// Returns a new record for a thread that is shared by this remote.
@@ -37,7 +37,7 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
     })
 }
 
-/// Records that a person ends a thread here, and that the remote is to be told, if the thread is shared.
+/// Records that a person ends a shared thread here, so that the remote must be told. Does nothing for a thread that is not shared.
 pub(crate) fn owe_end(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
     let file = site.root.shared(thread);
     match file.read()? {
@@ -56,7 +56,7 @@ pub(crate) fn owes_end(site: &Site, ended: &HistoryRecord) -> Result<bool, Engin
     Ok(ended.is_cancelled() && site.root.shared(ended.thread).owes_end()?)
 }
 
-/// Returns who takes the leases of a shared thread.
+/// Returns the owner of the leases that this root takes of a shared thread.
 pub(crate) fn owner(record: &SharedRecord) -> Owner {
     Owner {
         machine: machine_id(),
@@ -65,10 +65,11 @@ pub(crate) fn owner(record: &SharedRecord) -> Owner {
     }
 }
 
-/// Returns what is known here of the attempts of a thread, joined with what the remote knows; `None` if it knows nothing new.
+/// Returns what is known here of the attempts of a thread, merged with what the remote knows; `None` if that is nothing new, or if
+/// a finished step waits.
 ///
-/// A finished step that waits names attempts by their numbers, and these may change. So nothing is joined before it is shared
-/// or set aside.
+/// A finished step that waits names attempts by their numbers, and a merge may change these. So the step is shared or kept aside
+/// first.
 pub(crate) fn merged_record(
     run: &RunDir,
     there: &ThreadRecord,
@@ -81,7 +82,8 @@ pub(crate) fn merged_record(
     Ok((merged != known).then_some(merged))
 }
 
-/// Tells whether nothing of a thread needs its lease here: no finished step waits, and no attempt is on record.
+/// Tells whether no finished step of a thread waits here, and no attempt is on record. Then nothing here needs the lease of the
+/// thread.
 pub(crate) fn is_unused(run: &RunDir) -> Result<bool, StorageError> {
     Ok(run.outbox.read_pending()?.is_none() && run.lease.read_record().is_none())
 }
@@ -96,7 +98,7 @@ pub(crate) fn waiting_step(site: &Site, id: ThreadId) -> Result<Option<CasRef>, 
     })
 }
 
-/// Joins what is known here with what the remote knows, as [`merged_record`]. The caller has the lock of the thread.
+/// Stores the [`merged_record`] of a thread. The caller has the lock of the thread.
 pub(crate) fn merge_record(run: &RunDir, there: &ThreadRecord) -> Result<(), StorageError> {
     match merged_record(run, there)? {
         Some(merged) => run.ledger.import(&merged),
@@ -104,7 +106,7 @@ pub(crate) fn merge_record(run: &RunDir, there: &ThreadRecord) -> Result<(), Sto
     }
 }
 
-/// Tells whether a chain has a head on its way: one of its steps, or its start.
+/// Tells whether a head is on a chain: it is one of the steps, or the start.
 pub(crate) fn has_on_its_way(
     site: &Site,
     chain: CasRef,
@@ -121,7 +123,7 @@ pub(crate) fn has_on_its_way(
     Ok(false)
 }
 
-/// Fails if a thread is shared: the command would change it only here.
+/// Fails if a thread is shared, because the command would change it only here.
 pub(crate) fn refuse_only_here(
     site: &Site,
     thread: ThreadId,
@@ -133,7 +135,7 @@ pub(crate) fn refuse_only_here(
     }
 }
 
-/// Makes sure that the remote is the one where a thread is shared.
+/// Fails if the found remote is not the one by which a thread is shared.
 pub(crate) fn check_remote(
     thread: ThreadId,
     record: &SharedRecord,

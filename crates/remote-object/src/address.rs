@@ -1,4 +1,4 @@
-//! Where a remote is: which service, which bucket or container, and what the names of its objects begin with.
+//! Where a remote is: the service, the bucket or container, and the prefix of the names of its objects.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const AWS_SECRET: &str = "AWS_SECRET_ACCESS_KEY";
 const AWS_TOKEN: &str = "AWS_SESSION_TOKEN";
 const AWS_REGION: &str = "AWS_REGION";
 const AZURE_KEY: &str = "AZURE_STORAGE_ACCOUNT_KEY";
-/// The region that servers expect which have none.
+/// The region that servers without regions expect.
 const ANY_REGION: &str = "us-east-1";
 
 /// Where a remote is. It holds no key.
@@ -29,7 +29,7 @@ pub struct Address {
     /// The bucket or container.
     bucket: String,
     prefix: String,
-    /// The server, if it is not that of the service itself.
+    /// The URL of the server, if it is not that of the service itself.
     endpoint: Option<String>,
     shown: String,
 }
@@ -59,7 +59,7 @@ pub enum AddressError {
         "`{0}` is no parameter of such an address; `region`, `endpoint` and `account` are, and keys belong in `.env`"
     )]
     Parameter(String),
-    /// It asks for a way that is not encrypted, to another machine.
+    /// It asks for a connection to another machine that is not encrypted.
     #[error(
         "only a server on this machine may be reached without encryption: `endpoint` must begin with `https://`"
     )]
@@ -67,7 +67,7 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Tells whether a URL is about a remote of this kind.
+    /// Tells whether a URL is that of a remote in an object storage.
     #[must_use]
     pub fn is_one(url: &str) -> bool {
         ["s3:", "az:"].iter().any(|scheme| url.starts_with(scheme))
@@ -133,13 +133,13 @@ impl Address {
         http: Http,
         keys: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Arc<dyn ObjectStore>, RemoteError> {
-        // What fails is sent again by this crate, which knows what that means.
+        // This crate sends a failed request again, because it knows which of them may be done twice.
         let retry = RetryConfig {
             max_retries: 0,
             ..RetryConfig::default()
         };
         let options = ClientOptions::new().with_allow_http(!self.is_encrypted());
-        // What a builder says may repeat what it was given, and that has a key in it.
+        // The error of a builder may repeat its values, and one of them is a key.
         let unfit = |_| {
             RemoteError::NotLetIn(
                 Entry::Keys,
@@ -208,7 +208,7 @@ impl Address {
     }
 }
 
-/// Returns the value of a variable without which nothing can be asked.
+/// Returns the value of a variable, or the error that it is missing.
 fn needed(keys: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<String, RemoteError> {
     keys(name).ok_or_else(|| {
         RemoteError::NotLetIn(

@@ -13,12 +13,11 @@ use uwf_remote::RemoteError;
 use crate::clock::Clock;
 use crate::failure::{Failure, failure};
 
-/// How many requests are under way at once.
+/// How many requests are under way at once, at most.
 const AT_ONCE: usize = 16;
-/// How often a request is sent again that failed although nothing speaks against it. With the pauses in between this takes some
-/// seconds.
-const AGAIN: u32 = 10;
-/// How long the first pause before that is.
+/// How often a request is sent again after a failure that may pass. With the pauses this takes some seconds.
+const RETRIES: u32 = 10;
+/// The first pause before a request is sent again. Later ones are longer.
 const PAUSE: Duration = Duration::from_millis(4);
 
 /// A part of a store, and the time of that store.
@@ -29,7 +28,7 @@ pub(crate) struct Bucket {
     clock: Arc<dyn Clock>,
 }
 
-/// What tells one content of an object from its others.
+/// What tells one content of an object from its other contents: its `ETag`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version(Option<String>);
 
@@ -40,14 +39,14 @@ pub(crate) struct Found {
     pub(crate) version: Version,
 }
 
-/// When an object is written.
+/// The condition of a write.
 #[derive(Debug, Clone)]
 pub(crate) enum When {
-    /// If there is none.
+    /// No object has the name.
     New,
-    /// If it has this content still.
+    /// The object still has this content.
     Is(Version),
-    /// In any case.
+    /// There is no condition.
     Always,
 }
 
@@ -56,7 +55,7 @@ pub(crate) enum When {
 pub(crate) enum Written {
     /// It is written.
     Yes(Version),
-    /// The condition does not hold, or another write was under way.
+    /// It is not written: the condition does not hold, or another write was under way.
     No,
 }
 
@@ -79,7 +78,7 @@ impl Bucket {
         })
     }
 
-    /// Returns the time that the store told with its last answer.
+    /// Returns the time that the store has told with its last answer.
     pub(crate) fn now(&self) -> Result<Duration, RemoteError> {
         let told = self.clock.now();
         told.ok_or_else(|| RemoteError::Broken("its answers tell no time".into()))
@@ -96,17 +95,18 @@ impl Bucket {
         self.runtime.block_on(get(store, path))
     }
 
-    /// Reads several objects. They come in the order of their names.
+    /// Reads several objects. They are returned in the order of the given names.
     pub(crate) fn get_each(&self, names: &[String]) -> Result<Vec<Option<Found>>, RemoteError> {
         self.each(self.paths(names), get)
     }
 
-    /// Tells of each object whether it is there.
+    /// Tells for each object whether it is there.
     pub(crate) fn has_each(&self, names: &[String]) -> Result<Vec<bool>, RemoteError> {
         self.each(self.paths(names), has)
     }
 
-    /// Makes several objects. Those that are there already stay as they are. Each answer tells whether the object is new.
+    /// Makes several objects. An object that is there already stays as it is. Each answer tells whether this call has made the
+    /// object.
     pub(crate) fn make_each(
         &self,
         objects: Vec<(String, Vec<u8>)>,
@@ -136,7 +136,7 @@ impl Bucket {
             .map_err(|problem| failure(&problem))
     }
 
-    /// Writes an object whose content is the same whenever it is written.
+    /// Writes an object that has the same content from all clients.
     pub(crate) fn put(&self, name: &str, content: Vec<u8>) -> Result<Version, RemoteError> {
         let (path, content) = (self.path(name), PutPayload::from(content));
         let put = || put_once(self.store.as_ref(), &path, content.clone(), When::Always);
@@ -148,8 +148,8 @@ impl Bucket {
         }
     }
 
-    /// Lets many write the same object at the same time, each another content. The answers come in the order of the contents; a
-    /// failure is one that does not tell.
+    /// Writes several contents to the same object at the same time. The answers are in the order of the contents. After a failure
+    /// it is unknown whether that content was written.
     pub(crate) fn put_at_once(
         &self,
         name: &str,
@@ -166,7 +166,7 @@ impl Bucket {
         })
     }
 
-    /// Returns the last part of the names of all objects in a folder.
+    /// Returns the names of all objects in a folder, without the folder.
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, RemoteError> {
         let path = self.path(folder);
         let list = || self.store.list_with_delimiter(Some(&path));
@@ -206,7 +206,7 @@ impl Bucket {
         names.iter().map(|name| self.path(name)).collect()
     }
 
-    /// Does something with each item. The first failure is that of all.
+    /// Does work with each item, several at once. If some fail, the first failure is returned.
     fn each<I, T, F>(
         &self,
         items: Vec<I>,
@@ -219,7 +219,7 @@ impl Bucket {
         self.at_once(items, work).into_iter().collect()
     }
 
-    /// Does something with each item, several at once.
+    /// Does work with each item, several at once. The results are in the order of the items.
     fn at_once<I, T, F>(&self, items: Vec<I>, work: impl Fn(Arc<dyn ObjectStore>, I) -> F) -> Vec<T>
     where
         T: Send + 'static,
@@ -294,7 +294,7 @@ async fn put_once(
     }
 }
 
-/// Sends a request, and sends it again if nothing speaks against that.
+/// Sends a request, and sends it again after a failure that may pass.
 async fn again<T, F>(mut send: impl FnMut() -> F) -> Result<T, RemoteError>
 where
     F: Future<Output = Result<T, Error>>,
@@ -306,7 +306,7 @@ where
             Err(problem) => failure(&problem),
         };
         match problem {
-            Failure::Again(error) if tried < AGAIN => {
+            Failure::Again(error) if tried < RETRIES => {
                 tracing::debug!(tag = "Q4M8T2VB", tried, %error, "a request to the remote is sent again");
                 tokio::time::sleep(pause(tried)).await;
                 tried += 1;
@@ -316,13 +316,13 @@ where
     }
 }
 
-/// Returns a number that nobody else has.
+/// Returns a random number, which serves as a unique mark.
 pub(crate) fn random() -> u64 {
     // Each of these hashers has a random start.
     std::hash::RandomState::new().hash_one(0_u8)
 }
 
-/// Returns a pause before the next try. Several clients that failed together do not try again together.
+/// Returns a pause before the next try. It is random, so that several clients do not try again together.
 fn pause(tried: u32) -> Duration {
     let spread = u32::from(random().to_le_bytes()[0] % 100);
     PAUSE * (1 << tried.min(9)) * (50 + spread) / 100

@@ -1,4 +1,4 @@
-//! Changes of a thread: read it, decide, and write it if nobody else has meanwhile.
+//! Changes a thread: reads it, decides, and writes it if nobody has changed it meanwhile.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::RemoteError;
@@ -8,12 +8,12 @@ use crate::failure::Failure;
 use crate::names;
 use crate::thread::{Move, Now, Thread};
 
-/// How often a thread is read again that others have changed meanwhile.
+/// How often a change is tried, if others change the same object meanwhile.
 pub(crate) const TIMES: u32 = 200;
-/// How often a write is tried whose answers are lost.
+/// How many lost answers to writes a change survives.
 pub(crate) const LOST: u32 = 8;
 
-/// What is to be done with a thread.
+/// What was decided about a thread, with the answer to the caller.
 pub(crate) enum Change<T> {
     /// It stays as it is.
     Leave(T),
@@ -38,10 +38,8 @@ pub(crate) fn now(bucket: &Bucket) -> Result<Now, RemoteError> {
     })
 }
 
-/// Changes a thread, and returns what was decided. `decide` may be asked several times.
-///
-/// A write whose answer was lost may have been done, and may still be done later. So each write has a mark, and the marks of the
-/// last ones stay in the thread: who reads its own mark was successful, whatever others have done since.
+/// Changes a thread, and returns what was decided. `decide` may be called several times: after others have changed the thread, and
+/// after a lost answer (point 4).
 pub(crate) fn change<T>(
     bucket: &Bucket,
     id: ThreadId,
@@ -89,7 +87,7 @@ pub(crate) fn change<T>(
     ))
 }
 
-/// Gives the oldest moves of a long history objects of their own.
+/// Writes the oldest moves of a long history as objects of their own (point 6).
 fn store_parts(bucket: &Bucket, id: ThreadId, thread: &mut Thread) -> Result<(), RemoteError> {
     while let Some((number, part)) = thread.take_part() {
         let content = serde_json::to_vec(&part);
@@ -109,7 +107,7 @@ pub(crate) fn part(bucket: &Bucket, id: ThreadId, number: u64) -> Result<Vec<Mov
     serde_json::from_slice(&found.content).map_err(|_| broken("cannot be read"))
 }
 
-/// Tells whether a thread has made such a move, the last ones first.
+/// Tells whether the history of a thread has such a move. The newest part is read first.
 fn made(
     bucket: &Bucket,
     id: ThreadId,
@@ -127,7 +125,7 @@ fn made(
     Ok(false)
 }
 
-/// Tells whether the head has moved in this way and is no longer where it was before.
+/// Tells whether the head has made this move, and is no longer where the move began.
 pub(crate) fn has_moved(
     bucket: &Bucket,
     id: ThreadId,

@@ -1,8 +1,5 @@
-//! The time of a store. No clock of a machine counts.
-//!
-//! A store tells its time with each answer, in whole seconds: the time that it tells is up to a second behind. So a lease gets
-//! that much more when its end is written down, and its end has come when the told time has reached it. No lease ends too early
-//! in this way, and each may last a second longer than it should.
+//! The time of a store, which it tells with each answer. No clock of a machine counts. Point 7 of "Threads in an object storage" in
+//! `docs/architecture.md` argues why no lease ends too early.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,8 +8,8 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 /// What tells the time of a store.
 pub trait Clock: std::fmt::Debug + Send + Sync {
-    /// Returns the time since 1970 that the store told last, if it told one. It may be behind, by less than the
-    /// [precision](Self::precision).
+    /// Returns the time since 1970 that the store has told last, if it has told one. When it is told, it may be behind by less than
+    /// the [precision](Self::precision).
     fn now(&self) -> Option<Duration>;
 
     /// Returns how far the told time may be behind.

@@ -1,4 +1,4 @@
-//! What is said of a store that did not do what it was asked for.
+//! What an error of a store means, and what is said about it.
 
 use std::error::Error as _;
 
@@ -6,15 +6,15 @@ use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};
 use uwf_remote::{Entry, RemoteError};
 
-/// How much of what a store says is repeated.
+/// How many characters of a store's message are shown.
 const LONGEST: usize = 300;
 
-/// Why a request failed, by what can be done about it.
+/// Why a request failed, by whether it can be sent again.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It can be sent again. Whether it was done is unknown.
+    /// It can be sent again. It is unknown whether it was done.
     Again(RemoteError),
-    /// It would fail again.
+    /// It would fail again, or would take too long.
     Final(RemoteError),
 }
 
@@ -63,7 +63,7 @@ fn is_timeout(problem: &Error) -> bool {
     false
 }
 
-/// Returns the word that an answer has for its error, to be put behind a sentence. The rest of such an answer repeats the request.
+/// Returns the code of the error in an answer, in parentheses. The rest of the answer is left out, because it repeats the request.
 fn code(text: &str) -> String {
     let code = text
         .split_once("<Code>")

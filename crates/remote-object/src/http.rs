@@ -1,4 +1,4 @@
-//! The way to a server: the HTTP client of the project, and the time that each answer tells.
+//! The HTTP client, which remembers the time that each answer tells.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -18,13 +18,13 @@ use crate::clock::Dates;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// The longest a request may take, even while data keeps coming. It brings one node at most.
+/// How long a request may take at most, even while data is coming. It has one node at most.
 const REQUEST: Duration = Duration::from_secs(30 * 60);
-/// How long nothing may come.
+/// How long the store may be silent. An upload adds to that.
 const SILENCE: Duration = Duration::from_secs(20);
-/// The slowest upload that is waited for, in bytes for each second. The store is silent until it has the whole request.
+/// The slowest upload that is waited for, in bytes per second. The store is silent until it has the whole request.
 const SLOW: u64 = 64 * 1024;
-/// How long a connection is kept that is not used. A step takes longer.
+/// How long an unused connection is kept. A step takes longer than that.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// A client that remembers the date of the last answer.
@@ -36,7 +36,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Prepares a client. Nothing is sent. A way that is not encrypted leads to this machine, so it needs no authorities and
+    /// Prepares a client. Nothing is sent. A connection that is not encrypted leads to this machine, so it needs no authorities and
     /// no proxy.
     pub(crate) fn new(is_encrypted: bool, dates: Arc<Dates>) -> Result<Self, RemoteError> {
         // An error means that an earlier client has installed the same provider.
@@ -92,7 +92,7 @@ fn first_answer(silence: Duration, length: u64) -> Duration {
     silence + Duration::from_secs(length / SLOW)
 }
 
-/// Waits for a store, but not for longer than this.
+/// Waits for a store, but not longer than this.
 async fn within<T>(
     limit: Duration,
     answering: impl Future<Output = Result<T, reqwest::Error>>,
@@ -125,7 +125,7 @@ impl HttpConnector for Http {
     }
 }
 
-/// What is said about a request that had no answer. It does not repeat the address.
+/// What is said about a request that had no answer. It leaves out the address.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Plain(String);

@@ -51,7 +51,7 @@ pub(crate) fn acquire(
     let closure = match first_nodes(remote, &thread, id, want) {
         Ok(closure) => closure,
         Err(error) => {
-            // Nobody would know of the lease. If this fails, it ends by itself.
+            // The caller gets no lease, so it is given back. If this fails, it ends by its time.
             let _ = release(remote, &lease, &thread.record);
             return Err(error);
         }
@@ -109,7 +109,7 @@ pub(crate) fn release(
     })
 }
 
-/// Moves the head. The nodes are stored first, so a head never has fewer nodes than it needs.
+/// Moves the head. The nodes are stored first, so the nodes of a head are always there.
 pub(crate) fn advance(
     remote: &mut Object,
     lease: &Lease,
@@ -153,7 +153,7 @@ fn moved(
     Ok(Advanced::Moved)
 }
 
-/// Gives the lease back with which a head was moved, unless the push keeps it.
+/// Gives the lease back after a head was moved, unless the push keeps it.
 fn end_push(thread: &mut Thread, lease: &Lease, push: &Push<'_>) {
     if push.lease == After::GiveBack {
         thread.give_back(lease);

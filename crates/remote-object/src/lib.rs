@@ -1,8 +1,8 @@
 //! A remote in an object storage, such as Amazon S3 or Azure Blob Storage.
 //!
 //! Everything is an object. A node is made once and never changes. A thread is one small object, which changes by compare-and-set:
-//! who writes it says which content it has read, and the store refuses the write if it has another one. So a call that changes a
-//! thread is done as a whole or not at all. Nodes come first, then the thread.
+//! a write says which content its writer has read, and the store refuses it if the object has another one. "Threads in an object
+//! storage" in `docs/architecture.md` argues why no change is lost. Comments here name its points.
 //!
 //! ```text
 //! remote.json            what the remote is
@@ -10,10 +10,11 @@
 //! threads/ID             a thread: its head, lease, record, and last moves
 //! history/ID/NUMBER      256 older moves of its head
 //! workflows/NAME         what the name of a workflow stands for, and stood for before
+//! races/MARK-ROUND       an object of the check of the store, which is removed afterwards
 //! ```
 //!
-//! Such a store has no line of ready threads, so this remote gives no next thread. Nothing is removed from it. Its time is that of
-//! the [store](Clock), in whole seconds.
+//! Such a store has no line of ready threads, so this remote gives no next thread. It removes no node, no thread and no name. Its
+//! time is that of the [store](Clock), in whole seconds.
 
 mod address;
 mod bucket;
@@ -60,11 +61,11 @@ const PAGE: usize = 64;
 /// A remote in an object storage.
 pub struct Object {
     bucket: Bucket,
-    /// Whether the remote is there, and this program is new enough for it.
+    /// Whether this connection has seen that the remote is there, and that this program is new enough for it.
     is_checked: bool,
     /// Nodes that are known to be there.
     present: HashSet<CasRef>,
-    /// The last walk, if it was too long for one answer.
+    /// The last walk, if its nodes did not fit into one answer.
     walk: Option<Walk>,
     /// The heads of the thread that was looked at last.
     trail: Trail,
@@ -104,8 +105,8 @@ impl Object {
         })
     }
 
-    /// Makes the remote, if there is none, and checks that the store is fit for one: many write at once, and one may win. Who may
-    /// only read a remote that is there needs no such check.
+    /// Makes the remote, if there is none, and checks that the store is fit for one: of many writes at once, one may win. A user
+    /// who may only read a remote that is there can use it without the check.
     ///
     /// # Errors
     /// [`RemoteError::Unable`] if the store is not fit.
@@ -128,7 +129,7 @@ impl Object {
         let content = serde_json::to_vec(&made);
         let content = content.map_err(|problem| RemoteError::Broken(problem.to_string()))?;
         let written = self.bucket.put_once(names::REMOTE, content, When::New);
-        // Somebody else may have made it at the same time, or the answer was lost. Then it is there now.
+        // Another client may have made it at the same time, or the answer was lost. Then it is there now.
         self.hello().map_err(|error| match written {
             Err(failure) => Failure::into_error(failure),
             Ok(_) => error,
@@ -252,7 +253,7 @@ impl Remote for Object {
             return Ok(Vec::new());
         }
         let names = self.bucket.list(names::THREADS)?;
-        // What is no thread there was put there by others.
+        // Other programs may have put other objects there.
         let ids = names
             .iter()
             .filter_map(|name| name.parse::<ThreadId>().ok());

@@ -1,7 +1,6 @@
-//! Storing nodes, and which of them are missing.
+//! Stores nodes, and tells which of them are missing.
 //!
-//! A node is stored after the nodes that it needs. So whatever becomes of the caller, a node that is there has everything that it
-//! needs, and nobody has to walk further than to the first node that is there.
+//! A node is stored after the nodes that it needs (point 2 of "Threads in an object storage" in `docs/architecture.md`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +12,8 @@ use crate::bucket::Bucket;
 use crate::change::TIMES;
 use crate::{Object, names, stored_node};
 
-/// Stores nodes. A node that is there stays as it is. `head` must be there afterwards. If the nodes do not fit, some that nothing
-/// needs may have been stored.
+/// Stores nodes. A node that is there stays as it is. `head` must be among the nodes, or be there. If the nodes do not fit, some of
+/// them may have been stored. Nothing needs these.
 pub(crate) fn add(
     remote: &mut Object,
     nodes: &[LinkedNode],
@@ -43,7 +42,7 @@ pub(crate) fn add(
     Ok(Ok(()))
 }
 
-/// Returns the nodes in groups: those of a group need none of their own group or of later ones.
+/// Returns the nodes in groups. A node needs no node of its own group or of a later one.
 fn levels<'a>(each: &BTreeMap<CasRef, &'a LinkedNode>) -> Vec<Vec<&'a LinkedNode>> {
     let all: Vec<CasRef> = each.keys().copied().collect();
     let ordered = needed_first(&all, &[], |hash| Some(each.get(&hash)?.needs().collect()));
@@ -63,7 +62,7 @@ fn levels<'a>(each: &BTreeMap<CasRef, &'a LinkedNode>) -> Vec<Vec<&'a LinkedNode
     levels
 }
 
-/// Stores nodes whose needs are there, and returns those under whose hashes others are there.
+/// Stores nodes whose needs are there. Returns the hashes under which different nodes are there.
 fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteError> {
     let mut left = nodes.to_vec();
     let mut clash = Vec::new();
@@ -87,7 +86,7 @@ fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteErr
             .map(|node| names::node(node.node.hash))
             .collect();
         let found = bucket.get_each(&names)?;
-        // A store may refuse to make an object because another one is just being made, and that may fail.
+        // A store may refuse to make an object while another request makes it, and that request may fail.
         left = Vec::new();
         for (node, found) in known.into_iter().zip(found) {
             let hash = node.node.hash;
@@ -103,7 +102,8 @@ fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteErr
     ))
 }
 
-/// Returns those of the nodes that are not there, in the order of the question. What was there once stays: nothing removes nodes.
+/// Returns the asked nodes that are not there, in the order of the question. A node that was there once stays: nothing removes
+/// nodes.
 pub(crate) fn missing(remote: &mut Object, asked: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
     let unknown = asked.iter().filter(|hash| !remote.present.contains(hash));
     let unknown: Vec<CasRef> = unknown.copied().collect();

@@ -1,7 +1,7 @@
-//! Whether a store keeps its word: of many that write under one condition at once, one wins.
+//! Checks whether a store keeps the conditions of writes: of many writes at once under one condition, only one may be done.
 //!
-//! Some stores take the headers of a condition and ignore them, and some look first and write then. A remote in such a store would
-//! lose steps. So writers race before a remote is made there. A store that errs rarely may pass.
+//! Some stores accept a condition and ignore it, and some check it before they write, and not while they write. A remote in such a
+//! store would lose steps. So many writes race before a remote is made there. A store that errs only rarely can pass.
 
 use uwf_remote::RemoteError;
 
@@ -9,23 +9,23 @@ use crate::bucket::{Bucket, Version, When, Written, random};
 use crate::failure::Failure;
 use crate::names;
 
-/// How many write at once.
+/// How many writes are sent at once.
 const WRITERS: usize = 16;
 /// How many objects are raced for. Each is made once and changed once.
 const ROUNDS: u32 = 8;
 
 /// What came of a race.
 enum Race {
-    /// One won, and wrote this.
+    /// One write won. These are the version and the content.
     Won(Version, Vec<u8>),
-    /// Nobody won.
+    /// No write won.
     Nobody,
 }
 
-/// Lets many write the same objects at once.
+/// Lets many writes race for some objects, one after the other.
 ///
 /// # Errors
-/// [`RemoteError::Unable`] if two of them win.
+/// [`RemoteError::Unable`] if two writes win, if none ever wins, or if the store returns another content than it accepted.
 pub(crate) fn check(bucket: &Bucket) -> Result<(), RemoteError> {
     let mark = random();
     let mut decided = 0;
@@ -44,7 +44,7 @@ pub(crate) fn check(bucket: &Bucket) -> Result<(), RemoteError> {
     }
 }
 
-/// Races for one object, and tells whether somebody won each time.
+/// Lets writes race to make an object, and then to change it. Tells whether both races had a winner.
 fn rounds(bucket: &Bucket, name: &str) -> Result<bool, RemoteError> {
     let Race::Won(first, _) = race(bucket, name, "make", &When::New)? else {
         return Ok(false);
@@ -53,7 +53,7 @@ fn rounds(bucket: &Bucket, name: &str) -> Result<bool, RemoteError> {
     let Race::Won(_, content) = race(bucket, name, "change", &when)? else {
         return Ok(false);
     };
-    // Who comes later loses, too.
+    // A late write loses, too.
     for when in [When::New, When::Is(first)] {
         match bucket.put_once(name, b"late".to_vec(), when) {
             Ok(Written::Yes(_)) => return Err(two_won("a late write")),
@@ -70,7 +70,7 @@ fn rounds(bucket: &Bucket, name: &str) -> Result<bool, RemoteError> {
     }
 }
 
-/// Lets many write an object at once.
+/// Lets many writes race for an object.
 fn race(bucket: &Bucket, name: &str, what: &str, when: &When) -> Result<Race, RemoteError> {
     let contents = (0..WRITERS).map(|writer| format!("{what} {writer}").into_bytes());
     let contents: Vec<Vec<u8>> = contents.collect();

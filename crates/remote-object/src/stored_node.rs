@@ -1,4 +1,4 @@
-//! A node as an object: a line of JSON about it, and its payload as it was hashed.
+//! A node as an object: a line of JSON about it, and then its payload.
 
 use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::CasRef;
@@ -30,7 +30,7 @@ pub(crate) fn content(node: &LinkedNode) -> Result<Vec<u8>, RemoteError> {
     Ok(content)
 }
 
-/// Returns the node in an object, and checks that it is what was stored.
+/// Returns the node in an object. Fails if it does not have the digest that was stored with it.
 pub(crate) fn node(hash: CasRef, content: &[u8]) -> Result<LinkedNode, RemoteError> {
     let damaged = || RemoteError::Broken(format!("the node {hash} is damaged there"));
     let end = content.iter().position(|byte| *byte == b'\n');

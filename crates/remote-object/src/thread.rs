@@ -1,4 +1,4 @@
-//! A thread as an object, and what becomes of it.
+//! A thread as an object, and its changes.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Lease, Listed, NewThread, Owner, Push, Query, RemoteError, Want};
 
-/// How many moves of a head are a part of the history with an object of its own.
+/// How many moves a part of the history has. Each part is an object of its own.
 pub(crate) const PART: usize = 256;
-/// How many of the last writes an object knows. A writer whose answer was lost finds its own write among them, unless more others
+/// How many of its last writes a thread knows. A writer without an answer finds its own write among them, unless as many others
 /// came since.
 const WRITES: usize = 32;
 
@@ -37,7 +37,7 @@ pub(crate) struct Thread {
     pub(crate) parts: u64,
     /// The moves after those, oldest first.
     pub(crate) moves: Vec<Move>,
-    /// The marks of the last writes, oldest first. So a writer that got no answer knows whether it was done.
+    /// The marks of the last writes, oldest first. So a writer without an answer can tell whether its write was done.
     writes: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ impl Thread {
         serde_json::to_vec(self).map_err(|problem| broken(&problem.to_string()))
     }
 
-    /// Returns who has the lease, if its time is not over, and how long it still lasts.
+    /// Returns the owner of the lease and how long the lease still lasts, if its time is not over.
     pub(crate) fn busy(&self, now: Now) -> Option<(Owner, Duration)> {
         let holder = self.lease.as_ref()?;
         let until = Duration::from_millis(holder.until_ms);
@@ -96,7 +96,7 @@ impl Thread {
         ))
     }
 
-    /// Returns the lease, if its time is not over. It lasts for what is left of it.
+    /// Returns the lease, if its time is not over. It lasts for the time that is left.
     pub(crate) fn lease(&self, thread: ThreadId, now: Now) -> Option<Lease> {
         let (owner, lasts) = self.busy(now)?;
         Some(Lease {
@@ -107,7 +107,7 @@ impl Thread {
         })
     }
 
-    /// Gives the lease to an owner. If it is that of this owner already, it stays the same one.
+    /// Gives the lease to an owner. If the owner has it already, the fence stays the same.
     pub(crate) fn take(&mut self, thread: ThreadId, want: &Want<'_>, now: Now) -> Lease {
         if !self.is_held_by(want.owner) {
             self.fence += 1;
@@ -129,7 +129,7 @@ impl Thread {
             name,
             mark,
         } = lease.owner.clone();
-        // The told time is behind. So the end of the lease is later by as much, and not too early.
+        // The told time may be behind. So the end of the lease is written down later by as much.
         let until = now.told + now.precision + lease.lasts;
         self.lease = Some(Holder {
             machine,
@@ -140,7 +140,7 @@ impl Thread {
         });
     }
 
-    /// Tells whether a lease counts. Its time may be over: as long as nobody else took the thread, the owner may go on.
+    /// Tells whether a lease counts. Its time may be over: the owner may go on as long as no other owner has taken the thread.
     pub(crate) fn counts(&self, lease: &Lease) -> bool {
         self.fence == lease.fence && self.is_held_by(&lease.owner)
     }
@@ -154,14 +154,14 @@ impl Thread {
         counts
     }
 
-    /// Makes a lease void, also if its time is over.
+    /// Makes a lease void, if it counts. Its owner cannot renew it any more.
     pub(crate) fn end(&mut self, lease: &Lease) {
         if self.give_back(lease) {
             self.fence += 1;
         }
     }
 
-    /// Adds a record. It does not matter who has the lease: what a record tells of was paid for.
+    /// Adds a record, even if the lease is lost: the record is about work that was paid for.
     pub(crate) fn keep(&mut self, record: &ThreadRecord) {
         self.record = self.record.merged(record);
     }
@@ -172,8 +172,8 @@ impl Thread {
         self.status = push.status;
     }
 
-    /// Takes out the oldest moves, which get an object of their own, with the number of that part. Nothing is added to them any more,
-    /// so all writers of this part write the same.
+    /// Removes the oldest moves from a long history, and returns them with the number of their part. The caller writes them as an
+    /// object of their own (point 6 of "Threads in an object storage" in `docs/architecture.md`).
     pub(crate) fn take_part(&mut self) -> Option<(u64, Vec<Move>)> {
         if self.moves.len() <= 2 * PART {
             return None;

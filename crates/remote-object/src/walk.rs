@@ -1,7 +1,7 @@
-//! What is reached from some nodes. The store knows no order, so a walk reads all nodes on its way.
+//! Finds the nodes that can be reached from others. The store knows no references, so a walk reads all nodes on its way.
 //!
-//! A chain of steps would be read one by one, as each step names the one before. The history of a thread names all of them, so the
-//! steps of a thread that was just looked at are read together, and then what they need.
+//! Each step of a chain names only the step before, so a walk would read the steps one by one. The history of a thread names all
+//! its heads. So the steps of the thread that was looked at last are read together, and then what they need.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -14,12 +14,12 @@ use crate::bucket::Bucket;
 use crate::thread::Thread;
 use crate::{Object, change, names, stored_node};
 
-/// How many nodes are read before they are looked at.
+/// How many nodes are read together.
 const PAGE: usize = 256;
-/// How many bytes of payloads a walk keeps. What is more is read again when it is asked for.
+/// How many bytes of payloads a walk keeps. Other payloads are read again when they are asked for.
 const KEPT: usize = 64 << 20;
 
-/// What was asked for, and the order of all that is reached.
+/// A closure that was asked for, and the order of all nodes in it.
 #[derive(Debug)]
 pub(crate) struct Walk {
     from: Vec<CasRef>,
@@ -28,7 +28,7 @@ pub(crate) struct Walk {
     nodes: Nodes,
 }
 
-/// The heads of a thread that was looked at, the last one last.
+/// The heads of the thread that was looked at last, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Trail(Vec<CasRef>);
 
@@ -41,7 +41,7 @@ struct Nodes {
 }
 
 impl Trail {
-    /// Returns the heads that the thread had after those that the caller has, as far as they are needed for the way there.
+    /// Returns the heads of a thread after the newest one that the caller has, or all after the first one if it has none.
     pub(crate) fn of(
         bucket: &Bucket,
         id: ThreadId,
@@ -69,7 +69,7 @@ impl Trail {
     }
 }
 
-/// Returns a part of what can be reached. The walk is remembered, so that the next part needs none.
+/// Returns a part of what can be reached. A walk is remembered until its last part, so that the next part needs no walk.
 pub(crate) fn closure(
     remote: &mut Object,
     from: &[CasRef],
@@ -206,7 +206,7 @@ impl Nodes {
     }
 }
 
-/// Returns those of the nodes that are there.
+/// Returns the nodes that are there.
 fn read(bucket: &Bucket, hashes: &[CasRef]) -> Result<Vec<LinkedNode>, RemoteError> {
     let names: Vec<String> = hashes.iter().map(|hash| names::node(*hash)).collect();
     let found = hashes.iter().zip(bucket.get_each(&names)?);

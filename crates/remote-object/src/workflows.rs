@@ -1,5 +1,6 @@
-//! Names of workflows. Each name is one small object, which changes by compare-and-set. Each change makes its version greater, so
-//! the object never has the same content twice. A caller that gets no answer reads the object, and sees whether its change was made.
+//! Names of workflows. Each name is one small object, which changes by compare-and-set. Each change makes the version larger, so
+//! the object never has the same content twice. A writer without an answer reads the object, which tells whether the change was
+//! made.
 
 use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::CasRef;
@@ -10,7 +11,7 @@ use crate::change::{LOST, TIMES};
 use crate::failure::Failure;
 use crate::{Object, names, nodes};
 
-/// What is stored of a name.
+/// What is stored about a name.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     name: String,
@@ -83,7 +84,7 @@ pub(crate) fn list(
     found.map(|found| read(&found.content)).collect()
 }
 
-/// Returns a name that stands for a node from now on.
+/// Returns a name as it is after it was set to a node.
 fn after(stored: Option<SharedName>, name: &str, to: CasRef) -> SharedName {
     let (version, earlier) = match stored {
         Some(mut stored) => {

@@ -1,5 +1,5 @@
--- Takes a lease, and returns a row with the thread and a row for each node that the owner lacks to have its head. The owner has
--- the nodes $4 with all that these need. At most one node more than $5 comes.
+-- Takes a lease. Returns a row with the thread, and a row for each node of its head that the owner lacks. The owner has the
+-- nodes $4 with all that these need. At most $5 + 1 nodes come: one more than $5 tells that there are more.
 WITH RECURSIVE {lease}, reached(hash) AS (
   SELECT head FROM leased WHERE $5 > 0 AND NOT head = ANY({have})
 {needs}

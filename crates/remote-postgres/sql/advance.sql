@@ -1,6 +1,6 @@
--- Stores nodes, moves the head of the thread $9 from $12 to $13, keeps the record $15 in the place of those that it was merged
--- from, $16, with the nodes $17 that it names. It gives the lease back that $10 has by the fence $11, if $18 says so. One place decides
--- what comes of it.
+-- Stores nodes, and moves the head of the thread $9 from $12 to $13. The record $15, which names the nodes $17, replaces the
+-- records $16 that it was merged from. If $18 is true, the lease of the owner $10 with the fence $11 is given back. `decided` says
+-- which of these are done. All other parts read it.
 {store}, named AS MATERIALIZED (
   SELECT {named} AS roots
 ), thread AS MATERIALIZED (

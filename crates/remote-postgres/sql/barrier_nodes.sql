@@ -1,3 +1,3 @@
--- Waits for all statements under way that store nodes. Those that come after it see what was done before it.
--- Statements that are sent together are one transaction, which the server also ends if one of them fails.
+-- Waits until the statements that are storing nodes have ended (point 3 of "Garbage of a remote" in docs/architecture.md).
+-- Statements that are sent together are one transaction, which the server ends even if one of them fails.
 SET LOCAL lock_timeout = '5s'; LOCK TABLE {schema}.nodes IN SHARE MODE

@@ -1,4 +1,5 @@
--- At most $2 nodes from $1 on, until they have $3 bytes, and what each needs that is not there.
+-- At most $2 nodes from $1 on, until their payloads have $3 bytes. Each comes with the needed nodes that are not there, unless it
+-- is condemned.
 WITH page AS MATERIALIZED (
   SELECT *, sum(octet_length(payload)) OVER (ORDER BY hash) - octet_length(payload) AS bytes_before
   FROM (SELECT * FROM {schema}.nodes WHERE hash >= $1 ORDER BY hash LIMIT $2) AS next

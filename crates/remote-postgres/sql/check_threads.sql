@@ -1,5 +1,5 @@
--- At most $2 threads after $1, what each needs that is not there, which nodes came with its records and are not there any more, and
--- whether its head is the last one of its history.
+-- At most $2 threads after $1. Each comes with the needed nodes that are not there (`lacking`), with the nodes that were there with
+-- its records and are not there any more (`gone`), and with whether its head is the last one of its history.
 SELECT id, status, label, lease_owner, {records} AS records,
 EXISTS (SELECT FROM unnest(records) AS one WHERE one IS NULL) AS lacks_record, ARRAY(
   SELECT need FROM (

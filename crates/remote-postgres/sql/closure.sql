@@ -1,4 +1,5 @@
--- What can be reached from the nodes $1, but not what the caller has, $2. The payloads come if there are at most $3 nodes.
+-- The nodes that can be reached from the nodes $1, without the nodes $2 that the caller has. Payloads come only if there are at
+-- most $3 nodes.
 WITH RECURSIVE reached(hash) AS (
   SELECT hash FROM unnest($1) AS root(hash) WHERE NOT hash = ANY($2)
 {needs}

@@ -1,4 +1,4 @@
--- Condemns each node that nothing needs. $1 are the nodes that records name. A node that somebody else has locked is being put, and left alone.
+-- Condemns each node that nothing needs. $1 are the nodes that records name. A locked node is skipped: a statement is storing it.
 WITH RECURSIVE roots AS (
 {roots}
 ), reached(hash) AS (

@@ -1,5 +1,5 @@
--- Counts what a collection would do that removes what was condemned $1 milliseconds ago, or earlier. Records name the
--- nodes $2.
+-- Counts what a collection would do that removes the nodes that were condemned at least $1 milliseconds ago. $2 are the nodes that
+-- records name.
 WITH RECURSIVE roots AS (
 {roots}
 ), reached(hash) AS (

@@ -1,4 +1,4 @@
--- What the roles may do that older versions did not allow: a statement for each role that there is.
+-- The statements that allow what older versions did not, for the roles that exist.
 SELECT grants FROM (VALUES
   ('{schema}_reader', 'GRANT SELECT ON {schema}.names TO {schema}_reader'),
   ('{schema}_worker', 'GRANT UPDATE (label) ON {schema}.threads TO {schema}_worker'),

@@ -1,5 +1,5 @@
--- Takes the lease of the thread that the owner has already, or else of the one that has been ready for the longest time. The
--- worker has the labels $1.
+-- Takes the lease of a thread that the owner $2 has leased already, or else of the thread that has been ready for the longest time.
+-- The worker has the labels $1.
 mine AS (
   SELECT id FROM {schema}.threads WHERE lease_owner = $2 AND status <> 'ended' LIMIT 1
 ), free AS (

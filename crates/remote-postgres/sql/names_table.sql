@@ -1,4 +1,5 @@
--- The names of workflows. `version` is the number of the last change, and `earlier` is what the name stood for before.
+-- The names of workflows. `version` is the number of the last change. `earlier` is what the name stood for before,
+-- oldest first.
 CREATE TABLE IF NOT EXISTS {schema}.names (
   name text COLLATE "C" PRIMARY KEY,
   hash bigint NOT NULL,

@@ -1,5 +1,5 @@
--- The rest of a walk: what the nodes need that are reached. `LATERAL` with `LIMIT` makes the planner look each node up by the
--- index, also while it has no statistics.
+-- The recursive part of a walk: the needs of each node that was reached. `LATERAL` with `LIMIT` makes the planner use the index for
+-- each node, even without statistics.
   UNION
   SELECT need FROM reached CROSS JOIN LATERAL (
     SELECT array_append(refs, type) AS needs FROM {schema}.nodes WHERE nodes.hash = reached.hash LIMIT 1

@@ -1,4 +1,4 @@
--- Stores nodes, and the thread $9 if it is given. Its record names the nodes $15.
+-- Stores nodes, and the new thread $9 if it is given. The record of the thread names the nodes $15.
 {store}, added AS (
   INSERT INTO {schema}.threads (id, workflow, head, status, label, records, roots)
   SELECT $9, $10, $11, $12, $13, ARRAY[$14]::bytea[], {named}

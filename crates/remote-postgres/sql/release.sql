@@ -1,5 +1,5 @@
--- Gives a lease back, if it counts. The record $4 is kept, in the place of those that it was merged from, $5, with the
--- nodes $6 that it names.
+-- Gives a lease back, if it counts. In any case, the record $4, which names the nodes $6, replaces the records $5 that it was
+-- merged from.
 WITH named AS MATERIALIZED (
   SELECT {named} AS roots
 ), held AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Puts nodes in the place of damaged ones that have their hashes. The parameters are the first seven of a put.
+-- Replaces what is stored under the hashes of these nodes. The parameters are the first seven of a put.
 WITH given AS (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])
     AS given(hash, type, payload, digest, stamp)

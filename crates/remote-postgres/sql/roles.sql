@@ -1,12 +1,13 @@
--- Who may do what with the remote in the schema `{schema}`. Run it once as the owner of the schema, who must be allowed to make
--- roles. The owner makes the remote, changes its form, collects its garbage and checks it.
+-- Who may do what with the remote in the schema `{schema}`. Run this once as the owner of the schema, who must be allowed to make
+-- roles. Only the owner makes and migrates the remote, collects its garbage, and replaces what is damaged.
 
 -- A reader sees all threads, nodes and names, and changes nothing.
 CREATE ROLE {schema}_reader NOLOGIN;
 GRANT USAGE ON SCHEMA {schema} TO {schema}_reader;
 GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {schema}_reader;
 
--- A worker shares threads and names, and does steps. It changes no node, and removes nothing.
+-- A worker shares threads and names, and does steps. It may condemn a node, or take that back. It changes nothing else of a node,
+-- and removes nothing.
 CREATE ROLE {schema}_worker NOLOGIN;
 GRANT {schema}_reader TO {schema}_worker;
 GRANT INSERT ON {schema}.nodes, {schema}.threads, {schema}.history, {schema}.names TO {schema}_worker;

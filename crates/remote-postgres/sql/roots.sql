@@ -1,4 +1,4 @@
--- What must stay, with all that it needs. {named} are the nodes that records name and `roots` does not have.
+-- The nodes that must stay with all that they need. The last line has nodes that records name and the column `roots` does not have.
 SELECT head AS hash FROM {schema}.threads
 UNION SELECT workflow FROM {schema}.threads
 UNION SELECT root FROM {schema}.threads CROSS JOIN LATERAL unnest(roots) AS root

@@ -11,8 +11,9 @@ CREATE TABLE {schema}.remote (
   store_id text NOT NULL
 );
 
--- A node is never changed. What it needs is here, too. `refs` lets the server walk without knowing what a payload means. `digest`
--- is the BLAKE3 hash of type and payload. A node that the collector has condemned counts as missing until it is put again.
+-- The nodes. The content of a node never changes. What it needs is here, too. With `refs`, the server walks without reading a
+-- payload. `digest` is the BLAKE3 hash of type and payload. A node that the collector has condemned counts as missing until it is
+-- stored again.
 CREATE TABLE {schema}.nodes (
   hash bigint PRIMARY KEY,
   type bigint NOT NULL,
@@ -24,8 +25,8 @@ CREATE TABLE {schema}.nodes (
 );
 CREATE INDEX nodes_condemned ON {schema}.nodes (condemned_at) WHERE condemned_at IS NOT NULL;
 
--- A thread. `fence` is the number of its last lease. `records` are what its limits depend on; they are merged by clients.
--- `roots` are the nodes that the records name.
+-- The threads. `fence` is the number of the last lease. The limits of a thread depend on its `records`, which clients merge.
+-- `roots` are the nodes that the records name, as far as they were there when the records were stored.
 CREATE TABLE {schema}.threads (
   id text COLLATE "C" PRIMARY KEY,
   workflow bigint NOT NULL,

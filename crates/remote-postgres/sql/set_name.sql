@@ -1,4 +1,4 @@
--- Lets the name $1 stand for the node $2, if it has the version $3. A name that is not there has none.
+-- Lets the name $1 stand for the node $2, if the name has the version $3 or is not there.
 WITH given AS MATERIALIZED (
   SELECT {old} AS is_old, EXISTS (SELECT FROM {schema}.nodes WHERE hash = $2 AND condemned_at IS NULL) AS is_there
 ), named AS (

@@ -1,5 +1,5 @@
--- Stores nodes, all or none, unless they lack others or others are there under their hashes. $6 and $7 are the pairs of nodes and
--- what they refer to; $8 is what they need beside themselves.
+-- Stores nodes, all or none. None is stored if a needed node is missing, or if a different node is there under one of the hashes.
+-- $6 and $7 are the pairs of a node and a reference of it. $8 are the needed nodes that are not among these.
 WITH client AS MATERIALIZED (
   SELECT {old} AS is_old
 ), given AS (
@@ -26,7 +26,7 @@ WITH client AS MATERIALIZED (
   SELECT CASE
     WHEN (SELECT is_old FROM client) THEN 'old'
     WHEN EXISTS (SELECT FROM lacking) THEN 'lacking'
-    -- Another call may have stored a node since this one began. Then it does not come back.
+    -- Another call may have stored a different node since this statement began. Then the row is not returned.
     WHEN (SELECT count(*) FROM stored) < cardinality($1) THEN 'clash'
     ELSE 'stored'
   END AS what

@@ -1,4 +1,4 @@
--- At most $2 threads after $1, each with its records and with the other nodes that it begins from.
+-- At most $2 threads after $1, each with its records, and with its workflow and heads.
 SELECT id, {records} AS records, ARRAY(
   SELECT head UNION SELECT workflow
   UNION SELECT from_head FROM {schema}.history WHERE thread = id UNION SELECT to_head FROM {schema}.history WHERE thread = id

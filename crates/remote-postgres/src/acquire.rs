@@ -13,7 +13,8 @@ use crate::nodes::{self, in_order};
 use crate::rows::{self, column, hash, number, numbers, owner_text};
 use crate::{Postgres, end_lease, listed, many, millis, thread_id};
 
-/// How often a call is made whose answer would be another one if it were made now: a thread was busy, and is free when it is looked at.
+/// How often a call is made again because its answer is out of date. For example, a thread was busy, and is free when its row is
+/// read.
 pub(crate) const TIMES: u32 = 100;
 
 pub(crate) fn acquire(
@@ -34,7 +35,8 @@ pub(crate) fn acquire(
                 Ok(Some(leased)) => return Ok(Acquired::Leased(Box::new(leased))),
                 Ok(None) => lacked = Some(taken),
                 Err(error) => {
-                    // A damaged thread that was the next one stays leased: the next call gets another one.
+                    // A next thread stays leased, because it may be damaged. The next request has another owner, and gets another
+                    // thread.
                     if matches!(which, Which::Thread(_)) {
                         taken.end(remote, want.owner);
                     }
@@ -47,13 +49,13 @@ pub(crate) fn acquire(
             remote.must_be_new_enough()?;
             return Ok(Acquired::Nothing);
         };
-        // Only a later statement shows why the lease was refused.
+        // The statement does not tell why it gave no lease. Another one reads the row.
         if let Some(refused) = refused(remote, id, want.owner)? {
             return Ok(refused);
         }
     }
     Err(RemoteError::Away(
-        "the thread changes hands all the time".into(),
+        "others lease and release the thread all the time".into(),
     ))
 }
 
@@ -74,7 +76,7 @@ impl Taken {
         })
     }
 
-    /// Gives the lease up. If that fails, it ends with its time, so nobody need know.
+    /// Ends the lease. A failure is only logged: the lease ends with its time.
     fn end(&self, remote: &mut Postgres, owner: &Owner) {
         let ended = end_lease::end_of(remote, &self.thread, owner, self.fence);
         if let Err(error) = ended {
@@ -82,8 +84,8 @@ impl Taken {
         }
     }
 
-    /// Returns the error for a head that came twice by the same lease, and both times without all that it needs. The second statement
-    /// began when the thread was leased already, so it saw all nodes that came with the head.
+    /// Returns the error for a head that came twice by the same lease without all that it needs. The second statement began after
+    /// the lease, so it saw all nodes that came with the head.
     fn lacks_nodes(&self) -> RemoteError {
         let head = hash(self.head);
         rows::broken(&format!("nodes of the head `{head}` are missing there"))
@@ -111,8 +113,8 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
             let parameters = [first.as_slice(), &rest].concat();
             match want.at_most {
                 0 => remote.connection.call(&statements.acquire, &parameters),
-                // It comes with nodes.
-                _ => remote.connection.walk(&statements.acquire, &parameters),
+                // The lease comes with nodes.
+                _ => remote.connection.look_up(&statements.acquire, &parameters),
             }
         }
         Which::Next { labels } => {
@@ -126,8 +128,8 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     }
 }
 
-/// Returns what was leased, or nothing if the nodes are not those of the head: the statement does not see nodes that came with a
-/// head while it waited for the thread.
+/// Returns what was leased, or `None` if nodes of the head did not come: while the statement waited for the thread, the head moved
+/// to nodes that the statement does not see.
 fn leased(
     remote: &mut Postgres,
     row: &Row,
@@ -155,7 +157,7 @@ fn leased(
     }))
 }
 
-/// Returns the nodes that the owner lacks, and whether these are all.
+/// Returns the nodes that the owner lacks, and whether these are all; `None` if some are not there.
 fn needed(
     remote: &mut Postgres,
     head: CasRef,
@@ -173,7 +175,7 @@ fn needed(
         let ordered = in_order(&[head], want.have, found);
         return Ok(ordered.map(|nodes| (nodes, true)));
     }
-    // The first nodes are those that others need, and only a walk to the end finds them.
+    // A part begins with the nodes that need no others, and only a walk to the end finds these.
     let part = Part {
         skip: 0,
         at_most: want
@@ -187,7 +189,7 @@ fn needed(
     }
 }
 
-/// Returns why a thread was not leased, or nothing if it could be now.
+/// Returns why a thread was not leased, or `None` if it can be leased now.
 fn refused(
     remote: &mut Postgres,
     id: ThreadId,
@@ -225,7 +227,7 @@ pub(crate) fn find(
     Ok(rows.into_iter().next())
 }
 
-/// Returns who has the lease of a thread, if its time is not over, and how long it still lasts.
+/// Returns the owner of the lease of a thread and how long the lease still lasts, if its time is not over.
 pub(crate) fn busy(row: &Row) -> Result<Option<(Owner, Duration)>, RemoteError> {
     let (owner, left): (Option<&str>, Option<i64>) =
         (column(row, "lease_owner")?, column(row, "left")?);

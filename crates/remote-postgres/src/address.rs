@@ -1,4 +1,4 @@
-//! Where a remote is: the address of the server, the schema, and whether the way there must be encrypted.
+//! Where a remote is: the address of the server, the schema, and whether the connection must be encrypted.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -18,14 +18,14 @@ pub struct Address {
     shown: String,
 }
 
-/// How the way to the server is protected.
+/// How the connection to the server is protected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tls {
-    /// It is not: the server is on this machine.
+    /// It is not encrypted. The server is on this machine.
     Off,
     /// The server must have a certificate for its name.
     Verified {
-        /// The file with the only authorities that count, in PEM. Otherwise those of the system do.
+        /// The file of the authorities, in PEM. Without one, the authorities of the system count.
         authorities: Option<PathBuf>,
     },
 }
@@ -51,7 +51,7 @@ pub enum AddressError {
         "`sslmode={0}` is not supported; leave it out, or say `verify-full`, or `disable` for a server on this machine"
     )]
     SslMode(String),
-    /// It asks for a way that is not encrypted, to another machine.
+    /// It asks for a connection to another machine that is not encrypted.
     #[error("`sslmode=disable` is only for a server on this machine, and {0} is another one")]
     NotEncrypted(String),
     /// The name of the schema is not a plain word.
@@ -62,8 +62,8 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Reads a URL, such as `postgres://uwf@db.example.org/uwf`, and the name of the schema. Of the parameters, `sslmode` and
-    /// `sslrootcert` are read here, and the others are those of a PostgreSQL client.
+    /// Reads a URL, such as `postgres://uwf@db.example.org/uwf`, and the name of the schema. The parameters `sslmode` and
+    /// `sslrootcert` are read here. The others are those of the PostgreSQL client.
     ///
     /// # Errors
     /// [`AddressError`].

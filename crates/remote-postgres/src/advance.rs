@@ -1,4 +1,4 @@
-//! Storing nodes, with a new head or a new thread.
+//! Stores nodes, with a new head or a new thread.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -15,7 +15,7 @@ use crate::records;
 use crate::rows::{self, column, first, hash, hashes, label_text, number, numbers, owner_text};
 use crate::statements::Statements;
 
-/// Nodes as the columns of a table, and what they need beside themselves.
+/// Nodes as the columns of a table, and the other nodes that they need.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     hashes: Vec<i64>,
@@ -29,7 +29,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns of nodes. `head` is needed, too. No node has a hash that the database has no number for.
+    /// Returns the columns of nodes. `head` is needed, too. A hash without a number is that of no node, so such a node is lacking.
     pub(crate) fn new(nodes: &[LinkedNode], head: Option<CasRef>) -> Result<Self, Unfit> {
         let Together { nodes, needed } = Together::of(nodes, head)?;
         let nameless = nodes
@@ -145,13 +145,13 @@ fn store(
         let row = row.ok_or_else(|| rows::broken("an answer is empty"))?;
         match column(&row, "what")? {
             "old" => return Err(remote.too_old()),
-            "lacking" => return Ok(Err(Unfit::Lacking(named(&row, "lacking")?))),
+            "lacking" => return Ok(Err(Unfit::Lacking(sorted_hashes(&row, "lacking")?))),
             "clash" => {
-                let clashing = named(&row, "clashing")?;
+                let clashing = sorted_hashes(&row, "clashing")?;
                 if !clashing.is_empty() {
                     return Ok(Err(Unfit::Clash(clashing)));
                 }
-                // Another call stored a different node while this one was under way. The next statement sees it.
+                // Another call stored a node under the same hash meanwhile. The next statement sees whether it differs.
             }
             _ => return Ok(Ok(row)),
         }
@@ -172,8 +172,8 @@ fn settled(row: &Row, what: &str) -> Result<Advanced, RemoteError> {
     })
 }
 
-/// Looks again if a push moved nothing: the same push may have been under way a second time, and the one that lost does not see
-/// what the other one did.
+/// Corrects the answer to a push that moved nothing. The same push may have been under way twice, after a lost answer. The second
+/// one does not see what the first one did, and a later statement does.
 fn corrected(
     remote: &mut Postgres,
     lease: &Lease,
@@ -233,7 +233,7 @@ pub(crate) fn put(
     }
 }
 
-/// Returns what holds for a thread that is shared already.
+/// Returns the answer for a new thread that is at the remote already.
 fn known(remote: &mut Postgres, new: &NewThread) -> Result<Put, RemoteError> {
     let row = find(remote, new.thread, Some(new.head))?;
     let row = row.ok_or_else(|| rows::broken("a thread that was there is gone"))?;
@@ -243,8 +243,8 @@ fn known(remote: &mut Postgres, new: &NewThread) -> Result<Put, RemoteError> {
     })
 }
 
-/// Returns the hashes in a column.
-fn named(row: &Row, name: &str) -> Result<Vec<CasRef>, RemoteError> {
+/// Returns the hashes in a column, in their order.
+fn sorted_hashes(row: &Row, name: &str) -> Result<Vec<CasRef>, RemoteError> {
     let mut found = hashes(&column::<Vec<i64>>(row, name)?);
     found.sort_unstable();
     Ok(found)

@@ -1,24 +1,7 @@
-//! Garbage of a remote: nodes that nothing needs are condemned first, and removed when they were condemned for long enough.
+//! Collects the garbage of a remote: condemns the nodes that nothing needs, and removes those that were condemned long ago.
 //!
-//! What must stay is what can be reached from heads, workflows, the history, the nodes that records name, and what names stand
-//! for. Machines go on working meanwhile. Nothing that is needed is removed. That follows from these facts, in this order:
-//!
-//! 0. What is stored about the references of nodes is true, and nothing that is needed is missing. Payloads are not read here, so
-//!    the caller [verifies](crate::Fault::can_be_garbage) it before.
-//! 1. A condemned node counts as missing. A statement that sees the condemnation refers to the node only if it stores it itself,
-//!    and that takes the condemnation back.
-//! 2. A statement that began before the condemnation does not see it, and may refer to the node. The barriers wait until all
-//!    such statements have ended. What begins later sees the condemnation.
-//! 3. Then the reprieve finds what the statements of fact 2 did, and takes those condemnations back. From now on, no node that
-//!    is not condemned needs one that was condemned before the barriers, and no thread does.
-//! 4. A node is removed only if it was condemned before the barriers and still is. A statement that stores it at that moment waits
-//!    for the removal and stores it anew, or it comes first and takes the condemnation back.
-//!
-//! The nodes that a record names are read from the record itself. What is stored beside it (`roots`) has only those that were there
-//! when the record was stored.
-//!
-//! Two collections at once do no harm: each removes only what was condemned before its own barriers. A collection that dies
-//! leaves condemned nodes behind; the next one reprieves what is needed before it removes anything.
+//! Machines go on working meanwhile. "Garbage of a remote" in `docs/architecture.md` argues why no needed node is removed. Comments
+//! here name its points.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,7 +15,7 @@ use crate::{Postgres, millis, records};
 
 /// How many nodes one statement removes.
 const BATCH: i64 = 10_000;
-/// How many threads a page has.
+/// How many threads a page has at most.
 const THREADS: i64 = 100;
 
 /// What a collection did.
@@ -47,8 +30,9 @@ pub struct Collected {
 }
 
 impl Postgres {
-    /// Condemns the nodes that nothing needs, and removes those that have been condemned for this time. The time is at least
-    /// [`Limits::least_age`](crate::Limits::least_age).
+    /// Condemns the nodes that nothing needs, and removes those that have been condemned for this time. A time that is shorter than
+    /// [`Limits::least_age`](crate::Limits::least_age) counts as that one. The caller [verifies](Self::verify) the remote before
+    /// (point 1).
     ///
     /// # Errors
     /// [`RemoteError`]. A collection can be repeated.
@@ -71,7 +55,7 @@ impl Postgres {
         let named = self.named_by_records()?;
         let statement = &self.statements.count_garbage;
         let parameters: [Parameter<'_>; 2] = [(&age, Type::INT8), (&named, Type::INT8_ARRAY)];
-        let rows = self.connection.long_call(statement, &parameters)?;
+        let rows = self.connection.maintenance_call(statement, &parameters)?;
         let row = first(&rows)?;
         Ok(Collected {
             condemned: count(row, "condemned")?,
@@ -84,8 +68,10 @@ impl Postgres {
         self.must_be_new_enough()?;
         let age = millis(age.max(self.connection.limits.least_age));
         let condemn = self.statements.condemn.clone();
+        // Point 7: here, and again before the reprieve.
         let named = self.named_by_records()?;
         let condemned = self.counted(&condemn, &[(&named, Type::INT8_ARRAY)], "condemned")?;
+        // Point 3. This collection removes nothing that is condemned after this moment.
         let rows = self.connection.call(&self.statements.now, &[])?;
         let before: String = column(first(&rows)?, "now")?;
         for barrier in &self.statements.barriers {
@@ -114,11 +100,11 @@ impl Postgres {
         })
     }
 
-    /// Returns the nodes that records name and that are not stored beside them as such.
+    /// Returns the nodes that records name and that are not in the column `roots` of their threads (point 7).
     fn named_by_records(&mut self) -> Result<Vec<i64>, RemoteError> {
         let (mut after, mut named): (Option<String>, BTreeSet<i64>) = (None, BTreeSet::new());
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.records,
                 &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
             )?;
@@ -138,14 +124,14 @@ impl Postgres {
         }
     }
 
-    /// Makes a call that changes nodes, and returns how many.
+    /// Runs a statement that changes nodes, and returns how many it changed.
     fn counted(
         &mut self,
         statement: &str,
         parameters: &[Parameter<'_>],
         name: &str,
     ) -> Result<u64, RemoteError> {
-        let rows = self.connection.long_call(statement, parameters)?;
+        let rows = self.connection.maintenance_call(statement, parameters)?;
         count(first(&rows)?, name)
     }
 }

@@ -1,4 +1,5 @@
-//! A connection: made when it is needed, given up when it is silent, and repeated calls where a call may be repeated.
+//! The connection to a server. A call makes it when there is none, gives it up when it is silent, and is repeated where that can
+//! help.
 
 use std::hash::BuildHasher;
 use std::net::ToSocketAddrs;
@@ -16,18 +17,20 @@ use crate::failure::{Failure, failure};
 use crate::link::Link;
 use crate::tls;
 
-/// How much time there is for what.
+/// How long each kind of call may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How long connecting may take, for each address of a host.
     pub connect: Duration,
-    /// How long nothing may come or go while a call is made. A call brings up to some megabytes of nodes, which may take longer.
+    /// How long nothing may be sent or received during a call. A call may bring some megabytes of nodes, so all of it may take
+    /// longer.
     pub call: Duration,
-    /// The same for a call for which the server looks up many nodes. It may say nothing before it has looked up all of them.
-    pub walk: Duration,
-    /// The same for a call for maintenance: the server walks through all nodes before it answers.
+    /// The same for a call for which the server looks up many nodes. It may send nothing before it has found all of them.
+    pub look_up: Duration,
+    /// The same for a call for maintenance. The server may look at all nodes before it answers.
     pub maintenance: Duration,
-    /// How long a node must have been condemned at least before it is removed. A statement that began before must have ended.
+    /// The least time for which a node must have been condemned before it is removed. A statement that began before the
+    /// condemnation must have ended by then ("Garbage of a remote" in `docs/architecture.md`, point 4).
     pub least_age: Duration,
 }
 
@@ -36,28 +39,28 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(10),
             call: Duration::from_secs(20),
-            walk: Duration::from_secs(120),
+            look_up: Duration::from_secs(120),
             maintenance: Duration::from_secs(30 * 60),
             least_age: Duration::from_secs(60 * 60),
         }
     }
 }
 
-/// What the server must not do for us: it overrates walks through nodes, and would compile them for a second, to save
-/// milliseconds.
+/// The settings of a session. The planner overestimates walks through nodes: with `jit`, the server would compile a statement for a
+/// second to save milliseconds.
 const SETTINGS: &str = "SET jit = off";
-/// How often a call is made again that failed although nothing speaks against it. With the pauses in between this takes some
-/// seconds, in which a server can be started again.
-const AGAIN: u32 = 8;
-/// How long the first pause before such a call is.
+/// How often a call is repeated after a failure that may pass. With the pauses this takes some seconds, in which a server can be
+/// restarted.
+const RETRIES: u32 = 8;
+/// The first pause before a call is repeated. Later ones are longer.
 const PAUSE: Duration = Duration::from_millis(20);
-/// After how long without a word the system asks whether the other end is still there, how often it does, and how long it waits each
-/// time. A server that is cut off amid a long call for maintenance is noticed by that.
+/// The keepalive of TCP: the time without data after which the system probes the server, the number of probes, and the time between
+/// them. So a server that is cut off during a long call for maintenance is noticed.
 const ALIVE: (Duration, u32, Duration) = (Duration::from_secs(30), 3, Duration::from_secs(10));
-/// How long telling a server may take that nobody waits for its answer any more.
-const GIVE_UP: Duration = Duration::from_secs(2);
+/// How long a request to cancel a call may take.
+const CANCEL: Duration = Duration::from_secs(2);
 
-/// A parameter of a statement, with its type: the server need not be asked for it.
+/// A parameter of a statement, with its type. So the server need not be asked for the type.
 pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A connection to one server.
@@ -90,8 +93,8 @@ impl Connection {
         })
     }
 
-    /// Makes a call, which is one statement, and returns its rows. It is made again if the server asks for that, or if the
-    /// connection is lost.
+    /// Makes a call, which is one statement, and returns its rows. The call is repeated after a failure that may pass, such as a
+    /// lost connection.
     pub(crate) fn call(
         &mut self,
         statement: &str,
@@ -101,16 +104,18 @@ impl Connection {
     }
 
     /// Makes a call for which the server looks up many nodes.
-    pub(crate) fn walk(
+    pub(crate) fn look_up(
         &mut self,
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, RemoteError> {
-        self.repeated(|connection| connection.once(statement, parameters, connection.limits.walk))
+        self.repeated(|connection| {
+            connection.once(statement, parameters, connection.limits.look_up)
+        })
     }
 
-    /// Makes a call for maintenance, which may take longer.
-    pub(crate) fn long_call(
+    /// Makes a call for maintenance, for which the server may look at all nodes.
+    pub(crate) fn maintenance_call(
         &mut self,
         statement: &str,
         parameters: &[Parameter<'_>],
@@ -120,8 +125,8 @@ impl Connection {
         })
     }
 
-    /// Runs a script of statements. They are sent together, so they are one transaction. The script must not begin or end one itself:
-    /// if it failed, its transaction would stay open. It is sent again when a statement would be.
+    /// Runs a script of statements. They are sent together, so they are one transaction. The script must have no `BEGIN` or
+    /// `COMMIT`: if it failed between them, its transaction would stay open. It is repeated as a statement is.
     pub(crate) fn script(&mut self, statements: &str) -> Result<(), RemoteError> {
         self.repeated(|connection| {
             let limit = connection.limits.call;
@@ -133,11 +138,12 @@ impl Connection {
     pub(crate) fn close(&mut self) {
         if let Some(link) = self.link.take() {
             drop(link);
-            // The other half of the connection says goodbye when it runs.
+            // The task of the connection ends it properly, if it runs once more.
             self.runtime.block_on(tokio::task::yield_now());
         }
     }
 
+    /// Makes a call, and repeats it after a failure that may pass. After a silence it is repeated once, without a pause.
     fn repeated<T>(
         &mut self,
         mut call: impl FnMut(&mut Self) -> Result<T, Failure>,
@@ -147,7 +153,7 @@ impl Connection {
             let (error, wait) = match call(self) {
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Again(error)) if tried == AGAIN => return Err(error),
+                Err(Failure::Again(error)) if tried == RETRIES => return Err(error),
                 Err(Failure::Silent(error)) if was_silent => return Err(error),
                 Err(Failure::Again(error)) => {
                     tried += 1;
@@ -174,7 +180,7 @@ impl Connection {
         })
     }
 
-    /// Does something with the connection, unless it is silent for this time. The connection is kept only if the server has answered,
+    /// Does work with the connection, unless the connection is silent for this time. It is kept only if the server has answered,
     /// with rows or with an error.
     fn limited<T>(
         &mut self,
@@ -205,10 +211,10 @@ impl Connection {
                 Err(failure(&problem))
             }
             None => {
-                self.give_up(&link);
+                self.cancel(&link);
                 let silent = self.silent(limit);
-                // The way there may be lost, and another one may be there. What has taken this long is not begun anew.
-                Err(match limit > self.limits.walk.max(self.limits.call) {
+                // Another connection may work where this one is broken. A call for maintenance has taken too long to be repeated.
+                Err(match limit > self.limits.look_up.max(self.limits.call) {
                     true => Failure::Final(silent),
                     false => Failure::Silent(silent),
                 })
@@ -216,8 +222,9 @@ impl Connection {
         }
     }
 
-    /// Tells the server that nobody waits for its answer any more: it would go on with the call. Whether it hears that is not known.
-    fn give_up(&self, link: &Link) {
+    /// Asks the server to cancel a call whose answer is not waited for any more. Without that, the server would go on with it.
+    /// Whether the request arrives is not known.
+    fn cancel(&self, link: &Link) {
         let token = link.client.cancel_token();
         let cancelling = async {
             let _ = match &self.address.tls {
@@ -228,10 +235,11 @@ impl Connection {
                 },
             };
         };
-        let limited = async { tokio::time::timeout(GIVE_UP, cancelling).await };
+        let limited = async { tokio::time::timeout(CANCEL, cancelling).await };
         let _ = self.runtime.block_on(limited);
     }
 
+    /// Returns the error for a server that was silent for this time.
     fn silent(&self, limit: Duration) -> RemoteError {
         let (address, seconds) = (&self.address, limit.as_secs_f64());
         RemoteError::Away(format!("{address}: no answer within {seconds} seconds"))
@@ -261,7 +269,7 @@ impl Connection {
                 }
             }
         };
-        // The client has a limit for the connection to a port alone, and none for the talk that follows.
+        // The client limits only the connection to a port, and not the handshake that follows.
         let limited = async { tokio::time::timeout(limit, connecting).await };
         let connected = self.runtime.block_on(limited);
         match connected {
@@ -270,10 +278,10 @@ impl Connection {
         }
     }
 
-    /// Returns the address with the numbers of its hosts.
+    /// Returns the address of the remote with the IP addresses of its hosts.
     fn resolved(&self) -> Result<Config, Failure> {
         let given = &self.address.config;
-        let mut config = with_numbers(given).map_err(Failure::Final)?;
+        let mut config = with_ips(given).map_err(Failure::Final)?;
         if let Some(user) = given.get_user() {
             config.user(user);
         }
@@ -294,15 +302,15 @@ impl Connection {
             .keepalives_idle(ALIVE.0)
             .keepalives_retries(ALIVE.1)
             .keepalives_interval(ALIVE.2)
-            // What is sent is taken by the other end within this time. The answer may take longer.
+            // The server must acknowledge within this time what is sent. Its answer may take longer.
             .tcp_user_timeout(ALIVE.0 + ALIVE.1 * ALIVE.2);
         Ok(config)
     }
 }
 
-/// Returns the hosts of an address with their numbers. They are looked up here, because the client would do so in a pool of threads.
-/// A host whose number is not found is left out, unless that is each of them.
-fn with_numbers(given: &Config) -> Result<Config, RemoteError> {
+/// Returns the hosts of an address with their IP addresses. They are looked up here, because the client would use a pool of threads
+/// for it. A host that is not found is left out. If no host is found, the error names all of them.
+fn with_ips(given: &Config) -> Result<Config, RemoteError> {
     let mut config = Config::new();
     let ports = given.get_ports();
     let mut unknown = Vec::new();
@@ -340,11 +348,11 @@ fn with_numbers(given: &Config) -> Result<Config, RemoteError> {
     Ok(config)
 }
 
-/// Sends the settings, and does not wait for the answer: a server that knows no such setting needs none. So they cost no round
-/// trip.
+/// Sends the settings, and does not wait for the answer. So they cost no round trip. An error does no harm: a server without such a
+/// setting does not need it.
 async fn send_settings(client: &Client) {
     let mut sending = std::pin::pin!(client.batch_execute(SETTINGS));
-    // The first look at it sends it.
+    // The first poll sends it.
     std::future::poll_fn(|context| {
         let _ = sending.as_mut().poll(context);
         std::task::Poll::Ready(())
@@ -352,7 +360,7 @@ async fn send_settings(client: &Client) {
     .await;
 }
 
-/// Returns a pause before the next try. Several clients that were told to try again do not do so together.
+/// Returns a pause before the next try. It is random, so that several clients do not try again together.
 fn pause(tried: u32) -> Duration {
     // Each of these hashers has a random start.
     let random = std::hash::RandomState::new().hash_one(tried);
@@ -364,7 +372,7 @@ fn pause(tried: u32) -> Duration {
 mod tests {
     use super::*;
 
-    /// Returns the names for which numbers were found.
+    /// Returns the hosts for which IP addresses were found.
     fn found(hosts: &str) -> Result<Vec<Host>, RemoteError> {
         let url = format!("postgres://u@{hosts}/d");
         let address = Address::new(&url, "uwf").expect("it is an address");

@@ -1,6 +1,6 @@
-//! The end of a lease whose owner is gone, by somebody else.
+//! Ends a lease in the place of its owner, which may be gone.
 //!
-//! The fence grows with it. So a step that the owner sends later is refused, as if another machine had taken the thread over.
+//! The fence grows, too. So a step that the owner sends later is refused, as if another machine had taken the thread over.
 
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::ThreadId;
@@ -26,7 +26,7 @@ pub(crate) fn standing(remote: &mut Postgres, thread: ThreadId) -> Result<Standi
     }))
 }
 
-/// Ends exactly this lease: same owner, same fence.
+/// Ends exactly this lease: the owner and the fence must be the same.
 pub(crate) fn end(remote: &mut Postgres, lease: &Lease) -> Result<(), RemoteError> {
     let ended = end_of(
         remote,

@@ -1,4 +1,4 @@
-//! What an error of a connection means: whether the same call can succeed, and what a person has to do.
+//! What an error of a connection means: whether the same call can succeed later, and what a person has to do.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -13,14 +13,14 @@ use crate::address::{Address, with_cause};
 pub(crate) enum Failure {
     /// The same call can succeed.
     Again(RemoteError),
-    /// Nothing came. The same call can succeed on another connection.
+    /// The connection was silent. The same call can succeed on another connection.
     Silent(RemoteError),
-    /// It cannot.
+    /// The same call would fail again, or would take too long.
     Final(RemoteError),
 }
 
 impl Failure {
-    /// Says at which server a call failed that could not be reached: the client does not say it.
+    /// Adds the address to the error for a server that cannot be reached. The client does not name it.
     pub(crate) fn at(self, address: &Address) -> Self {
         let at = |error: RemoteError| match error {
             RemoteError::Away(why) => RemoteError::Away(format!("{address}: {why}")),
@@ -40,7 +40,7 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     let Some(code) = problem.code() else {
         return match refusal(problem) {
             Some((entry, said)) => Failure::Final(RemoteError::NotLetIn(entry, said)),
-            // The time for it is over. Another try would take as long.
+            // The system gave up after its own limit. Another try would take as long.
             None if is_timeout(problem) => Failure::Final(RemoteError::Away(text)),
             None => Failure::Again(RemoteError::Away(text)),
         };
@@ -69,7 +69,7 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// Returns what keeps a user out, by what the server says. The name of its file is the same in all languages.
+/// Returns why the server refuses a user. The texts of a server are translated, but the name of its file is not.
 fn entry(code: &SqlState, said: &str) -> Entry {
     match *code == SqlState::INVALID_PASSWORD {
         true => Entry::Password,
@@ -84,7 +84,7 @@ fn is_timeout(problem: &tokio_postgres::Error) -> bool {
     system.is_some_and(|system| system.kind() == ErrorKind::TimedOut)
 }
 
-/// Returns why this client and this server do not come together, if it is more than a lost connection.
+/// Returns why the client or the server refuses the connection, if it is more than a lost connection.
 fn refusal(problem: &tokio_postgres::Error) -> Option<(Entry, String)> {
     let cause = problem.source()?;
     if let Some(tls) = cause
@@ -94,7 +94,7 @@ fn refusal(problem: &tokio_postgres::Error) -> Option<(Entry, String)> {
     {
         return Some((Entry::Way, distrust(tls)));
     }
-    // The client has no other names for these.
+    // The client has only these texts for the errors.
     match cause.to_string().as_str() {
         "password missing" => Some((Entry::Password, "the server asks for a password".into())),
         "server does not support TLS" => Some((
@@ -125,7 +125,7 @@ fn distrust(problem: &rustls::Error) -> String {
             }
             _ => return format!("the certificate of the server is not accepted: {certificate}"),
         },
-        _ => return format!("no encrypted way to the server: {problem}"),
+        _ => return format!("no encrypted connection to the server: {problem}"),
     };
     format!("the certificate of the server is not accepted: {why}")
 }
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A way to a server, on which everything fails in one manner.
+    /// A connection on which every call fails with this error.
     struct Broken(ErrorKind);
 
     impl AsyncRead for Broken {

@@ -1,11 +1,12 @@
 //! A remote in a PostgreSQL database.
 //!
-//! What a call changes, it changes in one statement. So it is done as a whole or not at all, even if the client or the server dies
-//! meanwhile. The statements are in `sql/`, with the tables in `sql/schema.sql`. They work in any isolation level, and in databases
-//! that speak the language of PostgreSQL: each changes a table once, and takes no locks but those of rows. Only the collection of
-//! garbage also locks tables, for a moment.
+//! A call of [`Remote`] makes each change in one statement. So the change is made as a whole or not at all, even if the client or
+//! the server dies meanwhile. The statements are in `sql/`, and the tables in `sql/schema.sql`. The statements work at any
+//! isolation level, and in databases that speak the language of PostgreSQL: each changes a table once, and locks rows only. The
+//! collection of garbage also locks tables. It waits for such a lock for five seconds at most, and writers wait behind it.
 //!
-//! A call that a server refuses because of others, or whose connection is lost, is made again here: every call may be repeated.
+//! Every call may be repeated. So it is repeated here if its connection is lost, or if the server refuses it because of other
+//! calls.
 
 mod acquire;
 mod address;
@@ -58,7 +59,7 @@ pub struct Postgres {
     connection: Connection,
     statements: Statements,
     seen: Seen,
-    /// The last walk that was too long for one answer.
+    /// The last walk whose nodes did not fit into one answer.
     walk: Option<Walk>,
 }
 
@@ -77,7 +78,7 @@ impl Postgres {
         Self::with_limits(address, password, Limits::default())
     }
 
-    /// Prepares a connection with other limits than the usual ones.
+    /// Prepares a connection with these limits. Nothing is sent before the first call.
     ///
     /// # Errors
     /// [`RemoteError::Away`] if the system has no room for a connection.
@@ -105,25 +106,25 @@ impl Postgres {
             other => return other,
         }
         let made = self.connection.script(&self.statements.schema);
-        // Somebody else may have made them at the same time. Then they are there now.
+        // Another client may have made them at the same time, or an answer was lost. Then they are there now.
         self.hello().map_err(|error| match made {
             Err(first) => first,
             Ok(()) => error,
         })
     }
 
-    /// Returns a script for the owner of the remote: roles for those who read, and for those who work.
+    /// Returns a script for the owner of the remote, which makes the roles of readers and workers.
     #[must_use]
     pub fn roles(&self) -> &str {
         &self.statements.roles
     }
 
-    /// Returns that this program is too old, if it is, for a call that changed nothing.
+    /// Fails if this program is too old for the remote. A statement that changed nothing may have been refused for that.
     fn must_be_new_enough(&mut self) -> Result<(), RemoteError> {
         self.hello().map(|_| ())
     }
 
-    /// Returns why a call of a client was refused that is too old.
+    /// Returns the error for a statement that was refused because this client is too old.
     fn too_old(&mut self) -> RemoteError {
         let refused = self.must_be_new_enough().err();
         refused.unwrap_or_else(|| RemoteError::Away("the remote has just been changed".into()))
@@ -316,12 +317,12 @@ fn thread_id(text: &str) -> Result<ThreadId, RemoteError> {
         .map_err(|_| rows::broken(&format!("`{text}` is not the id of a thread")))
 }
 
-/// Returns a time for the server.
+/// Returns a time in milliseconds, as a parameter of a statement.
 fn millis(time: std::time::Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Returns a number of rows for the server. It adds one to it.
+/// Returns a number of rows, as a parameter of a statement. Statements add one to it, so the largest number is left out.
 fn many(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX).min(i64::MAX - 1)
 }

@@ -1,4 +1,4 @@
-//! An open connection, and when something has last come or gone on it.
+//! An open connection, and when data was last sent or received on it.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Starts the other half of a connection. It is looked at only when something has come, or when more can be sent.
+    /// Starts the task that reads and writes a connection. The task is polled only when data has come or can be sent.
     pub(crate) fn start<S, T>(client: Client, connection: Connection<S, T>) -> Self
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -33,7 +33,7 @@ impl Link {
         Self { client, moved }
     }
 
-    /// Waits for something, unless nothing comes or goes for this time. What takes long and moves is waited for.
+    /// Waits for work, or returns `None` if nothing was sent or received for this time. Work may take longer as long as data moves.
     pub(crate) async fn unless_silent<T>(
         &self,
         limit: Duration,

@@ -1,4 +1,4 @@
-//! Adding the tables that a remote lacks because an older version of this program made it.
+//! Adds the tables that a remote lacks because an older version of this program made it.
 
 use tokio_postgres::Row;
 use uwf_remote::{Remote, RemoteError};
@@ -6,7 +6,7 @@ use uwf_remote::{Remote, RemoteError};
 use crate::rows::column;
 use crate::{Postgres, VERSION};
 
-/// What became of a remote whose missing tables were added.
+/// The versions of a remote before and after a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Migrated {
     /// The version of what was stored there.
@@ -16,8 +16,8 @@ pub struct Migrated {
 }
 
 impl Postgres {
-    /// Adds the tables that are missing, and lets the roles of the remote use them. Nothing that is there changes, and older clients
-    /// go on.
+    /// Adds the missing tables, sets the version of the remote, and lets its roles use the tables. No other data changes, and older
+    /// clients go on.
     ///
     /// # Errors
     /// [`RemoteError`]. A migration can be repeated.
@@ -27,14 +27,14 @@ impl Postgres {
         let to = self.hello()?.version;
         match added {
             Ok(()) => self.grant()?,
-            // Somebody else has done it at the same time.
+            // Another client has migrated the remote at the same time.
             Err(_) if from < VERSION && to >= VERSION => {}
             Err(problem) => return Err(problem),
         }
         Ok(Migrated { from, to })
     }
 
-    /// Lets the roles of the remote use the tables that were added.
+    /// Lets the roles of the remote do what older versions did not allow.
     fn grant(&mut self) -> Result<(), RemoteError> {
         let rows = self.connection.call(&self.statements.grants, &[])?;
         let grants = rows.iter().map(|row: &Row| column(row, "grants"));
@@ -44,7 +44,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Says that a table is missing which an older version did not make, if that is why a call failed.
+    /// Replaces the error for a missing table, if the remote is there: an older version made it without that table.
     pub(crate) fn unless_older<T>(
         &mut self,
         answer: Result<T, RemoteError>,

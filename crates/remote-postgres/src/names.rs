@@ -1,4 +1,4 @@
-//! Names of workflows: setting one, and listing them.
+//! Sets and lists names of workflows.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -32,7 +32,7 @@ pub(crate) fn set(
     if column(row, "named")? {
         return Ok(Named::Done);
     }
-    // What others have set meanwhile is seen only by a later statement.
+    // Only a later statement sees what others have set meanwhile.
     let is_there: bool = column(row, "is_there")?;
     let rows = remote
         .connection

@@ -1,4 +1,4 @@
-//! Nodes: which are missing, and what is reached from some.
+//! Which nodes are missing, and which ones can be reached from others.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use uwf_remote::{Closure, Given, Part, RemoteError, needed_first};
 use crate::rows::{self, column, hash, hashes, numbers};
 use crate::{Postgres, many};
 
-/// What was asked for, and the order of all that is reached, without the nodes themselves.
+/// A closure that was asked for, and the order of all nodes in it, without the nodes themselves.
 #[derive(Debug)]
 pub(crate) struct Walk {
     from: Vec<CasRef>,
@@ -20,7 +20,7 @@ pub(crate) struct Walk {
 }
 
 pub(crate) fn missing(remote: &mut Postgres, asked: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
-    let rows = remote.connection.walk(
+    let rows = remote.connection.look_up(
         &remote.statements.missing,
         &[(&numbers(asked), Type::INT8_ARRAY)],
     )?;
@@ -33,8 +33,8 @@ pub(crate) fn missing(remote: &mut Postgres, asked: &[CasRef]) -> Result<Vec<Cas
     Ok(asked.iter().copied().filter(is_missing).collect())
 }
 
-/// Returns a part of what can be reached. A walk that fits into the part is one call. A longer one is remembered, so that the
-/// next part needs no walk.
+/// Returns a part of what can be reached. If all of it fits into the part, one statement returns it. Otherwise the order is
+/// remembered, so that the next part needs no walk.
 pub(crate) fn closure(
     remote: &mut Postgres,
     from: &[CasRef],
@@ -47,9 +47,9 @@ pub(crate) fn closure(
         .filter(|walk| (&*walk.from, &*walk.have) == (from, have));
     let walk = match known {
         Some(walk) => walk,
-        None => match begin(remote, from, have, part)? {
-            Begun::Whole(given) => return Ok(given),
-            Begun::Long(walk) => walk,
+        None => match start(remote, from, have, part)? {
+            Started::Whole(given) => return Ok(given),
+            Started::Long(walk) => walk,
         },
     };
     let end = walk
@@ -74,25 +74,25 @@ pub(crate) fn closure(
     Ok(Given::Nodes(closure))
 }
 
-/// What the walk from some nodes gave.
-enum Begun {
-    /// All of it.
+/// What came of a new walk.
+enum Started {
+    /// The whole answer.
     Whole(Given),
-    /// Too much for one answer.
+    /// More nodes than fit into one answer.
     Long(Walk),
 }
 
-fn begin(
+fn start(
     remote: &mut Postgres,
     from: &[CasRef],
     have: &[CasRef],
     part: Part,
-) -> Result<Begun, RemoteError> {
+) -> Result<Started, RemoteError> {
     let whole = match part.skip {
         0 => many(part.at_most.get()),
         _ => 0,
     };
-    let rows = remote.connection.walk(
+    let rows = remote.connection.look_up(
         &remote.statements.closure,
         &[
             (&numbers(from), Type::INT8_ARRAY),
@@ -104,25 +104,25 @@ fn begin(
     let is_lacking = |hash: &&CasRef| !have.contains(hash) && !needs.contains_key(*hash);
     let lacking: Vec<CasRef> = from.iter().filter(is_lacking).copied().collect();
     if !lacking.is_empty() {
-        return Ok(Begun::Whole(Given::Lacking(lacking)));
+        return Ok(Started::Whole(Given::Lacking(lacking)));
     }
     if many(rows.len()) <= whole {
         let nodes = rows.iter().map(rows::node).collect::<Result<_, _>>()?;
         let nodes =
             in_order(from, have, nodes).ok_or_else(|| rows::broken("nodes are missing there"))?;
-        return Ok(Begun::Whole(Given::Nodes(Closure {
+        return Ok(Started::Whole(Given::Nodes(Closure {
             nodes,
             complete: true,
         })));
     }
-    Ok(Begun::Long(Walk {
+    Ok(Started::Long(Walk {
         from: from.to_vec(),
         have: have.to_vec(),
         order: needed_first(from, have, |hash| needs.get(&hash).cloned()),
     }))
 }
 
-/// Returns the node of a row and what it needs.
+/// Returns the hash of the node in a row, and what the node needs.
 fn needs(row: &Row) -> Result<(CasRef, Vec<CasRef>), RemoteError> {
     let (of, schema) = (hash(column(row, "hash")?), hash(column(row, "type")?));
     let refs = hashes(&column::<Vec<i64>>(row, "refs")?);
@@ -130,7 +130,7 @@ fn needs(row: &Row) -> Result<(CasRef, Vec<CasRef>), RemoteError> {
     Ok((of, schema.into_iter().chain(refs).collect()))
 }
 
-/// Returns nodes in their order, or nothing if they are not all that is reached.
+/// Returns nodes in their order, or `None` if some of the nodes that are reached are not among them.
 pub(crate) fn in_order(
     from: &[CasRef],
     have: &[CasRef],

@@ -1,7 +1,7 @@
-//! The records of threads: what each lease came with, so that the next record takes the place of those.
+//! The records of threads that this client got from the server, so that its next record replaces them.
 //!
-//! The server keeps several records of one thread, because it cannot merge them. A client that got them with a lease sends one
-//! that has all that they have, and names them. Others may have added records since: those stay.
+//! The server cannot merge records, so it keeps several of one thread. A client that got them with a lease merges them with its own
+//! record, and sends the result with the list of the records that it replaces. Records that others have added since stay.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) struct Seen {
     threads: BTreeMap<ThreadId, Vec<Vec<u8>>>,
 }
 
-/// A record that is to be stored, and those whose place it takes.
+/// A record that is to be stored, and the stored records that it replaces.
 #[derive(Debug)]
 pub(crate) struct Replacing {
     pub(crate) record: Vec<u8>,
@@ -27,7 +27,7 @@ pub(crate) struct Replacing {
 }
 
 impl Seen {
-    /// Returns what all stored records of a thread hold together, and remembers them.
+    /// Returns all stored records of a thread as one, and remembers them.
     pub(crate) fn merged(
         &mut self,
         thread: ThreadId,
@@ -38,7 +38,7 @@ impl Seen {
         Ok(merged)
     }
 
-    /// Returns the record that is to be stored when a caller sends one.
+    /// Returns the record that is to be stored when a caller sends this one.
     pub(crate) fn replacing(
         &self,
         thread: ThreadId,

@@ -1,4 +1,4 @@
-//! What is damaged or missing: who needs it, and nodes in the place of damaged ones.
+//! Finds what needs damaged or missing nodes, and replaces damaged ones.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,12 +12,12 @@ use crate::advance::Columns;
 use crate::rows::{column, number, numbers};
 use crate::verify::named_by;
 
-/// How many nodes a page has.
+/// How many nodes a page has at most.
 const NODES: i64 = 10_000;
-/// How many threads a page has.
+/// How many threads a page has at most.
 const THREADS: i64 = 100;
 
-/// Who needs nodes.
+/// The threads and names that need certain nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needing {
     /// The threads, by their ids.
@@ -27,7 +27,7 @@ pub struct Needing {
 }
 
 impl Postgres {
-    /// Returns the threads and names that need one of these nodes, which may be missing.
+    /// Returns the threads and names that need one of these nodes. The nodes may be missing.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -41,7 +41,7 @@ impl Postgres {
         let mut needing = Needing::default();
         let mut after: Option<String> = None;
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.thread_needs,
                 &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
             )?;
@@ -63,7 +63,7 @@ impl Postgres {
         }
         let names = self
             .connection
-            .long_call(&self.statements.check_names, &[])?;
+            .maintenance_call(&self.statements.check_names, &[])?;
         for row in &names {
             if reached.contains(&column(row, "hash")?) {
                 needing.names.push(column(row, "name")?);
@@ -72,11 +72,11 @@ impl Postgres {
         Ok(needing)
     }
 
-    /// Returns, for each needed node, the nodes that need it directly.
+    /// Returns for each node the nodes that need it directly.
     fn links(&mut self) -> Result<HashMap<i64, Vec<i64>>, RemoteError> {
         let (mut from, mut links) = (i64::MIN, HashMap::<i64, Vec<i64>>::new());
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.links,
                 &[(&from, Type::INT8), (&NODES, Type::INT8)],
             )?;
@@ -95,8 +95,8 @@ impl Postgres {
         }
     }
 
-    /// Puts nodes in the place of those that are stored under their hashes and are damaged. Only the owner of the remote may do that.
-    /// Returns how many were replaced.
+    /// Replaces what is stored under the hashes of these nodes, whether it is damaged or not, and takes back its condemnation. A
+    /// node of which nothing is stored is left out. Only the owner of the remote may do that. Returns how many were replaced.
     ///
     /// # Errors
     /// [`RemoteError`]. The call can be repeated.
@@ -115,8 +115,8 @@ impl Postgres {
         Ok(restored)
     }
 
-    /// Says anew what nodes refer to, after it was read from their payloads. Only the owner of the remote may do that. Returns how many
-    /// there were.
+    /// Replaces what is stored about the references of nodes. The caller has read the references from the payloads. Only the owner
+    /// of the remote may do that. Returns how many nodes were changed.
     ///
     /// # Errors
     /// [`RemoteError`]. The call can be repeated.
@@ -137,7 +137,7 @@ impl Postgres {
     }
 }
 
-/// Returns these nodes, the nodes that need them, those that need these, and so on.
+/// Returns these nodes and all nodes that need one of them, directly or through others.
 fn above(links: &HashMap<i64, Vec<i64>>, nodes: Vec<i64>) -> HashSet<i64> {
     let mut reached = HashSet::new();
     let mut next = nodes;

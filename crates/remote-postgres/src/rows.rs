@@ -1,4 +1,4 @@
-//! Values of the database as values of ours, and back.
+//! Translates values of the database into values of ours, and back.
 
 use tokio_postgres::Row;
 use uwf_protocol::head_status::HeadStatus;
@@ -9,12 +9,12 @@ use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Owner, RemoteError, digest};
 
-/// Returns the number that stands for a hash in the database. Nothing stands for a name that is the hash of no node.
+/// Returns the number that stands for a hash in the database; `None` for a text of digits that is the hash of no node.
 pub(crate) fn number(hash: CasRef) -> Option<i64> {
     hash.to_u64().map(u64::cast_signed)
 }
 
-/// Returns the numbers of hashes, without those that are the hash of no node.
+/// Returns the numbers of hashes, and leaves out those that are the hash of no node.
 pub(crate) fn numbers(hashes: &[CasRef]) -> Vec<i64> {
     hashes.iter().copied().filter_map(number).collect()
 }
@@ -37,12 +37,12 @@ pub(crate) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
         .map_err(|problem| broken(&problem.to_string()))
 }
 
-/// Returns the error for an answer that no server of ours gives.
+/// Returns the error for an answer that makes no sense.
 pub(crate) fn broken(problem: &str) -> RemoteError {
     RemoteError::Broken(problem.to_owned())
 }
 
-/// Returns the node in a row, and checks that it is what was stored.
+/// Returns the node in a row. Fails if it does not have the digest that was stored with it.
 pub(crate) fn node(row: &Row) -> Result<LinkedNode, RemoteError> {
     let node = raw_node(row)?;
     if !is_whole(row, &node)? {
@@ -54,7 +54,7 @@ pub(crate) fn node(row: &Row) -> Result<LinkedNode, RemoteError> {
     })
 }
 
-/// Returns the node in a row, whatever its digest is.
+/// Returns the node in a row, and does not check its digest.
 pub(crate) fn raw_node(row: &Row) -> Result<RawNode, RemoteError> {
     Ok(RawNode {
         hash: hash(column(row, "hash")?),
@@ -64,7 +64,7 @@ pub(crate) fn raw_node(row: &Row) -> Result<RawNode, RemoteError> {
     })
 }
 
-/// Tells whether the node of a row is what was stored.
+/// Tells whether the node of a row has the digest that was stored with it.
 pub(crate) fn is_whole(row: &Row, node: &RawNode) -> Result<bool, RemoteError> {
     let stored: &[u8] = column(row, "digest")?;
     Ok(stored == digest(node))
@@ -80,7 +80,7 @@ pub(crate) fn count(row: &Row, name: &str) -> Result<u64, RemoteError> {
     u64::try_from(column::<i64>(row, name)?).map_err(|_| broken("a count is negative"))
 }
 
-/// Returns an owner as it is stored: the machine, the mark, and the name, which may have spaces.
+/// Returns an owner as it is stored: the machine, the mark, and last the name, which may have spaces.
 pub(crate) fn owner_text(owner: &Owner) -> String {
     format!("{} {} {}", owner.machine, owner.mark, owner.name)
 }

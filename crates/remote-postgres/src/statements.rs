@@ -45,13 +45,13 @@ pub(crate) struct Statements {
     pub(crate) roles: String,
 }
 
-/// What stands for no nodes in a statement.
+/// The text of an empty list of nodes in a statement.
 const NONE: &str = "'{}'::bigint[]";
 
-/// What fills the places that the texts of the statements leave open.
+/// What replaces the placeholders in the texts of the statements.
 struct Text<'a> {
     schema: &'a str,
-    /// Whether this client is too old.
+    /// The condition that this client is too old.
     old: String,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns a statement.
+    /// Returns a statement without comments and placeholders.
     fn write(&self, text: &str) -> String {
         let text = uncommented(text).replace("{old}", &self.old);
         let text = text
@@ -92,26 +92,27 @@ impl<'a> Text<'a> {
         self.write(&walking(&whole, "$4"))
     }
 
-    /// Returns a statement that walks from all that must stay. The parameter `named` has the nodes that records name.
+    /// Returns a statement that walks from all roots. The parameter `named` has the nodes that records name.
     fn marking(&self, text: &str, named: &str) -> String {
         let roots = uncommented(include_str!("../sql/roots.sql")).replace("{named}", named);
         self.write(&walking(&text.replace("{roots}", &roots), NONE))
     }
 }
 
-/// Returns an array without NULLs and in one dimension, as it is read. No command stores another one.
+/// Returns the text that reads an array without NULLs and in one dimension. No command stores other ones, but a damaged remote may
+/// have them.
 fn without_holes(array: &str) -> String {
     format!("ARRAY(SELECT one FROM unnest({array}) AS one WHERE one IS NOT NULL)")
 }
 
-/// Fills in which of the nodes that a record names are kept with it.
+/// Fills in which of the nodes that a record names are stored beside it.
 fn naming(text: &str, roots: &str, given: &str) -> String {
     let named = uncommented(include_str!("../sql/named.sql"));
     let named = named.replace("{roots}", roots).replace("{given}", given);
     text.replace("{named}", &named)
 }
 
-/// Fills in a walk that stops at what the caller has.
+/// Fills in a walk that stops at the nodes that the caller has.
 fn walking(text: &str, have: &str) -> String {
     let needs = uncommented(include_str!("../sql/needs.sql")).replace("{have}", have);
     text.replace("{needs}", &needs).replace("{have}", have)
@@ -164,7 +165,7 @@ impl Statements {
             count_names: text.write(include_str!("../sql/count_names.sql")),
             migrate: text.making(include_str!("../sql/migrate.sql")),
             grants: text.write(include_str!("../sql/grants.sql")),
-            // This one is for people, with its comments.
+            // People read this one, so it keeps its comments.
             roles: include_str!("../sql/roles.sql").replace("{schema}", schema),
         }
     }

@@ -39,13 +39,13 @@ impl Postgres {
     fn count(&mut self) -> Result<Statistics, RemoteError> {
         let groups = self
             .connection
-            .long_call(&self.statements.count_threads, &[])?;
+            .maintenance_call(&self.statements.count_threads, &[])?;
         let nodes = self
             .connection
-            .long_call(&self.statements.count_nodes, &[])?;
+            .maintenance_call(&self.statements.count_nodes, &[])?;
         let names = self
             .connection
-            .long_call(&self.statements.count_names, &[])?;
+            .maintenance_call(&self.statements.count_names, &[])?;
         let (nodes, names) = (first(&nodes)?, first(&names)?);
         let of_group = |row: &Row| Ok((status(column(row, "status")?)?, count(row, "threads")?));
         let leases = groups.iter().map(|row| count(row, "leases"));

@@ -1,4 +1,4 @@
-//! The encrypted way to a server: whose certificates count.
+//! The encryption of a connection, and the authorities whose certificates count.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use uwf_remote::{Entry, RemoteError};
 
-/// Returns a client that checks the certificate and the name of a server. Only the authorities in the file count, if there is
-/// one, otherwise those of the system.
+/// Returns a client that checks the certificate and the name of a server. If there is a file, only its authorities count, otherwise
+/// those of the system.
 ///
 /// # Errors
 /// [`RemoteError::NotLetIn`] if the authorities cannot be read.
@@ -44,13 +44,13 @@ pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteE
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Returns the error for a way that cannot be used.
+/// Returns the error for an encryption that cannot be used.
 fn unusable(problem: String) -> RemoteError {
     RemoteError::NotLetIn(Entry::Way, problem)
 }
 
-/// Returns the cryptography. P-256 comes first: PostgreSQL before version 18 has no other group, and would have to ask for it in
-/// one more round trip.
+/// Returns the cryptography, with P-256 first. PostgreSQL before version 18 has no other group, and would need one more round trip
+/// to ask for it.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider

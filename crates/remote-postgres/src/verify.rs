@@ -1,7 +1,8 @@
-//! Whether a remote is whole.
+//! Checks whether a remote is whole.
 //!
-//! Each node that is not condemned has what it needs, each thread has its heads, and each name has what it stands for: so
-//! everything that can be reached from a thread or a name is there. Nodes and threads are looked at in pages.
+//! Each node that is not condemned must have the nodes that it needs. Each thread must have its workflow and its heads, and each
+//! name the node that it stands for. So everything that can be reached from a thread or a name is there. Nodes and threads are read
+//! in pages.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,7 +20,7 @@ use crate::{Postgres, records};
 const NODES: i64 = 1000;
 /// After how many bytes of payloads a page ends.
 const BYTES: i64 = 8 << 20;
-/// How many threads a page has.
+/// How many threads a page has at most.
 const THREADS: i64 = 100;
 
 /// Something that is wrong with a remote. A node that a collection has condemned is not missing: it is there until it is removed.
@@ -28,7 +29,7 @@ pub enum Fault {
     /// A node is not what was stored.
     #[error("the node {0} is damaged: it is not what was stored")]
     Damaged(CasRef),
-    /// A node is whole, and what is stored about its references is not.
+    /// A node is whole, and what is stored about its references is wrong.
     #[error("the references stored for node {node} differ from those in its payload")]
     OtherRefs {
         /// The node.
@@ -36,7 +37,7 @@ pub enum Fault {
         /// What it refers to.
         refs: Vec<CasRef>,
     },
-    /// A node is whole, and nobody can tell whether what is stored about its references is.
+    /// A node is whole, and what is stored about its references cannot be checked.
     #[error("the references of the node {0} cannot be checked: its schema is missing or damaged")]
     UnknownRefs(CasRef),
     /// A node needs others that are missing.
@@ -74,7 +75,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns the nodes that would put it right, if they were sent.
+    /// Returns the nodes that would fix the fault, if they were sent.
     #[must_use]
     pub fn lost(&self) -> &[CasRef] {
         match self {
@@ -96,8 +97,8 @@ impl Fault {
         }
     }
 
-    /// Returns whether the fault can be ignored when nothing needs its nodes. Faults of threads, names and references cannot: they
-    /// decide what garbage is.
+    /// Returns whether the fault can be ignored if nothing needs its nodes. Faults of threads, names and stored references cannot,
+    /// because they decide which nodes are garbage.
     #[must_use]
     pub fn can_be_garbage(&self) -> bool {
         match self {
@@ -110,18 +111,19 @@ impl Fault {
     }
 }
 
-/// What a look into the payload of a node says about its references.
+/// What the payload of a node says about its references.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum References {
-    /// Nothing: the node does not have its hash, or cannot be read.
+    /// Nothing. The content of the node has another hash, or cannot be read.
     Damaged,
-    /// The node is whole, and its references cannot be told: its schema is missing or damaged.
+    /// The node is whole, and its references are unknown, because its schema is missing or damaged.
     Unknown,
     /// The node is whole, and these are its references.
     Are(Vec<CasRef>),
 }
 
-/// Looks into the payload of a node, whose schema is given if it is there and whole. A remote understands no payloads.
+/// Reads the references in the payload of a node. A remote understands no payloads, so the caller does that. The second argument is
+/// the schema of the node, if it is there and whole.
 pub type Look<'a> = dyn FnMut(&RawNode, Option<&RawNode>) -> References + 'a;
 
 fn named(hashes: &[CasRef]) -> String {
@@ -129,7 +131,7 @@ fn named(hashes: &[CasRef]) -> String {
     texts.join(", ")
 }
 
-/// What was looked at.
+/// How much was checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Verified {
     /// The threads.
@@ -141,8 +143,8 @@ pub struct Verified {
 }
 
 impl Postgres {
-    /// Looks at everything that the remote keeps. `found` is told of each fault, but of at most 100 threads that have a history and are
-    /// not there.
+    /// Checks everything that the remote keeps, and passes each fault to `found`. Of the threads that have a history and are not
+    /// there, only the first 100 are named.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -165,7 +167,7 @@ impl Postgres {
         let threads = self.verify_threads(found)?;
         for row in self
             .connection
-            .long_call(&self.statements.check_history, &[])?
+            .maintenance_call(&self.statements.check_history, &[])?
         {
             found(senseless(
                 column(&row, "thread")?,
@@ -182,7 +184,7 @@ impl Postgres {
     fn verify_names(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
         let names = self
             .connection
-            .long_call(&self.statements.check_names, &[])?;
+            .maintenance_call(&self.statements.check_names, &[])?;
         for row in &names {
             if !column::<bool>(row, "is_there")? {
                 found(Fault::NameLacks {
@@ -202,7 +204,7 @@ impl Postgres {
         let (mut from, mut seen) = (i64::MIN, 0);
         let mut schemas = HashMap::new();
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.check_nodes,
                 &[
                     (&from, Type::INT8),
@@ -227,7 +229,7 @@ impl Postgres {
         }
     }
 
-    /// Reads the schema of nodes, if it is there and whole. `known` gets it, or nothing if it is not.
+    /// Reads the schema of nodes into `known`: `None` if it is not there or is not whole.
     fn read_schema(
         &mut self,
         known: &mut HashMap<i64, Option<RawNode>>,
@@ -254,7 +256,7 @@ impl Postgres {
     fn verify_threads(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
         let (mut after, mut seen): (Option<String>, u64) = (None, 0);
         loop {
-            let page = self.connection.long_call(
+            let page = self.connection.maintenance_call(
                 &self.statements.check_threads,
                 &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
             )?;
@@ -298,7 +300,7 @@ fn check_node(
 fn check_thread(row: &Row, found: &mut dyn FnMut(Fault)) -> Result<(), RemoteError> {
     let thread: &str = column(row, "id")?;
     let mut missing: Vec<i64> = column(row, "lacking")?;
-    // A text that a record names need not have been sent. If it was, it must be there.
+    // A text that a record names need not have been sent. If it was there with the record, it must be there still.
     let gone: Vec<i64> = column(row, "gone")?;
     let named = named_by(&column::<Vec<&[u8]>>(row, "records")?);
     missing.extend(gone.into_iter().filter(|node| named.contains(node)));
@@ -313,7 +315,7 @@ fn check_thread(row: &Row, found: &mut dyn FnMut(Fault)) -> Result<(), RemoteErr
     Ok(())
 }
 
-/// Returns the nodes that stored records name. One that cannot be read names none.
+/// Returns the nodes that stored records name. A record that cannot be read names none.
 pub(crate) fn named_by(stored: &[&[u8]]) -> BTreeSet<i64> {
     let read = stored.iter().filter_map(|one| rows::record(one).ok());
     read.flat_map(|one| records::roots(&one)).collect()

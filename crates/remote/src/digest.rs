@@ -1,9 +1,9 @@
-//! What a remote keeps beside the hash of a node.
+//! The digest that a remote keeps beside the hash of a node.
 
 use uwf_protocol::raw_node::RawNode;
 
-/// Returns the BLAKE3 hash of what a node is: its type and its payload. The hash of the store has 64 bits, and is no protection
-/// against somebody who wants two contents under one hash.
+/// Returns the BLAKE3 hash of the type and the payload of a node. The hash of the store has 64 bits, which is no protection against
+/// somebody who wants two contents under one hash.
 #[must_use]
 pub fn digest(node: &RawNode) -> [u8; 32] {
     let mut digest = blake3::Hasher::new();

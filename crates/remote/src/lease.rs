@@ -1,4 +1,4 @@
-//! Leases: who works on a thread, until when.
+//! Leases: who works on a thread, and until when.
 
 use std::time::Duration;
 
@@ -8,14 +8,15 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
-/// Who has a lease. Two calls of one program are two owners.
+/// Who has a lease. Two owners are the same if machine, name and mark are the same. So calls that share a mark share their leases:
+/// a later one takes over what an earlier one left.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// The machine.
     pub machine: MachineId,
     /// What people call the machine.
     pub name: String,
-    /// What tells this owner from all others of the machine, such as random bits.
+    /// What tells this owner from the others of the machine, such as random bits.
     pub mark: String,
 }
 
@@ -24,11 +25,11 @@ pub struct Owner {
 pub struct Lease {
     /// The thread.
     pub thread: ThreadId,
-    /// The number of the lease. A later lease of the thread has a larger one, and makes the earlier ones void.
+    /// The number of the lease. A later lease of the thread has a larger number, and makes the earlier leases void.
     pub fence: u64,
     /// Who has it.
     pub owner: Owner,
-    /// How long it lasts without being renewed.
+    /// How long it lasts unless it is renewed.
     pub lasts: Duration,
 }
 
@@ -37,7 +38,8 @@ pub struct Lease {
 pub enum Which<'a> {
     /// This one.
     Thread(ThreadId),
-    /// The one that has been ready for the longest time and has no lease. A thread with a label needs a worker that has it.
+    /// A thread that the owner has leased already and that has not ended. If there is none, the thread that has been ready for the
+    /// longest time and that nobody has leased. A thread with a label needs a worker with that label.
     Next {
         /// The labels of the worker.
         labels: &'a [Label],
@@ -49,10 +51,10 @@ pub enum Which<'a> {
 pub struct Want<'a> {
     /// Who asks.
     pub owner: &'a Owner,
-    /// How long the lease lasts without being renewed.
+    /// How long the lease lasts unless it is renewed.
     pub lasts: Duration,
-    /// Nodes that the owner has with all that these need, such as the head that the thread has on the owner's machine, and what
-    /// that head refers to. The remote sends neither these nodes nor what only they need.
+    /// Nodes that the owner has, with all that they need. Examples are the head of the thread on the owner's machine, and what that
+    /// head refers to. The remote sends neither these nodes nor what only they need.
     pub have: &'a [CasRef],
     /// How many nodes may come with the answer. It may be none.
     pub at_most: usize,
@@ -74,7 +76,7 @@ pub enum Acquired {
     Ended,
     /// There is no such thread.
     Unknown,
-    /// No thread is ready that is free and has a label of the worker.
+    /// No ready thread is free that needs no label, or a label of the worker.
     Nothing,
 }
 
@@ -85,9 +87,9 @@ pub struct Leased {
     pub lease: Lease,
     /// The head of the thread.
     pub head: CasRef,
-    /// What the owner lacks to have the head: each node after the nodes that it needs.
+    /// The nodes of the head that the owner lacks, each after the nodes that it needs.
     pub nodes: Vec<LinkedNode>,
-    /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) of the head, with the same `have`, gives the others.
+    /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) of the head, with the same `have`, returns the others.
     pub complete: bool,
     /// What the limits of the thread depend on.
     pub record: ThreadRecord,
@@ -98,7 +100,8 @@ pub struct Leased {
 pub enum Released {
     /// It is given back.
     Yes,
-    /// It was given back before, or another owner has taken the thread. The record is stored all the same.
+    /// The lease does not count: it was given back or ended before, or another owner has taken the thread. The record is stored all
+    /// the same.
     Lost,
 }
 
@@ -107,17 +110,17 @@ pub enum Released {
 pub enum Renewed {
     /// It lasts for its whole time.
     Yes,
-    /// It was given back, or another owner has taken the thread.
+    /// The lease does not count: it was given back or ended, or another owner has taken the thread.
     Lost,
 }
 
-/// Who works on a thread, for somebody who does not.
+/// Who works on a thread, as a call that does not work on it sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     /// The remote does not know the thread.
     Unknown,
-    /// Nobody works on it. A lease may be there whose time is over.
+    /// Nobody works on it. It may have a lease whose time is over.
     Free,
-    /// Somebody works on it. The time of the lease is what is left of it.
+    /// Somebody works on it. The lease lasts for the time that is left.
     Leased(Lease),
 }

@@ -1,7 +1,6 @@
 //! A remote in memory, for tests: connections of one process share it.
 //!
-//! It decides as a server does, in one place: every call takes the lock, so each happens as a whole. Its time passes only when
-//! it is told so.
+//! Every call takes the lock, so each happens as a whole, as at a server. Time passes only when a test says so.
 
 mod nodes;
 mod thread;
@@ -245,7 +244,7 @@ impl Shared {
         }))
     }
 
-    /// Returns the thread that the owner has already, or else the one that is next.
+    /// Returns a thread that the owner has leased already, or else the next one.
     fn next(&self, owner: &Owner, labels: &[Label]) -> Option<ThreadId> {
         let held = |(_, thread): &(&ThreadId, &Thread)| thread.is_held_by(owner);
         if let Some((id, _)) = self.threads.iter().find(held) {
@@ -291,14 +290,14 @@ impl Shared {
         Advanced::Moved
     }
 
-    /// Gives the lease back with which a head was moved, unless the push keeps it.
+    /// Gives the lease back after a head was moved, unless the push keeps it.
     fn end_push(&mut self, lease: &Lease, push: &Push<'_>) {
         if push.lease == After::GiveBack {
             self.give_back(lease);
         }
     }
 
-    /// Adds a record to that of the thread. It does not matter who has the lease: what a record tells of was paid for.
+    /// Adds a record to that of the thread, even if the lease is lost: the record is about work that was paid for.
     fn keep_record(&mut self, thread: ThreadId, record: &ThreadRecord) {
         if let Some(thread) = self.threads.get_mut(&thread) {
             thread.record = thread.record.merged(record);
@@ -361,8 +360,8 @@ impl Shared {
         Named::Done
     }
 
-    /// Returns the thread of a lease, if the lease counts. Its time may be over: as long as nobody else took the thread, the
-    /// owner may go on.
+    /// Returns the thread of a lease, if the lease counts. Its time may be over: the owner may go on as long as no other owner has
+    /// taken the thread.
     fn leased(&mut self, lease: &Lease) -> Option<&mut Thread> {
         let thread = self.threads.get_mut(&lease.thread)?;
         (thread.fence == lease.fence && thread.is_held_by(&lease.owner)).then_some(thread)

@@ -9,7 +9,7 @@ pub struct SharedName {
     pub name: String,
     /// What it stands for.
     pub hash: CasRef,
-    /// How often it was set. It is never set without a change of this number.
+    /// How often it was set. Each change of the name makes this number larger by one.
     pub version: u64,
     /// What it stood for before, oldest first. The nodes need not be there any more.
     pub earlier: Vec<CasRef>,
@@ -22,7 +22,7 @@ impl SharedName {
         self.hash == hash || self.earlier.contains(&hash)
     }
 
-    /// Tells whether the name was set so by a caller that knew the version before.
+    /// Tells whether a caller that knew the version `known` has set the name to `to`.
     #[must_use]
     pub fn was_set(&self, known: u64, to: CasRef) -> bool {
         if known.checked_add(1) == Some(self.version) {
@@ -38,9 +38,9 @@ impl SharedName {
 pub enum Named {
     /// The name stands for the node.
     Done,
-    /// An earlier call has set it so. Others may have set it since.
+    /// An earlier call with the same arguments has set the name. Others may have set it since.
     Already,
-    /// The name stands for this, and not for what the caller knew. Nothing has changed.
+    /// The name has another version than the caller knew, and stands for this. Nothing has changed.
     StandsFor(SharedName),
     /// The node is not there. Nothing has changed.
     Lacking,

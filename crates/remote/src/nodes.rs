@@ -8,7 +8,7 @@ use uwf_protocol::raw_node::LinkedNode;
 /// Which part of the nodes is wanted. The order of the nodes depends on the question alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// How many of the first nodes the caller got already, by earlier calls or with a lease.
+    /// How many nodes the caller has received already, by earlier calls or with a lease. They are the first ones of the order.
     pub skip: usize,
     /// How many nodes may come.
     pub at_most: NonZeroUsize,
@@ -28,6 +28,6 @@ pub struct Closure {
 pub enum Given {
     /// A part of them.
     Nodes(Closure),
-    /// These were asked for, and the remote does not have them. They come in the order of the question.
+    /// These of the asked nodes are not at the remote. They are in the order of the question.
     Lacking(Vec<CasRef>),
 }

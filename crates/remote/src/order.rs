@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Returns what can be reached, each after what it needs: from some nodes, but not what the caller has.
+/// Returns the nodes that can be reached from `from`, without `have`. Each node comes after the nodes that it needs.
 ///
-/// `needs` returns what a node needs, or nothing if there is no such node. The order depends on the arguments alone. Each node
-/// is asked for once.
+/// `needs` returns what a node needs, or `None` if there is no such node. It is called once for each node. The order depends on the
+/// arguments alone.
 pub fn needed_first<N: Copy + Eq + Hash>(
     from: &[N],
     have: &[N],
@@ -14,7 +14,8 @@ pub fn needed_first<N: Copy + Eq + Hash>(
 ) -> Vec<N> {
     let mut seen: HashSet<N> = have.iter().copied().collect();
     let mut ordered = Vec::new();
-    // Each node on the path comes with those of its needs that were not looked at yet. A chain may be longer than the stack.
+    // The path has each node with those of its needs that were not looked at yet. It is no recursion, because a chain may be too
+    // long for the stack.
     let mut path: Vec<(N, Vec<N>)> = Vec::new();
     let mut left: Vec<N> = from.iter().rev().copied().collect();
     loop {

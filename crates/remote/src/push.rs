@@ -9,13 +9,13 @@ use uwf_protocol::run::ThreadRecord;
 /// A new head of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Push<'a> {
-    /// The nodes that came with it, in any order.
+    /// The nodes of the new head that the remote may lack, in any order.
     pub nodes: &'a [LinkedNode],
     /// The head that the thread must have.
     pub from: CasRef,
     /// The head that it gets.
     pub to: CasRef,
-    /// Whether a step can be done there.
+    /// Whether a step can be done at the new head.
     pub status: HeadStatus,
     /// What the limits of the thread depend on.
     pub record: &'a ThreadRecord,
@@ -28,26 +28,26 @@ pub struct Push<'a> {
 pub enum After {
     /// It is given back.
     GiveBack,
-    /// The owner keeps it, for as long as it would have lasted: more steps follow.
+    /// The owner keeps it, because more steps follow. Its time does not start again.
     Keep,
 }
 
 /// What came of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Advanced {
-    /// The head has moved. The lease is given back, if it was not to be kept.
+    /// The head has moved. The lease is given back, unless the push keeps it.
     Moved,
-    /// An earlier call has moved the head in this way. It may have moved further since. If the caller has the lease, because it
-    /// took it again, the lease is given back, too, unless it was to be kept.
+    /// An earlier call has moved the head in this way, and the head may have moved further since. If the caller has taken the lease
+    /// again, the lease is given back, unless the push keeps it.
     Already,
-    /// The thread has this head, and not the one that was expected. The nodes and the record are stored. The lease
-    /// stays.
+    /// The thread has this head, and not the expected one. The nodes and the record are stored. The caller keeps the lease.
     HeadIs(CasRef),
-    /// The lease was given back, or another owner has taken the thread. The nodes and the record are stored.
+    /// The lease does not count: it was given back or ended, or another owner has taken the thread. The nodes and the record are
+    /// stored.
     LeaseLost,
-    /// These nodes are needed and are not there. Nothing has changed. The same call with them can succeed.
+    /// These nodes are needed and are not there. Nothing of the thread has changed. The same call with these nodes can succeed.
     Lacking(Vec<CasRef>),
-    /// Other nodes are there under these hashes. Nothing has changed.
+    /// Different nodes are there under these hashes. Nothing of the thread has changed.
     Clash(Vec<CasRef>),
 }
 
@@ -60,9 +60,9 @@ pub struct NewThread {
     pub workflow: CasRef,
     /// Its head.
     pub head: CasRef,
-    /// Whether a step can be done there.
+    /// Whether a step can be done at its head.
     pub status: HeadStatus,
-    /// The label that a worker must have, if it takes the next thread.
+    /// The label that a worker must have that takes the next thread.
     pub label: Option<Label>,
     /// What its limits depend on.
     pub record: ThreadRecord,
@@ -73,12 +73,12 @@ pub struct NewThread {
 pub enum Put {
     /// They are stored.
     Done,
-    /// The thread is there, and has or had this head.
+    /// The thread is there already, and has or had the given head.
     Already,
-    /// The thread is there with this head, and never had the given one. The nodes are stored.
+    /// The thread is there already with this head, and never had the given one. The nodes are stored.
     HeadIs(CasRef),
-    /// These nodes are needed and are not there. Nothing has changed.
+    /// These nodes are needed and are not there. No thread has changed.
     Lacking(Vec<CasRef>),
-    /// Other nodes are there under these hashes. Nothing has changed.
+    /// Different nodes are there under these hashes. No thread has changed.
     Clash(Vec<CasRef>),
 }

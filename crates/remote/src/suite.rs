@@ -1,6 +1,6 @@
 //! The tests that every remote must pass. A crate with a remote runs [`check`] in a test of its own.
 //!
-//! Nothing here looks into a remote: what holds is seen through its calls.
+//! The tests use only the calls of a remote, and look at nothing inside of it.
 
 mod kept;
 mod leases;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::{Abilities, Remote};
 
-/// A remote that a test may fill. Its threads and nodes are those of this test alone.
+/// A new remote for one test.
 pub trait Place: Sync {
     /// Returns a new connection.
     fn connect(&self) -> Box<dyn Remote + Send>;
@@ -40,7 +40,7 @@ pub struct Case {
     pub check: fn(&dyn Place),
 }
 
-/// Returns the tests of a remote that can do what most can: it gives the next thread.
+/// Returns the tests of a remote that gives the next thread.
 #[must_use]
 pub fn cases() -> Vec<Case> {
     cases_of(Abilities { gives_next: true })
@@ -66,8 +66,8 @@ pub fn cases_of(abilities: Abilities) -> Vec<Case> {
     [of_all.concat(), of_some.concat()].concat()
 }
 
-/// Runs all tests of a remote with its abilities, each in a new place, and returns the names of those that passed. `begin` is told
-/// the name of each.
+/// Runs all tests that fit the abilities of a remote, each in a new place, and returns their names. `begin` is called with the name
+/// of each test before it runs.
 ///
 /// # Panics
 /// At the first test that does not pass.

@@ -32,9 +32,9 @@ pub struct Abilities {
 /// Which threads a list is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Those with one of these statuses; all if there are none.
+    /// The threads with one of these statuses. If it is empty, the status does not matter.
     pub statuses: Vec<HeadStatus>,
-    /// Those with this label.
+    /// The threads with this label. If there is none, the label does not matter.
     pub label: Option<Label>,
 }
 
@@ -60,7 +60,7 @@ pub struct Listed {
     pub head: CasRef,
     /// Whether a step can be done there.
     pub status: HeadStatus,
-    /// The label that a worker must have, if it takes the next thread.
+    /// The label that a worker must have that takes the next thread.
     pub label: Option<Label>,
     /// Who works on it, and how long that lease still lasts.
     pub busy: Option<(Owner, Duration)>,

@@ -1,4 +1,4 @@
-//! The nodes of one request.
+//! The nodes of one request to store nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +8,9 @@ use uwf_protocol::raw_node::LinkedNode;
 /// Why nodes are not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
-    /// They need these, and these are not there.
+    /// They need these nodes, which are not there.
     Lacking(Vec<CasRef>),
-    /// Other nodes have these hashes.
+    /// Different nodes have these hashes.
     Clash(Vec<CasRef>),
 }
 
@@ -24,7 +24,7 @@ pub struct Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    /// Returns the nodes of a request. `head` is needed, too.
+    /// Returns the nodes of a request. `head` counts as needed, too.
     ///
     /// # Errors
     /// [`Unfit::Clash`] if two different nodes have one hash.

@@ -16,8 +16,9 @@ use crate::{BadLine, StorageError};
 pub struct SharedRecord {
     /// The id of the remote where it is, as the remote tells it.
     pub remote: String,
-    /// What tells the leases of this root from those of all others. It stays the same while a lease lasts, so that a call takes over
-    /// the lease of an earlier call that died: the lock of the thread keeps two living calls apart.
+    /// What tells the leases of this root from those of all others. A later call has the same mark, so it takes over the lease of an
+    /// earlier call that died. The lock of the thread keeps two living calls apart. A worker that takes the lease of the next thread
+    /// under a new mark replaces this one.
     pub mark: String,
 }
 

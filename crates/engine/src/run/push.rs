@@ -1,4 +1,4 @@
-//! Puts a thread at the remote, or its new steps.
+//! Sends a thread to the remote, or its new steps.
 
 mod label;
 mod lease;
@@ -32,9 +32,9 @@ pub use label::{NewLabel, Relabelled};
 pub enum PushOutcome {
     /// It is shared from now on.
     Shared,
-    /// The remote has its new steps.
+    /// The remote has got its new steps.
     Forwarded,
-    /// The remote has had all its steps.
+    /// The remote had all its steps already.
     Unchanged,
     /// Other machines have gone on with it: the remote has more steps.
     Behind,
@@ -52,24 +52,24 @@ pub struct Pushed {
     pub outcome: PushOutcome,
     /// How many nodes were sent.
     pub nodes: usize,
-    /// What became of its label, if it was shared before and was to change.
+    /// What became of its label, if it was shared before and another label was asked for.
     #[serde(flatten)]
     pub relabelled: Option<Relabelled>,
 }
 
 impl Pushed {
-    /// Tells whether there is something to say about a thread that was pushed with another one.
+    /// Tells whether a thread that was pushed with another one is worth a line for the user.
     fn is_news(&self) -> bool {
         self.outcome != PushOutcome::Unchanged || self.relabelled.is_some()
     }
 }
 
 /// Sends a thread and all threads below it: new threads, new steps, and finished steps that wait here. `label` says which label
-/// each gets, also those below it that are only at the remote: these are brought. Returns those that changed; the given thread is always
-/// the last.
+/// each of them gets. Threads below that are only at the remote get it, too, so they are brought. Returns the threads that changed,
+/// and always the given thread, as the last one.
 ///
 /// # Errors
-/// When one of the threads is busy here or elsewhere, or has gone on at the remote in another way; when the thread cannot be shared.
+/// When one of the threads is busy here or elsewhere, or has diverged; when the thread cannot be shared.
 pub fn push(
     runner: &Runner,
     remote: &mut dyn Remote,
@@ -87,18 +87,18 @@ pub fn push(
             true => Line::Waits,
             false => Line::Ready,
         },
-        held: Vec::new(),
+        waiting: Vec::new(),
         pushed: Vec::new(),
     };
     let top = family.push(remote, id, Line::Ready)?;
     family.pushed.push(top);
-    for child in family.held {
+    for child in family.waiting {
         push_alone(runner, remote, child)?;
     }
     Ok(family.pushed)
 }
 
-/// Sends the new steps of a shared thread to the remote, and nothing of its children.
+/// Sends a thread or its new steps to the remote, and nothing of its children.
 pub(crate) fn push_alone(
     runner: &Runner,
     remote: &mut dyn Remote,
@@ -115,8 +115,8 @@ struct Family<'a> {
     label: NewLabel<'a>,
     /// Whether workers may take the children at once.
     below: Line,
-    /// The children that the remote has as waiting.
-    held: Vec<ThreadId>,
+    /// The threads that wait at the remote, although a step of them can be done: no worker takes them yet.
+    waiting: Vec<ThreadId>,
     /// The children of which the remote got something.
     pushed: Vec<Pushed>,
 }
@@ -141,8 +141,8 @@ impl Family<'_> {
         }
     }
 
-    /// Pushes a thread after its children: a machine that has the thread would make those anew that it does not find. While the
-    /// thread above is not at the remote, no worker must take a child: it would not know how to work.
+    /// Pushes a thread after its children, because a machine that has the thread would make the children that it does not find.
+    /// While the thread above is not at the remote, no worker may take a child: it would not know how to work.
     fn push_committed(
         &mut self,
         remote: &mut dyn Remote,
@@ -167,14 +167,14 @@ impl Family<'_> {
                 }
             }
             let about = (id, self.label);
-            let (pushed, is_held) = push_one(self.runner, run, remote, about, line)?;
-            self.held.extend(is_held.then_some(id));
+            let (pushed, must_wait) = push_one(self.runner, run, remote, about, line)?;
+            self.waiting.extend(must_wait.then_some(id));
             Ok(pushed)
         })
     }
 }
 
-/// Makes sure that a thread can be shared.
+/// Fails if a thread is a child that is not shared yet. It must be pushed with its parent.
 fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     let id = thread.id;
     if parent_of(id, &thread.start).is_some() && site.root.shared(id).read()?.is_none() {
@@ -184,8 +184,9 @@ fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the head,
-/// and then for the next one if that was ended.
+/// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the
+/// head, and for the next one if a person has ended that (points 2 and 4 about children in "A shared thread" of
+/// `docs/architecture.md`).
 fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     if State::new(&site.root).head(thread.id)?.is_none() {
         return Ok(());
@@ -214,16 +215,16 @@ fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether workers may take a thread that is new at the remote.
+/// Whether a pushed thread is in the line of ready threads, so that workers may take it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// If a step can be done.
+    /// It is, if a step can be done.
     Ready,
-    /// Not yet.
+    /// It is not yet.
     Waits,
 }
 
-/// Pushes one thread, whose lock the caller has. Returns also whether it waits at the remote although a step can be done.
+/// Pushes one thread. The caller has its lock. Returns also whether the thread waits at the remote although a step can be done.
 fn push_one(
     runner: &Runner,
     run: &OwnedRun,
@@ -241,12 +242,12 @@ fn push_one(
         check_remote(id, record, &store)?;
     }
     let found = remote.find(id, head).map_err(SharingError::from)?;
-    let is_held = line == Line::Waits && status == HeadStatus::Ready;
+    let must_wait = line == Line::Waits && status == HeadStatus::Ready;
     let job = Job {
         site: &runner.site,
         run,
         thread: &thread,
-        status: match is_held {
+        status: match must_wait {
             true => HeadStatus::Suspended,
             false => status,
         },
@@ -273,10 +274,10 @@ fn push_one(
         nodes,
         relabelled,
     };
-    Ok((pushed, is_held))
+    Ok((pushed, must_wait))
 }
 
-/// Returns whether a step can be done at the head. A thread that a person has ended here has ended for all.
+/// Returns whether a step can be done at the head. A thread that has ended here has ended for all machines.
 fn status_of(thread: &Thread, located: &Located) -> Result<HeadStatus, EngineError> {
     if located.end().is_some() {
         return Ok(HeadStatus::Ended);
@@ -284,7 +285,7 @@ fn status_of(thread: &Thread, located: &Located) -> Result<HeadStatus, EngineErr
     Ok(head_status(&thread.route(None)?))
 }
 
-/// A push that is under way.
+/// The push of one thread.
 struct Job<'a> {
     site: &'a Site,
     run: &'a RunDir,
@@ -292,7 +293,7 @@ struct Job<'a> {
     status: HeadStatus,
     /// Whether a person has ended it here.
     is_cancelled: bool,
-    /// Tells the person what is done at once.
+    /// Prints a message for the user at once.
     notice: fn(&str),
     /// The id of the remote.
     store: String,
@@ -302,7 +303,8 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Returns the record that the thread is shared, and makes one if there is none. It is durable before the thread is at the
-    /// remote: a call that dies in between leaves a record of a thread that is not there yet, and the next push shares it.
+    /// remote. A call that dies in between leaves the record of a thread that is not there yet, and the next push shares the
+    /// thread.
     fn record(&self) -> Result<SharedRecord, EngineError> {
         if let Some(record) = &self.known {
             return Ok(record.clone());
@@ -311,7 +313,8 @@ impl Job<'_> {
         Ok(self.site.root.shared(self.thread.id).create(&new)?)
     }
 
-    /// Puts a new thread at the remote, whose nodes are there. If it is refused, the thread is as if it had never been pushed.
+    /// Puts a new thread at the remote, whose nodes are there already. If the remote refuses it, the record is removed: the thread
+    /// is not shared.
     fn put(&self, remote: &mut dyn Remote, new: &NewThread) -> Result<Put, EngineError> {
         self.record()?;
         let answer = remote.put(&[], Some(new));
@@ -319,7 +322,7 @@ impl Job<'_> {
             answer,
             Err(RemoteError::Denied(_) | RemoteError::NotLetIn(..)) | Ok(Put::Clash(_))
         );
-        // An earlier try may have put it, whose answer was lost.
+        // If the answer to an earlier try was lost, the thread may be there.
         if is_refused
             && self.known.is_none()
             && matches!(remote.find(new.thread, new.head), Ok(None))
@@ -329,7 +332,7 @@ impl Job<'_> {
         Ok(answer.map_err(SharingError::from)?)
     }
 
-    /// Puts a new thread at the remote: the nodes first, then the thread.
+    /// Sends a new thread to the remote: the nodes first, then the thread.
     fn share(
         &self,
         remote: &mut dyn Remote,
@@ -360,8 +363,8 @@ impl Job<'_> {
         Err(SharingError::forgets().into())
     }
 
-    /// Sends what is new, if the remote has an earlier head. In any case it sends what the record here names: a step sends only
-    /// the record.
+    /// Sends what is new, if the remote has an earlier head. It also sends the nodes that the record here names, because a step
+    /// sends only the record.
     fn forward(
         &self,
         remote: &mut dyn Remote,
@@ -372,7 +375,7 @@ impl Job<'_> {
         let named = nodes::of_record(self.site, &self.run.ledger.export_at(self.thread.head))?;
         let goes_on_there = found.had && found.listed.status != HeadStatus::Ended;
         if self.is_cancelled && goes_on_there {
-            // A person has ended it, whatever other machines did meanwhile.
+            // A person has ended it here, so it ends there, even if other machines have done steps since.
             let sent = nodes::send(self.site, remote, &named)?;
             self.end_there(remote, &record)?;
             return Ok((PushOutcome::Forwarded, sent));
@@ -381,7 +384,7 @@ impl Job<'_> {
             let sent = nodes::send(self.site, remote, &named)?;
             return Ok((PushOutcome::Unchanged, sent));
         }
-        // A thread that has ended there does not go on from the same head here.
+        // If the heads are the same, the thread here is behind if it has ended there.
         let is_behind = match here == there {
             true => found.listed.status == HeadStatus::Ended,
             false => found.had,
@@ -390,7 +393,7 @@ impl Job<'_> {
             let sent = nodes::send(self.site, remote, &named)?;
             return Ok((PushOutcome::Behind, sent));
         }
-        // What the remote has may be a step that was never here.
+        // The head of the remote may be a step that was never here.
         let is_ahead = self.site.store.has(there)? && has_on_its_way(self.site, here, there)?;
         if !is_ahead {
             return Err(self.diverged(there));

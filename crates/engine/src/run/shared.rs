@@ -1,9 +1,6 @@
 //! The lease of a shared thread, for as long as this call works on it.
 //!
-//! The order is what keeps a step from being lost or done twice: the lock here, then the lease there, then the head of the
-//! remote becomes that here. After the agent has worked: the nodes are durable here, the pending record names the step, the
-//! remote gets the step, and only then the head here moves. A call that dies in between leaves a step that is on record here, or one
-//! that the remote has. The next call here takes the same lease, and finds either.
+//! "A shared thread" in `docs/architecture.md` argues why no step is lost or done twice. Comments here name its points.
 
 pub(crate) mod ended;
 mod family;
@@ -30,21 +27,21 @@ use crate::sharing::fetch::replaced_by;
 use crate::sharing::{check_remote, has_on_its_way, is_unused, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
 
-/// How many nodes may come with a lease. A root that is further behind asks for the others.
+/// How many nodes may come with a lease. A root that lacks more brings them by other calls.
 const WITH_LEASE: usize = 5_000;
 
 /// A shared thread whose lease this call has.
 pub(crate) struct SharedThread {
     lease: Lease,
-    /// What the remote knew of the attempts of the thread.
+    /// What the remote knew about the attempts of the thread when the lease was taken.
     known: ThreadRecord,
     remote: RefCell<Box<dyn Remote + Send>>,
     renewer: Renewer,
-    /// The children for its next step on which other machines work, as far as this call knows.
+    /// The children of the next step on which other machines work, as far as this call knows.
     at_work: RefCell<HashMap<ThreadId, (Owner, Duration)>>,
-    /// Whether the remote did not take a step, because the lease was lost.
+    /// Whether the remote has refused a step, because the lease was lost.
     is_refused: Cell<bool>,
-    /// The record that was sent with a step. With the step, the lease was given back.
+    /// The record that was sent with the step that gave the lease back.
     sent: RefCell<Option<ThreadRecord>>,
 }
 
@@ -55,7 +52,7 @@ pub(crate) struct NewHead {
     pub(crate) from: CasRef,
     /// The step.
     pub(crate) to: CasRef,
-    /// Whether a step can be done there.
+    /// Whether a step can be done at the new head.
     pub(crate) status: HeadStatus,
     /// What becomes of the lease.
     pub(crate) lease: After,
@@ -63,13 +60,13 @@ pub(crate) struct NewHead {
 
 /// What became of a step at the remote.
 pub(crate) enum AtRemote {
-    /// It is the head there, or was.
+    /// It is or was the head there.
     Moved,
-    /// Another machine has gone on, and the thread has another head there; `None` if that is not known.
+    /// The remote has refused the step: the thread has this head there; `None` if the lease was lost and the head is unknown.
     Elsewhere(Option<CasRef>),
 }
 
-/// Says where a thread is that did not get a step at the remote.
+/// Says where a thread is whose step the remote has refused.
 pub(crate) fn elsewhere(head: Option<CasRef>) -> String {
     match head {
         Some(head) => format!("at `{head}` at the remote"),
@@ -78,12 +75,12 @@ pub(crate) fn elsewhere(head: Option<CasRef>) -> String {
 }
 
 impl SharedThread {
-    /// Takes the lease of a thread, if it is shared, and gives the thread the head of the remote. The caller has the lock of the
-    /// thread.
+    /// Takes the lease of a thread, and gives the thread the head of the remote (points 1 to 3). Returns `None` if the thread is
+    /// not shared, or has ended here. The caller has the lock of the thread.
     ///
     /// # Errors
-    /// When another machine works on the thread, when it has ended, or has gone on here in another way; when the remote does not
-    /// answer.
+    /// When another machine works on the thread; when the thread has ended at the remote, has diverged, or is ahead of the remote;
+    /// when the remote does not answer.
     pub(crate) fn enter(
         runner: &Runner,
         run: &RunDir,
@@ -94,7 +91,7 @@ impl SharedThread {
             return Ok(None);
         };
         let Located::Active(here) = thread::find(site, id)? else {
-            // It has ended for all. What it has left here may not be settled.
+            // It has ended for all machines. What it has left here may not be settled yet.
             if !is_unused(run)? {
                 settle_ended(runner, run, id)?;
             }
@@ -104,13 +101,13 @@ impl SharedThread {
         let have = nodes::had_with(site, here)?;
         let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
-        // What other machines have done may take longer to come than the lease lasts.
+        // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
         let renewer = Renewer::start(to_renew, lease.clone());
         let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
         if let Err(error) = caught_up {
             renewer.stop();
             if !has_waiting_step(run) {
-                // If this fails, the lease ends by itself.
+                // If this fails, the lease ends by its time.
                 let _ = remote.release(&lease, &run.ledger.export());
             }
             return Err(error);
@@ -127,21 +124,23 @@ impl SharedThread {
         }))
     }
 
-    /// Joins what the remote knows of the attempts with what is known here, if a finished step waited before and waits no more.
+    /// Merges what the remote knew about the attempts with what is known here. The caller has settled a step that waited when the
+    /// lease was taken, which kept this from being done then.
     pub(crate) fn merge_record(&self, run: &RunDir) -> Result<(), EngineError> {
         Ok(merge_record(run, &self.known)?)
     }
 
-    /// Tells whether another machine has taken the thread over, or a person has ended the lease. What the agent does from then on
-    /// would not be in the thread.
+    /// Tells whether the lease is known to be lost: another machine has taken the thread over, or a person has ended the lease.
+    /// What the agent does from then on would not be in the thread.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_refused.get() || self.renewer.is_lost()
     }
 
-    /// Gives a durable step to the remote. With it the lease is given back, if it is not to be kept.
+    /// Gives a durable step to the remote (point 4), with the record of the thread. The lease is given back, unless the step keeps
+    /// it.
     ///
     /// # Errors
-    /// When the remote does not answer. The step is on record here, and the next call sends it.
+    /// When the remote does not answer. The step is on record here, and the next call sends it (point 5).
     pub(crate) fn advance(
         &self,
         site: &Site,
@@ -189,21 +188,21 @@ impl SharedThread {
                     return Ok(AtRemote::Elsewhere(None));
                 }
                 Advanced::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
-                // It has collected what no head needed there, and the step needs it again.
+                // The remote has collected nodes that no head needed, and the step needs them again.
                 Advanced::Lacking(lacking) => nodes.extend(linked(site, &lacking)?),
             }
         }
         Err(SharingError::forgets().into())
     }
 
-    /// Lets go of the connection: nothing is to be sent for a while.
+    /// Closes the connection, because nothing is sent for a while.
     pub(crate) fn rest(&self) {
         self.remote.borrow_mut().rest();
     }
 
-    /// Gives the lease back, if no step has, and tells the remote what was used up. The work is over, so an error is only logged:
-    /// the lease ends by itself. It is kept for a step that [waits](has_waiting_step). If the lease was lost because a person has ended
-    /// the thread, the thread ends here, too.
+    /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
+    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. The
+    /// work is over, so an error is only logged: the lease ends by its time.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
         let (is_lost, id) = (self.is_lost(), self.lease.thread);
@@ -228,14 +227,15 @@ impl SharedThread {
     }
 }
 
-/// Tells whether a push ends a thread where it stands. If its answer was lost, no move of a head tells that it was done: the lease is
-/// given back, and the thread has ended.
+/// Tells whether a push ends a thread at its head. The history has no such move. So if the answer was lost, the repeated push finds
+/// the lease given back, and only the status of the thread tells that the push was done.
 pub(super) fn is_end(push: &Push<'_>) -> bool {
     push.from == push.to && push.status == HeadStatus::Ended
 }
 
-/// Tells whether a finished step waits here that did not get to the remote. Then the lease is kept: otherwise another machine would go
-/// on, and the next call could not share the step. A record that cannot be read may be that of one.
+/// Tells whether a finished step waits here that the remote does not have. Then the lease is kept (point 5). Otherwise another
+/// machine would go on, and the next call could not share the step. A pending record that cannot be read counts as one of such a
+/// step.
 fn has_waiting_step(run: &RunDir) -> bool {
     !matches!(run.outbox.read_pending(), Ok(None))
 }
@@ -274,7 +274,7 @@ fn take_lease(
         Acquired::Busy { owner, left } => Err(SharingError::busy(thread, owner, left).into()),
         Acquired::Ended => Err(end_as_there(runner, run, remote, thread)),
         Acquired::Unknown | Acquired::Nothing => {
-            // It may be at another remote than the one that is asked.
+            // The config may name another remote than the one that shares the thread.
             let hello = remote.hello().map_err(SharingError::from)?;
             check_remote(thread, record, &hello.store)?;
             Err(SharingError::Unknown(thread).into())
@@ -282,7 +282,7 @@ fn take_lease(
     }
 }
 
-/// Gives a thread the head and the record of the remote.
+/// Gives the thread here the head and the record of the remote (point 3).
 fn catch_up(
     site: &Site,
     run: &RunDir,

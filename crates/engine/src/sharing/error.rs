@@ -17,10 +17,10 @@ pub enum SharingError {
     /// The address or the schema of the remote cannot be used.
     #[error("the remote cannot be used: {0}")]
     BadRemote(String),
-    /// The remote gave no answer that helps.
+    /// A call of the remote failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// The remote is another one than that where the thread is shared.
+    /// The thread is shared by another remote than that of the config.
     #[error("thread `{thread}` is shared by another remote than the one of the config")]
     OtherRemote {
         /// The thread.
@@ -40,7 +40,7 @@ pub enum SharingError {
         thread: ThreadId,
         /// Who works on it.
         owner: Box<Owner>,
-        /// How long its lease lasts.
+        /// How long its lease still lasts.
         left: Duration,
     },
     /// The thread went on here and elsewhere.
@@ -65,10 +65,10 @@ pub enum SharingError {
         /// Its head at the remote.
         there: CasRef,
     },
-    /// Another node is at the remote under the same hash.
+    /// Different nodes are at the remote under these hashes.
     #[error("the remote has other content under `{}`", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `"))]
     Clash(Vec<CasRef>),
-    /// A thread whose children no other machine would find.
+    /// Other machines would not find a child of the thread.
     #[error(
         "thread `{thread}` cannot be shared now: other machines would not find thread `{child}`, which works for it"
     )]
@@ -78,12 +78,12 @@ pub enum SharingError {
         /// The child.
         child: ThreadId,
     },
-    /// A thread that works for another one, which is not shared.
+    /// The thread works for another one, which is not shared.
     #[error("thread `{thread}` cannot be shared alone: it works for thread `{parent}`")]
     IsChild {
         /// The thread.
         thread: ThreadId,
-        /// The other one, or that for which the other one works, and so on.
+        /// The thread at the top of the family.
         parent: ThreadId,
     },
     /// The lease of a run ended while this process worked on it.
@@ -97,7 +97,7 @@ pub enum SharingError {
     /// The name cannot be that of a workflow.
     #[error("the name cannot be shared: {0}")]
     BadName(String),
-    /// A name stands for different workflows here and at the remote, and nothing tells which of them is newer.
+    /// A name stands for different workflows here and at the remote, and it is unknown which of them is newer.
     #[error("the name `{name}` stands for `{here}` here, and for `{there}` at the remote")]
     NameDiffers {
         /// The name.
@@ -109,7 +109,7 @@ pub enum SharingError {
         /// Whether it stood at the remote for what it stands for here.
         had: bool,
     },
-    /// The thread was pushed, and another label was refused.
+    /// The thread was pushed, and the remote refused the new label.
     #[error("thread `{thread}` keeps its label: the remote refuses this user: {why}")]
     LabelDenied {
         /// The thread.
@@ -117,10 +117,11 @@ pub enum SharingError {
         /// What the remote says.
         why: String,
     },
-    /// A thread was ended here and the remote was not told, and it is to be forgotten, or others have gone on with it.
+    /// A person has ended the thread here, and the remote was not told. So it cannot be forgotten here, or others have gone on with
+    /// it.
     #[error("thread `{0}` was ended here, and the other machines do not know it yet")]
     EndNotTold(ThreadId),
-    /// A command that would move the head of a shared thread only here.
+    /// The command would move the head of a shared thread only here.
     #[error("thread `{thread}` is shared, and `{command}` would change it only here")]
     OnlyHere {
         /// The thread.
@@ -140,7 +141,7 @@ impl SharingError {
         }
     }
 
-    /// Returns the error for a remote that collects what it was just given.
+    /// Returns the error for a remote that removes nodes again and again that were just sent.
     pub(crate) fn forgets() -> Self {
         let problem = "it forgets nodes that were just sent".to_owned();
         Self::Remote(RemoteError::Broken(problem))

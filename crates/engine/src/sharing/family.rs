@@ -1,7 +1,7 @@
-//! The families of shared threads: children, and the threads that these work for, on their way here.
+//! Brings the families of shared threads from the remote: children, and the threads that they work for.
 //!
 //! The id of a child follows from the head and the role of its parent. So a machine that has the parent can ask the remote for each
-//! child that the next step needs, and no list of them is kept there.
+//! child that the next step needs, and the remote keeps no list of children ("A shared thread" in `docs/architecture.md`).
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::children::{
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// Brings threads from the remote, each with what the remote has of its family. No thread is brought twice.
+/// Brings threads from the remote, each with its family, as far as the remote has it. No thread is brought twice.
 #[derive(Debug, Default)]
 pub struct FamilyFetch {
     seen: HashSet<ThreadId>,
@@ -37,7 +37,7 @@ pub struct FamilyFetch {
 }
 
 impl FamilyFetch {
-    /// Brings a thread, its children with theirs, and the threads that it works for, if they are not here.
+    /// Brings a thread, its children with theirs, and those of the threads that it works for that are not here.
     ///
     /// # Errors
     /// As [`fetch`]. What was fetched before the error stays.
@@ -81,7 +81,8 @@ impl FamilyFetch {
         })
     }
 
-    /// Brings the children of a thread that has ended which are active here: they have ended with it, if another machine ended it.
+    /// Brings the children of an ended thread that are still active here. If another machine has ended the thread, they have ended
+    /// with it.
     fn fetch_active_children(
         &mut self,
         site: &Site,
@@ -130,7 +131,7 @@ fn each_of_run(
     Ok(())
 }
 
-/// Brings the children for the next step of a thread that are not here. What is here stays as it is.
+/// Brings the children for the next step of a thread that are not here. A child that is here stays as it is.
 pub(crate) fn bring_missing_children(
     site: &Site,
     remote: &mut dyn Remote,
@@ -149,7 +150,7 @@ pub(crate) fn bring_missing_children(
     })
 }
 
-/// Brings the threads that a thread works for, if they are not here: they say where it works.
+/// Brings those of the threads that a thread works for that are not here. They say in which folder it works.
 pub(crate) fn bring_those_above(
     site: &Site,
     remote: &mut dyn Remote,
@@ -168,7 +169,8 @@ pub(crate) fn bring_those_above(
     Ok(())
 }
 
-/// Brings what other machines did for the next step of a thread. `at_work` gets the children on which other machines work.
+/// Brings what other machines have done for the next step of a thread. `at_work` is called for each child on which another machine
+/// works.
 pub(crate) fn bring_for_step(
     site: &Site,
     remote: &mut dyn Remote,
@@ -189,7 +191,7 @@ pub(crate) fn bring_for_step(
     each_needed(site, remote, thread, Some(signals), bring)
 }
 
-/// Brings a child for the next step of its parent. One that went on in two ways stays as it is here.
+/// Brings a child for the next step of its parent. A child that has diverged stays as it is here.
 pub(crate) fn fetch_child(
     site: &Site,
     remote: &mut dyn Remote,
@@ -197,7 +199,7 @@ pub(crate) fn fetch_child(
 ) -> Result<(), EngineError> {
     match fetch(site, remote, child) {
         Ok(_) => Ok(()),
-        // It says so itself when it is stepped, and its brothers go on.
+        // A step of the child tells that it has diverged. Its siblings go on.
         Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Diverged { .. }) => {
             Ok(())
         }
@@ -205,8 +207,7 @@ pub(crate) fn fetch_child(
     }
 }
 
-/// Returns who works on a thread, if it is another machine. If this machine has the lease and no call uses it, the call that took it
-/// has died, and the next one takes it over.
+/// Returns who works on a thread, if the lease is not that of this root. The next step here takes over a lease of this root.
 fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Duration)>, EngineError> {
     let own = site.root.shared(found.listed.thread).read()?;
     let is_own = |owner: &Owner| own.as_ref().is_some_and(|own| own.mark == owner.mark);
@@ -214,7 +215,7 @@ fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Durati
     Ok(busy.filter(|(owner, _)| !is_own(owner)))
 }
 
-/// Tells whether the remote knows something of a child that is not known here.
+/// Tells whether the remote knows something about a child that is not known here.
 fn has_news(site: &Site, child: &Child, found: &Found) -> Result<bool, EngineError> {
     let here = child.place.as_ref().map(Located::head);
     let is_behind = here != Some(found.listed.head) || found.listed.status == HeadStatus::Ended;
@@ -222,8 +223,8 @@ fn has_news(site: &Site, child: &Child, found: &Found) -> Result<bool, EngineErr
     Ok(is_behind || merged_record(&site.root.run(child.thread), &found.record)?.is_some())
 }
 
-/// Brings the children that did the newest step of a thread, if they have not ended here: they are not at work any more. If too many
-/// of them failed, a person may have the role done again without the others, so these must be here.
+/// Brings children that did the newest step of a thread. Those that are active here come, because their work is over. Those that
+/// are not here come only if the step has failed: a person may have the role done again, which needs all of its children here.
 fn bring_of_last(site: &Site, remote: &mut dyn Remote, thread: &Thread) -> Result<(), EngineError> {
     let Some(last) = thread.last() else {
         return Ok(());
@@ -242,11 +243,11 @@ fn bring_of_last(site: &Site, remote: &mut dyn Remote, thread: &Thread) -> Resul
     Ok(())
 }
 
-/// What brings a child.
+/// A function that brings a child.
 type Bring<'a> = dyn FnMut(&mut dyn Remote, &Child, &Found) -> Result<(), EngineError> + 'a;
 
-/// Calls a function with each child that the next step of a thread needs, that has not ended here, and that the remote knows. The
-/// function brings it. What it brings may be a child that was ended: then another one of the same branch may be there.
+/// Calls `bring` with each child that the next step of a thread needs, that has not ended here, and that the remote knows. If the
+/// brought child was ended by a person, the branch has another child, which is looked for next.
 fn each_needed(
     site: &Site,
     remote: &mut dyn Remote,
@@ -261,7 +262,7 @@ fn each_needed(
     loop {
         let children = match children_of(site, thread, &assignment, signals) {
             Ok(children) => children,
-            // Where it is unknown which ones are needed, none was made.
+            // If it is unknown which children are needed, none was made.
             Err(EngineError::Child(_)) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -299,8 +300,8 @@ fn assignment_of_children(
     })
 }
 
-/// Returns the children that the steps of a thread name and that are not here, or have not ended here. The steps of a fork name
-/// children of the original, which are another family.
+/// Returns the children that the steps of a thread name, unless they have ended here. The steps of a fork name children of the
+/// original thread. These are left out, because they belong to another family.
 fn open_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineError> {
     let state = State::new(&site.root);
     let mut open = Vec::new();
@@ -333,7 +334,7 @@ fn open_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineEr
     Ok(open)
 }
 
-/// Tells whether a step of a run is one of its pipeline.
+/// Tells whether a step of a run belongs to a step of its pipeline.
 fn is_visit(role: &RoleName) -> bool {
     ![RESUME_KEY, ARCHIVE_KEY].contains(&role.as_str())
 }

@@ -1,4 +1,4 @@
-//! Brings a thread from the remote, or its new steps.
+//! Brings threads from the remote, or their new steps.
 
 use serde::Serialize;
 use uwf_moderator::head_status;
@@ -49,8 +49,8 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_threads()?)
 }
 
-/// Returns the active shared threads with a finished step that waits here. This machine may still have their leases, so the remote
-/// gives them to nobody.
+/// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
+/// machine gets these threads.
 ///
 /// # Errors
 /// When the records cannot be read.
@@ -83,7 +83,7 @@ pub fn remote_threads(remote: &mut dyn Remote, query: &Query) -> Result<Vec<List
     }
 }
 
-/// Brings a thread from the remote with all that it needs, or what is new of it. From now on it is shared here, too.
+/// Brings a thread with all that it needs from the remote, or only what is new. From now on it is shared here, too.
 ///
 /// # Errors
 /// When the remote does not know the thread, or it has gone on here in another way.
@@ -109,11 +109,11 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
     // The collector must wait until the head refers to what came.
     let _hold = site.store.hold()?;
     if record.is_none() {
-        // It comes before the thread: a shared thread is never here as one that nobody else has.
+        // The record is here before the thread ("A shared thread" in `docs/architecture.md`, point 2).
         let record = file.create(&new_record(site, hello.store.clone())?)?;
         check_remote(id, &record, &hello.store)?;
     }
-    let outcome = adopt(site, &found, here)?;
+    let outcome = follow(site, &found, here)?;
     let has_ended = found.listed.status == HeadStatus::Ended;
     if has_ended {
         settle_end(site, id)?;
@@ -155,14 +155,14 @@ pub(crate) fn bring_end(
         state.record_replaced(replaced)?;
     }
     if let Some(record) = ended.end() {
-        // If it is not where it was, another command of this machine has ended it.
+        // If the head is another one, another command of this machine has ended the thread.
         let _ = state.advance_and_archive(here, &record)?;
     }
     Ok(())
 }
 
 /// Gives the thread here the head of the remote, if it is behind.
-fn adopt(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
+fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
     let (thread, head) = (found.listed.thread, found.listed.head);
     let travelling = travelling(site, found, here)?;
     let sound = judged(contradiction(site, &travelling))?;
@@ -177,8 +177,7 @@ fn adopt(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, En
     Ok(outcome)
 }
 
-/// Returns the error for a thread that went on in two ways. Others may have gone on with one that was ended here only because they
-/// were not told.
+/// Returns the error for a thread that has diverged. If it was ended here and the remote was not told, the error says that.
 fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> SharingError {
     let is_not_told = match thread::find(site, thread) {
         Ok(Located::Archived(record)) => owes_end(site, &record).unwrap_or(false),
@@ -194,7 +193,7 @@ fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> Shari
     }
 }
 
-/// Returns a thread of the remote as one that travels.
+/// Returns a thread of the remote in the form in which threads travel in bundles.
 fn travelling(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Travelling, EngineError> {
     let Listed {
         thread,
@@ -225,7 +224,7 @@ fn travelling(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Travel
     })
 }
 
-/// Returns how a thread has ended whose graph is asked, too: a person may have ended it before.
+/// Returns how a thread has ended. It is completed if its graph ends there. Otherwise a person has ended it.
 fn ended_status(thread: &Thread) -> Result<Status, EngineError> {
     let route = thread.route(None)?;
     Ok(match head_status(&route) {
@@ -234,8 +233,8 @@ fn ended_status(thread: &Thread) -> Result<Status, EngineError> {
     })
 }
 
-/// Returns what became of the head that a thread has here, if a step of another machine has taken its place: it is not on the way
-/// to the new head, and the thread had it.
+/// Returns the record that a step of another machine has replaced the head `here`; `None` if `here` is on the chain of the new
+/// head. The thread had the head `here` at the remote.
 pub(crate) fn replaced_by(
     site: &Site,
     thread: ThreadId,

@@ -1,7 +1,8 @@
-//! Names of workflows that all machines share: a name that is registered here is put at the remote, or comes from there.
+//! Names of workflows that all machines share. A name that is registered here is put at the remote, and a name of the remote is
+//! registered here.
 //!
-//! A name stands for something new at the remote if what it stood for there is an earlier version here. It stands for something
-//! new here if what it stood for here was at the remote. Anything else needs a person's word.
+//! A push replaces what a name stands for at the remote if that is an earlier version here. A fetch replaces what a name stands for
+//! here if that was at the remote before. Anything else must be forced by a person.
 
 use std::collections::HashSet;
 
@@ -20,7 +21,7 @@ use crate::{EngineError, Site};
 /// How many names are asked for at once.
 const PAGE: usize = 1_000;
 
-/// What became of a name at the remote.
+/// What a push has done with a name at the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PushedAs {
@@ -46,7 +47,7 @@ pub struct PushedName {
     pub nodes: usize,
 }
 
-/// What a name that came from the remote has become here.
+/// What a fetch has done with a name here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FetchedAs {
@@ -69,7 +70,7 @@ pub struct FetchedName {
     /// What it stood for here, if that was another workflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<CasRef>,
-    /// What it has become here.
+    /// What the fetch has done with it.
     pub outcome: FetchedAs,
     /// How many nodes came.
     pub nodes: usize,
@@ -92,7 +93,7 @@ pub fn remote_names(remote: &mut dyn Remote) -> Result<Vec<SharedName>, EngineEr
     }
 }
 
-/// Returns what a name stands for at the remote.
+/// Returns a name at the remote with what it stands for.
 ///
 /// # Errors
 /// When the remote does not know it.
@@ -106,10 +107,11 @@ fn find(remote: &mut dyn Remote, name: &str) -> Result<Option<SharedName>, Engin
     Ok(names.find(|one| one.name == name))
 }
 
-/// Lets a name stand at the remote for what it stands for here, with all that this workflow needs.
+/// Sends what a name stands for here, with all that this workflow needs, and lets the name stand for it at the remote.
 ///
 /// # Errors
-/// When the name is not registered here, or stands there for a workflow that it never stood for here: unless it is forced.
+/// When the name is not registered here. When it stands at the remote for a workflow that it never stood for here, unless the push
+/// is forced.
 pub fn push_name(
     site: &Site,
     remote: &mut dyn Remote,
@@ -183,7 +185,7 @@ fn send(
 /// its history.
 ///
 /// # Errors
-/// When the name stands here for a workflow that it never stood for at the remote: unless it is forced.
+/// When the name stands here for a workflow that it never stood for at the remote, unless the fetch is forced.
 pub fn fetch_name(
     site: &Site,
     remote: &mut dyn Remote,
@@ -203,7 +205,7 @@ pub fn fetch_name(
     {
         return Err(differs(there, here));
     }
-    // The remote sends only what is not here as a whole.
+    // The remote need not send what is here with all that it needs.
     let have = match here {
         Some(here) if whole(site, here).is_ok() => nodes::had_with(site, here)?,
         Some(_) | None => Vec::new(),
@@ -229,7 +231,7 @@ pub fn fetch_name(
     })
 }
 
-/// Returns the nodes of a workflow with all that it needs, which must be here.
+/// Returns the nodes of a workflow with all that it needs. Fails if one of them is not here.
 fn whole(site: &Site, hash: CasRef) -> Result<Vec<CasRef>, EngineError> {
     Ok(site.store.needed_beyond(&[hash], &HashSet::new())?)
 }

@@ -1,4 +1,4 @@
-//! Nodes on their way to a remote, and from there.
+//! Sends nodes to a remote, and brings nodes from there.
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
@@ -13,10 +13,11 @@ use crate::{EngineError, Site};
 const BATCH: (usize, usize) = (500, 8 << 20);
 /// How many hashes are asked about at once.
 const ASKED: usize = 5_000;
-/// How often nodes are sent that the remote forgets meanwhile, because they were garbage there.
+/// How often nodes are sent, if the remote condemns or removes them meanwhile as garbage.
 pub(crate) const TIMES: u32 = 5;
 
-/// Sends nodes that the remote does not have. Each comes after the nodes that it needs. Returns how many were sent.
+/// Sends those of the nodes that the remote does not have. In `nodes`, each comes after the nodes that it needs. Returns how many
+/// were sent.
 pub(crate) fn send(
     site: &Site,
     remote: &mut dyn Remote,
@@ -51,7 +52,7 @@ fn send_missing(
         }
         match remote.put(&batch, None).map_err(SharingError::from)? {
             Put::Done | Put::Already | Put::HeadIs(_) => sent += batch.len(),
-            // The caller asks again what is missing.
+            // The remote has removed a node meanwhile. The caller asks again which nodes are missing.
             Put::Lacking(_) => return Ok(sent),
             Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
         }
@@ -61,8 +62,8 @@ fn send_missing(
     Ok(sent)
 }
 
-/// Returns the nodes that a record names, such as the texts of failed attempts, with what they need. Those that are not here any
-/// more are left out.
+/// Returns the nodes that a record names, such as the texts of failed attempts, with what they need. Named nodes that are not here
+/// are left out.
 pub(crate) fn of_record(site: &Site, record: &ThreadRecord) -> Result<Vec<CasRef>, EngineError> {
     let mut here = Vec::new();
     for node in record.nodes() {
@@ -73,7 +74,7 @@ pub(crate) fn of_record(site: &Site, record: &ThreadRecord) -> Result<Vec<CasRef
     Ok(site.store.needed(&here)?)
 }
 
-/// Stores nodes that came from the remote, each after it was compared with its hash. They are durable then.
+/// Checks the hashes of nodes that came from the remote, and stores them durably.
 pub(crate) fn take(site: &Site, nodes: Vec<LinkedNode>) -> Result<(), EngineError> {
     let mut intake = Intake::new(site);
     for node in nodes {
@@ -82,7 +83,7 @@ pub(crate) fn take(site: &Site, nodes: Vec<LinkedNode>) -> Result<(), EngineErro
     intake.finish()
 }
 
-/// Returns nodes that fit into one request; `None` if they do not, and have to be [sent](send) before.
+/// Returns nodes, if their bytes fit into one request; otherwise `None`, and the caller [sends](send) them before.
 pub(crate) fn in_one_request(
     site: &Site,
     hashes: &[CasRef],
@@ -99,8 +100,8 @@ pub(crate) fn in_one_request(
     Ok(Some(nodes))
 }
 
-/// Brings the nodes that a record names, such as the texts of failed attempts, with what they need. Those that are not at the
-/// remote are left out. Returns how many came.
+/// Brings the nodes that a record names, such as the texts of failed attempts, with what they need. Named nodes that are not at the
+/// remote are left out. Returns how many nodes came.
 pub(crate) fn bring_of_record(
     site: &Site,
     remote: &mut dyn Remote,
@@ -124,7 +125,8 @@ pub(crate) fn bring_of_record(
     }
 }
 
-/// Brings these nodes with all that they need, but not what we have. Returns how many came.
+/// Brings these nodes with all that they need, without the nodes `have` that are here with all that these need. Returns how many
+/// came.
 pub(crate) fn bring(
     site: &Site,
     remote: &mut dyn Remote,
@@ -152,7 +154,8 @@ pub(crate) fn bring(
     }
 }
 
-/// Returns the nodes that we have with all that they need, if we have this head: the remote need not send them.
+/// Returns nodes that are here with all that they need, if this head is: the head, its references and its type. The remote need not
+/// send these.
 pub(crate) fn had_with(site: &Site, head: CasRef) -> Result<Vec<CasRef>, EngineError> {
     let mut had = vec![head];
     had.extend(site.store.refs(head)?);

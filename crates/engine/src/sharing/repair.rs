@@ -1,4 +1,4 @@
-//! Nodes that a remote has lost, or has damaged: this machine may have them whole.
+//! Finds and sends nodes that are missing or damaged at a remote, if this machine has them whole.
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
@@ -7,7 +7,7 @@ use uwf_remote::Remote;
 use super::nodes;
 use crate::{EngineError, Site};
 
-/// Returns those of the nodes that are whole here.
+/// Returns those of the asked nodes that are whole here.
 #[must_use]
 pub fn whole_nodes(site: &Site, asked: &[CasRef]) -> Vec<LinkedNode> {
     let found = asked
@@ -16,8 +16,8 @@ pub fn whole_nodes(site: &Site, asked: &[CasRef]) -> Vec<LinkedNode> {
     found.collect()
 }
 
-/// Sends nodes to a remote that it lacks, as far as they are here with all that they need. Returns how many were sent, with what else it
-/// lacked for them.
+/// Sends nodes that a remote lacks, as far as they are here with all that they need. Returns how many were sent. The count includes
+/// needed nodes that the remote lacked, too.
 ///
 /// # Errors
 /// When the remote does not answer, or refuses the nodes.
@@ -28,7 +28,7 @@ pub fn send_lost(
 ) -> Result<usize, EngineError> {
     let mut sent = 0;
     for node in lost {
-        // What needs a node that is not here, or is damaged here, stays as it is.
+        // A node is skipped if something that it needs is missing or damaged here.
         if let Ok(needed) = site.store.needed(&[*node]) {
             sent += nodes::send(site, remote, &needed)?;
         }

@@ -104,7 +104,7 @@ fn state_after(cut: Option<Cut>, port: u16, direct: &str) -> String {
     };
     let remote = through.open_within(Limits {
         call,
-        walk: call,
+        look_up: call,
         ..Limits::default()
     });
     let mut client = Cuttable { remote, plan, cut };

@@ -41,7 +41,7 @@ fn through(place: &InSchema, other: impl FnOnce(u16) -> u16) -> Postgres {
 fn short() -> Limits {
     Limits {
         call: LIMIT,
-        walk: LIMIT,
+        look_up: LIMIT,
         ..Limits::default()
     }
 }
@@ -96,7 +96,7 @@ fn a_server_that_looks_up_many_nodes_may_be_silent_for_longer_than_for_a_short_c
     assert_eq!(place.open().put(&[node(1, &[])], None), Ok(Put::Done));
     let admin = Admin::new(&server.url());
     let mut remote = place.open_within(Limits {
-        walk: Limits::default().walk,
+        look_up: Limits::default().look_up,
         ..short()
     });
     keep_from_nodes(&admin, &place.schema);

@@ -45,8 +45,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// Returns what can be reached, each node after the nodes that it needs: after the first ones that are skipped, at most so
-    /// many.
+    /// Returns a part of the nodes that can be reached, each after the nodes that it needs. The first `skip` nodes are left out,
+    /// and at most `at_most` come.
     pub(super) fn closure(
         &self,
         from: &[CasRef],

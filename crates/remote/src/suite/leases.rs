@@ -1,4 +1,4 @@
-//! Leases: who gets a thread, for how long, and what a lost one is worth.
+//! Leases: which owner gets a thread, for how long, and what an owner can do after its lease is lost.
 
 use uwf_protocol::head_status::HeadStatus;
 

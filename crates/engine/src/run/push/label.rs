@@ -1,4 +1,4 @@
-//! The labels of threads that are pushed.
+//! The labels of pushed threads.
 
 use serde::{Serialize, Serializer};
 use uwf_protocol::naming::Label;
@@ -7,10 +7,10 @@ use uwf_remote::{Listed, Remote, RemoteError};
 use crate::EngineError;
 use crate::sharing::error::SharingError;
 
-/// Which label the threads get that are pushed.
+/// Which label the pushed threads get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewLabel<'a> {
-    /// A thread that is shared already keeps what it has, and a new one gets none.
+    /// A thread that is shared already keeps its label, and a new one gets none.
     Kept,
     /// This one.
     Set(&'a Label),
@@ -19,7 +19,7 @@ pub enum NewLabel<'a> {
 }
 
 impl NewLabel<'_> {
-    /// Tells whether threads that are shared already may change.
+    /// Tells whether the label of a thread that is shared already may change.
     pub(super) fn is_change(self) -> bool {
         self != Self::Kept
     }
@@ -33,16 +33,17 @@ impl NewLabel<'_> {
     }
 }
 
-/// What became of the label of a thread that was shared before, if another one was asked for.
+/// What became of the label of a thread that was shared before and was to get another label or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Relabelled {
-    /// It has that one now.
+    /// The thread has the new label.
     #[serde(rename = "relabelled", serialize_with = "yes")]
     Set,
-    /// It has none any more.
+    /// The thread has no label any more.
     #[serde(rename = "unlabelled", serialize_with = "yes")]
     Removed,
-    /// It has kept its own, for this reason: the remote does not let this user change it. What was pushed is pushed.
+    /// The thread keeps its label, because the remote does not let this user change it. This is what the remote says. The push
+    /// itself was done.
     #[serde(rename = "labelDenied")]
     Denied(String),
 }
@@ -51,7 +52,7 @@ fn yes<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(true)
 }
 
-/// Gives a shared thread the label that is asked for, or takes its own away. Returns `None` if nothing else was asked for than it has.
+/// Gives a shared thread the wanted label, or takes its own away. Returns `None` if no change was asked for.
 pub(super) fn relabel(
     remote: &mut dyn Remote,
     listed: &Listed,

@@ -15,11 +15,11 @@ use crate::run::shared::is_end;
 use crate::sharing::error::{SharingError, machine_of};
 use crate::sharing::{nodes, owner};
 
-/// How long the lease lasts with which new steps are pushed. The nodes are there before.
+/// How long the lease of a push lasts. The nodes are sent before it is taken.
 const LEASE: Duration = Duration::from_secs(60);
 
 impl Job<'_> {
-    /// Ends the thread at the remote, whatever head it has there.
+    /// Ends the thread at the remote, at the head that it has there.
     pub(super) fn end_there(
         &self,
         remote: &mut dyn Remote,
@@ -32,6 +32,7 @@ impl Job<'_> {
         }
     }
 
+    /// Moves the head of the thread at the remote.
     pub(super) fn move_head(
         &self,
         remote: &mut dyn Remote,
@@ -40,13 +41,13 @@ impl Job<'_> {
     ) -> Result<(), EngineError> {
         match self.lease(remote, record)? {
             Some(leased) => self.advance(remote, &leased.lease, (from, to)),
-            // It has ended there, and went on here.
+            // It has ended there, and has gone on here.
             None => Err(self.diverged(from)),
         }
     }
 
     /// Takes the lease of the thread; `None` if the thread has ended. If a person has ended the thread here, the lease of another
-    /// machine is ended first: that machine keeps a step that it still finishes beside the thread.
+    /// machine is ended first. If that machine still finishes a step, it keeps the step beside the thread.
     fn lease(
         &self,
         remote: &mut dyn Remote,
@@ -119,7 +120,7 @@ impl Job<'_> {
                 SharingError::Remote(RemoteError::Away(problem)).into()
             }
         };
-        // If this fails, the lease ends by itself.
+        // If this fails, the lease ends by its time.
         let _ = remote.release(lease, push.record);
         Err(refused)
     }

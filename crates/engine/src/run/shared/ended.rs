@@ -1,4 +1,4 @@
-//! A shared thread that has ended at the remote ends here, too.
+//! Ends a shared thread here that has ended at the remote.
 
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::ThreadId;
@@ -78,7 +78,7 @@ fn of(ended: &HistoryRecord) -> EngineError {
     }
 }
 
-/// Ends a thread here with the steps that we do not have yet, and settles what it left.
+/// Brings the last steps of a thread, ends it here, and settles what it has left.
 fn end_here(
     runner: &Runner,
     run: &RunDir,
@@ -90,12 +90,12 @@ fn end_here(
     settle_ended(runner, run, id)?;
     match thread::find(site, id)? {
         Located::Archived(record) => Ok(record),
-        // Another command of this machine has moved it meanwhile.
+        // Another command of this machine has moved the head meanwhile.
         Located::Active(_) => Err(thread::busy(id, None)),
     }
 }
 
-/// Ends the program of a lost attempt at a step of a run. What a settled step left running goes on.
+/// Ends the program of a lost attempt at a step of a run. What a settled step has left running goes on.
 fn end_lost_program(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
     let site = &runner.site;
     let head = thread::find(site, id)?.head();
@@ -108,8 +108,8 @@ fn end_lost_program(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), E
     Ok(())
 }
 
-/// Settles what a thread has left here that has ended elsewhere: the program of a lost attempt, finished steps that wait, and the picture of
-/// a run. If `fetch` brought the end, or a call was killed after it, the next one does this.
+/// Settles what a thread has left here that has ended: the program of a lost attempt, finished steps that wait, and the picture of
+/// a run. If `fetch` has brought the end, or a call was killed after it, the next call does this.
 pub(super) fn settle_ended(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
     end_lost_program(runner, run, id)?;
     keep_waiting_step(runner, run, id)?;
@@ -122,7 +122,7 @@ pub(super) fn settle_ended(runner: &Runner, run: &RunDir, id: ThreadId) -> Resul
     Ok(())
 }
 
-/// Keeps a finished step that waits here, if one does: the thread has ended without it.
+/// Keeps a finished step that waits here beside the thread, which has ended without it.
 pub(crate) fn keep_waiting_step(
     runner: &Runner,
     run: &RunDir,

@@ -1,7 +1,6 @@
 //! The children of a shared thread, and a shared thread that is a child.
 //!
-//! All children of a shared thread are shared. A child is at the remote before it is here, so the call that makes it may die at any
-//! point: the next one, on whichever machine, finds the child by its id.
+//! "A shared thread" in `docs/architecture.md` argues why no child is made twice. Comments here name the points about children.
 
 use std::collections::HashSet;
 
@@ -24,8 +23,8 @@ use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site};
 
 impl SharedThread {
-    /// Brings what other machines did for the next step. Ends the thread instead, if it is a child and nobody waits for it any more:
-    /// the machine that would have ended it died before, or found it at work here.
+    /// Brings what other machines have done for the next step (point 5). If the thread is a child that its parent does not need any
+    /// more, this ends the thread and fails (point 7): the machine that should have ended it has died, or found it at work here.
     pub(crate) fn bring_family(
         &self,
         runner: &Runner,
@@ -37,18 +36,18 @@ impl SharedThread {
             return Ok(());
         };
         let thread = Thread::load(&site.store, id, head)?;
-        // A finished step is paid for. It is shared first.
+        // A finished step that waits is paid for, so it is shared first.
         if is_unused(run)? && is_left_behind(site, self.remote.borrow_mut().as_mut(), &thread)? {
             self.end(site, run, &thread)?;
             (runner.notice)(&format!(
-                "thread `{id}` is ended: the thread that it worked for needs it no more"
+                "thread `{id}` was ended, because the thread that it worked for does not need it any more"
             ));
             return Err(EngineError::Ended {
                 thread: id,
                 reason: Reason::Cancelled,
             });
         }
-        // A run asks for a child when its step comes.
+        // A run asks for its child when the step of the child comes.
         if thread.is_run() {
             return Ok(());
         }
@@ -71,8 +70,8 @@ impl SharedThread {
         Some(SharingError::busy(child, owner, left).into())
     }
 
-    /// Brings a child that may be at the remote, and tells whether it is there. It is brought even if another machine works on it:
-    /// stepping it will say so.
+    /// Brings a child, if it is at the remote, and tells whether it is. It is brought even if another machine works on it. A step
+    /// of the child tells that.
     pub(crate) fn bring_child(&self, site: &Site, child: ThreadId) -> Result<bool, EngineError> {
         let mut remote = self.remote.borrow_mut();
         let is_there = there(remote.as_mut(), child, None)?.is_some();
@@ -83,11 +82,11 @@ impl SharedThread {
         Ok(is_there)
     }
 
-    /// Puts new children at the remote, which are not here yet. The nodes of their starts are durable here. Workers that may take this
-    /// thread may take them, too.
+    /// Puts new children at the remote, which are not here yet (points 1 and 3). The nodes of their starts are durable here. They
+    /// get the label of this thread, so the same workers may take them.
     ///
     /// # Errors
-    /// When this machine has no lease of this thread any more: another one may be making the same children.
+    /// When this call has lost the lease of this thread, because another machine may be making the same children.
     pub(crate) fn share_children(
         &self,
         site: &Site,
@@ -124,7 +123,7 @@ impl SharedThread {
                 }
                 Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
             }
-            // It comes before the child is here: a shared thread is never here as one that nobody else has.
+            // The record is here before the child (point 2 about the steps).
             let record = new_record(site, known.remote.clone())?;
             site.root.shared(*child).create(&record)?;
         }
@@ -132,7 +131,7 @@ impl SharedThread {
         Ok(())
     }
 
-    /// Ends the thread for all machines. The caller has its lock, and nothing of it waits.
+    /// Ends the thread for all machines. The caller has its lock, and no finished step of it waits.
     fn end(&self, site: &Site, run: &RunDir, thread: &Thread) -> Result<(), EngineError> {
         let end = NewHead {
             from: thread.head,
@@ -158,14 +157,14 @@ impl SharedThread {
     }
 }
 
-/// Returns the error of a call that made nothing, and that can be repeated.
+/// Returns the error of a call that can be repeated.
 fn again(problem: &str) -> EngineError {
     let problem = format!("{problem}; run the same command again");
     SharingError::Remote(RemoteError::Away(problem)).into()
 }
 
-/// Tells whether a thread is a child whose parent does not need it any more: the parent has ended at the remote, or has had the head
-/// that the child works for and has another one now.
+/// Tells whether a thread is a child whose parent does not need it any more. The parent has ended at the remote, or it has had the
+/// head that the child works for and has another one now.
 fn is_left_behind(
     site: &Site,
     remote: &mut dyn Remote,
@@ -189,6 +188,6 @@ fn is_left_behind(
         false => Vec::new(),
     };
     nodes::bring(site, remote, &[head], &have)?;
-    // A run that was resumed has another head, and waits for the same child.
+    // A run that was resumed has another head, and still waits for the same child.
     Ok(!is_run(&site.store, head)? || head_for_child(&site.store, head)? != parent.head)
 }

@@ -1,4 +1,4 @@
-//! A lease is renewed while this process works.
+//! Renews a lease while this process works.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use uwf_remote::{Lease, Remote, Renewed};
 
-/// How often a lease is renewed in the time that it lasts.
+/// How often a lease is renewed during the time that it lasts.
 const RENEWALS: u32 = 4;
 
 /// A thread of this process that renews a lease while the agent works, by a connection of its own.
@@ -25,7 +25,8 @@ impl Renewer {
         let tell_lost = Arc::clone(&is_lost);
         let renew = move || {
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // If the remote is away, the work goes on: it is paid for. The remote decides about the step when it gets it.
+                // If the remote does not answer, the work goes on, because it is paid for. The remote decides about the step when
+                // it gets it.
                 if remote.renew(&lease) == Ok(Renewed::Lost) {
                     tell_lost.store(true, Ordering::Relaxed);
                     return;
@@ -45,7 +46,7 @@ impl Renewer {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Ends it. A call to the remote that is under way is waited for.
+    /// Stops renewing the lease, and waits for a call that is under way.
     pub(super) fn stop(&self) {
         if let Some((stop, renewing)) = self.stop.take() {
             drop(stop);
