@@ -312,3 +312,30 @@ fn a_remote_that_is_chosen_anew_has_the_schema_that_the_call_names() {
         assert_eq!(status["schema"], json!("uwf"), "{status}");
     });
 }
+
+/// Each statement is a round trip.
+#[test]
+fn a_step_changes_the_thread_at_the_remote_by_two_statements() {
+    with_server(|server| {
+        let place = Place::new(server);
+        place.run("CREATE TABLE @.told (one int)");
+        place.run(
+            "CREATE FUNCTION @.tell() RETURNS trigger LANGUAGE plpgsql
+             AS 'BEGIN INSERT INTO @.told VALUES (1); RETURN NULL; END'",
+        );
+        place.run("CREATE TRIGGER tell AFTER UPDATE ON @.threads EXECUTE FUNCTION @.tell()");
+        let rounds = 2;
+        for _ in 0..rounds {
+            for machine in &place.machines {
+                machine.step(&place.thread).exits(0);
+            }
+        }
+        let steps = 2 * rounds;
+        assert_eq!(place.count("told"), (2 * steps).to_string());
+        let costs = place.machines.each_ref().map(|machine| {
+            machine.uwf(&["fetch", &place.thread]).exits(0);
+            machine.show(&place.thread)["usage"].clone()
+        });
+        assert_eq!(costs[0], costs[1]);
+    });
+}

@@ -1,2 +1,2 @@
--- True if this client is too old for what is stored.
-(SELECT coalesce(max(least_client), 2147483647) > {client} FROM {schema}.remote)
+-- True if this client is too old for what is stored. A remote without its row fits no client.
+(NOT EXISTS (SELECT FROM {schema}.remote WHERE least_client <= {client}))

@@ -17,6 +17,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Acquired, Advanced, After, Lease, Leased, Owner, Push, Remote, Want, Which};
 use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
+use uwf_thread::used_up_to;
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
@@ -148,7 +149,13 @@ impl SharedThread {
         step: &NewHead,
     ) -> Result<AtRemote, EngineError> {
         let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;
-        let record = run.ledger.export_at(step.to);
+        let mut record = run.ledger.export_at(step.to);
+        if step.lease == After::GiveBack
+            && let Ok(usage) = used_up_to(&site.store, record.chain.as_ref(), step.to)
+        {
+            // The record has the sums up to the step, as this machine has when the step has joined. So nothing is left to tell then.
+            record.chain = Some(usage);
+        }
         let mut remote = self.remote.borrow_mut();
         let mut nodes = match nodes::in_one_request(site, &needed)? {
             Some(nodes) => nodes,
