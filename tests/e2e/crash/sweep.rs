@@ -84,10 +84,10 @@ fn judge(world: &World, before: &Ledger, _at: &At<'_>, go_on: impl FnOnce()) {
 }
 
 /// Returns the numbers of the calls before which a process is killed: with a soak, all, and all of a few. Of more, the first of each
-/// kind in each folder, and twenty others at even distances.
+/// kind in each folder, and ten others at even distances.
 pub(crate) fn chosen(points: &[&Point]) -> Vec<usize> {
     const FEW: usize = 40;
-    const OTHERS: usize = 20;
+    const OTHERS: usize = 10;
     let stride = match is_soak() || points.len() <= FEW {
         true => 1,
         false => points.len().div_ceil(OTHERS),

@@ -323,6 +323,7 @@ fn every_row_of_the_table_names_its_test() {
         "crash/worktrees.rs",
         "checks_kept.rs",
         "counted_once.rs",
+        "refused_steps.rs",
         "crashes.rs",
         "kept_running.rs",
         "orchestrate/kills.rs",
