@@ -236,7 +236,8 @@ fn a_signal_ends_a_condition_and_keeps_the_step_before_it() {
         kill_process(Pid::from_child(&step), signal).unwrap();
         let run = Run::from(step.wait_with_output().unwrap()).exits(code);
         let took = begun.elapsed();
-        assert!(took < Duration::from_secs(1), "{signal:?} took {took:?}");
+        // A condition that nobody ends has five seconds.
+        assert!(took < Duration::from_secs(4), "{signal:?} took {took:?}");
         let run = run.says("while the conditions of the workflow were evaluated");
         let run = run.says(&format!("hint: `uwf thread step {thread}` goes on"));
         assert!(is_gone(evaluator));

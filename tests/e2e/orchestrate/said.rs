@@ -100,15 +100,23 @@ fn a_loop_takes_from_its_first_item_to_its_end() {
         .json();
     let took = |entry: &Value| entry["duration_ms"].as_u64().unwrap();
     assert!(took(&status["steps"][0]) >= 400, "{status}");
-    assert!(took(&status["steps"][1]) < 100, "{status}");
+    assert!(
+        took(&status["steps"][1]) < took(&status["steps"][0]),
+        "{status}"
+    );
     let report = ["report", "r", "--format", "json"];
     let report = orchestrate(&world, &report).exits(0).json();
     let of = |key: &str| {
         let mut entries = report["entries"].as_array().unwrap().iter();
         took(entries.find(|entry| entry["key"] == key).unwrap())
     };
-    assert!((200..400).contains(&of("Outer[1].Inner")), "{report}");
-    assert!(of("Outer") >= 400, "{report}");
+    let [outer, inner] = ["Outer", "Outer[1].Inner"].map(of);
+    // The other round of `Outer` took 200 ms at least.
+    assert!(
+        (200..=outer.saturating_sub(200)).contains(&inner),
+        "{report}"
+    );
+    assert!(outer >= 400, "{report}");
     // A step that was done again has the same number everywhere.
     assert_eq!(status["steps"][2]["visits"], json!(2));
     let last = report["entries"].as_array().unwrap().last().unwrap();
