@@ -20,7 +20,7 @@ use uwf_engine::Site;
 
 use crate::app::{App, Shared};
 use crate::audit::{Peer, Refusals, WRITERS};
-use crate::guard::Gate;
+use crate::gate::Gate;
 use crate::live::STREAMS;
 use crate::live::hub::Hub;
 use crate::permits::{COMMANDS, Permits, READERS};
