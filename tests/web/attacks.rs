@@ -188,6 +188,7 @@ const REFUSALS: &str = "
     405 method    GET    /api/v1/threads/ID/step       token
     413 body      POST   /api/v1/threads/ID/step       token
     401 unknown   GET    /api/v1/threads/ID            Authorization: Bearer wrong
+    401 unknown   POST   /api/v1/threads/ID/step       Authorization: Bearer wrong
     403 origin    POST   /api/v1/threads/ID/step       Origin: http://evil.example
     421 host      GET    /api/v1/threads/ID            Host: evil.example
 ";
