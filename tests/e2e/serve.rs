@@ -338,7 +338,13 @@ fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
     world.uwf(&short).exits(1).says("16 to 256 characters");
     let server = Server::start(
         &world,
-        &["--behind-proxy", "--public-url", "https://uwf.example"],
+        &[
+            "--behind-proxy",
+            "--public-url",
+            "https://uwf.example",
+            "--allow-host",
+            "other.example",
+        ],
     );
     let proxied = ["Host: uwf.example", "Origin: https://uwf.example"];
     let right = server.ask("POST", "/login", &proxied, &format!("token={TOKEN}"));
@@ -348,6 +354,9 @@ fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
         "{cookie}"
     );
     world
+    let allowed = ["Host: other.example", "Origin: https://other.example"];
+    let allowed = server.ask("POST", "/login", &allowed, &format!("token={TOKEN}"));
+    assert_eq!(allowed.status, 303, "{}", allowed.body);
         .uwf(&["serve", "--listen", &server.at])
         .exits(5)
         .says("cannot listen");

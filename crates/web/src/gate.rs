@@ -19,7 +19,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Returns the gate of a server that listens at an address. The allowed hosts are origins over `http://` only.
+    /// Returns the gate of a server that listens at an address. If the public address is encrypted, the allowed hosts are origins
+    /// over `https://`, too.
     pub(crate) fn new(listen: SocketAddr, place: &Place, allowed: &[String]) -> Self {
         let port = listen.port();
         let mut names = ["127.0.0.1", "localhost", "[::1]"]
@@ -38,9 +39,16 @@ impl Gate {
             // Browsers leave out the default port.
             hosts.append(&mut names);
         }
-        hosts.extend(allowed.iter().map(|host| host.to_ascii_lowercase()));
+        let allowed: Vec<String> = allowed
+            .iter()
+            .map(|host| host.to_ascii_lowercase())
+            .collect();
+        hosts.extend_from_slice(&allowed);
         let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
         let is_secure = place.public().is_some_and(|public| public.is_secure);
+        if is_secure {
+            origins.extend(allowed.iter().map(|host| format!("https://{host}")));
+        }
         if let Some(public) = place.public() {
             hosts.push(public.host.clone());
             origins.push(public.origin.clone());
@@ -137,6 +145,8 @@ mod tests {
             "http://127.0.0.1:8930",
             "http://localhost:8930",
             "https://uwf.example",
+            "http://box:8930",
+            "https://box:8930",
         ] {
             assert!(gate().is_from_us(Some(origin)), "{origin}");
         }
@@ -151,6 +161,11 @@ mod tests {
             assert!(!gate().is_from_us(Some(origin)), "{origin}");
         }
         assert!(!gate().is_from_us(None));
+        let listen: SocketAddr = "127.0.0.1:8930".parse().unwrap();
+        let place = Place::new(listen, None, Front::Nothing).unwrap();
+        let plain = Gate::new(listen, &place, &["box:8930".to_owned()]);
+        assert!(plain.is_from_us(Some("http://box:8930")));
+        assert!(!plain.is_from_us(Some("https://box:8930")));
     }
 
     #[test]
