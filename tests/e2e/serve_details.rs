@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::changed_files;
 use crate::serve_pages::threads;
 use crate::web_client::Server;
 use crate::world::{REVIEW, World};
@@ -128,4 +129,22 @@ fn a_fork_is_compared_with_its_origin_and_a_version_with_the_one_before() {
         .get(&format!("/api/v1/workflow-diff/{old}/{new}"))
         .json();
     assert_eq!(data, world.uwf(&["workflow", "diff", &old, &new]).json());
+}
+
+#[test]
+fn a_line_of_a_patch_is_new_or_gone_whatever_it_begins_with() {
+    let (world, thread) = changed_files::world();
+    changed_files::step(&world, &thread, "printf -- '- item\\n' > list");
+    let step = changed_files::step(&world, &thread, "printf -- '++x\\n' > list");
+    let server = Server::start(&world, &[]);
+    let head = step["head"].as_str().unwrap();
+    let page = server.get(&format!("/steps/{head}?files=all")).body;
+    for shown in [
+        "<div class=\"hint\">--- a/list</div>",
+        "<div class=\"hint\">+++ b/list</div>",
+        "<del>-- item</del>",
+        "<ins>+++x</ins>",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
 }

@@ -117,20 +117,42 @@ fn repository(changed: &ChangedFiles) -> Markup {
         } } } }
         @if changed.files.is_empty() { p.hint { "No file is different." } }
         @if !patch.trim().is_empty() {
-            div.difference tabindex="0" { @for line in patch.lines().take(PATCH) { (patch_line(line)) } }
+            div.difference tabindex="0" { @for (part, line) in parts_of(&patch).take(PATCH) { (patch_line(part, line)) } }
             @if patch.lines().nth(PATCH).is_some() { p.hint { "The patch has more lines." } }
         }
     }
 }
 
-fn patch_line(line: &str) -> Markup {
-    match line.as_bytes() {
-        [b'+', b'+', ..] | [b'-', b'-', ..] | [b'd', ..] | [b'i', ..] => {
-            html! { div.hint { (Said(line)) } }
+/// The part of a patch to which a line belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PatchPart {
+    /// What is said about a file before its first hunk.
+    Head,
+    /// A hunk: its first line, and lines of the file.
+    Hunk,
+}
+
+/// Returns each line of a patch with its part. The beginning of a line does not tell its part: `--- x` names a file in a head, and
+/// is the removed line `-- x` in a hunk.
+fn parts_of(patch: &str) -> impl Iterator<Item = (PatchPart, &str)> {
+    let mut part = PatchPart::Head;
+    patch.lines().map(move |line| {
+        match line.as_bytes() {
+            [b'@', ..] => part = PatchPart::Hunk,
+            // Each line of a file has a sign or a space before it.
+            [b'd', ..] => part = PatchPart::Head,
+            _ => {}
         }
-        [b'+', ..] => html! { div { ins { (Said(line)) } } },
-        [b'-', ..] => html! { div { del { (Said(line)) } } },
-        _ => html! { div { (Said(line)) } },
+        (part, line)
+    })
+}
+
+fn patch_line(part: PatchPart, line: &str) -> Markup {
+    match (part, line.as_bytes()) {
+        (PatchPart::Head, _) => html! { div.hint { (Said(line)) } },
+        (PatchPart::Hunk, [b'+', ..]) => html! { div { ins { (Said(line)) } } },
+        (PatchPart::Hunk, [b'-', ..]) => html! { div { del { (Said(line)) } } },
+        (PatchPart::Hunk, _) => html! { div { (Said(line)) } },
     }
 }
 
