@@ -92,10 +92,7 @@ impl Data {
             return json(StatusCode::OK, body);
         };
         let tag = format!("\"{hash}-{:016x}\"", digest(&body));
-        let known = asked.get(header::IF_NONE_MATCH);
-        let known = known.and_then(|known| known.to_str().ok());
-        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
-        let mut response = match is_known {
+        let mut response = match is_known(&tag, asked) {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => json(StatusCode::OK, body),
         };
@@ -106,6 +103,15 @@ impl Data {
         }
         response
     }
+}
+
+/// Tells whether a client has what a tag names. The comparison is weak (RFC 9110, 13.1.2): a proxy that compresses an answer puts
+/// `W/` before its tag.
+fn is_known(tag: &str, asked: &HeaderMap) -> bool {
+    let known = asked.get_all(header::IF_NONE_MATCH).iter();
+    let known = known.filter_map(|known| known.to_str().ok());
+    let mut known = known.flat_map(|known| known.split(',')).map(str::trim);
+    known.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 /// What a browser may do with a file.
