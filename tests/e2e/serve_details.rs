@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::changed_files;
+use crate::gc::node_file;
 use crate::serve_pages::threads;
 use crate::web_client::Server;
 use crate::world::{REVIEW, World};
@@ -147,4 +148,34 @@ fn a_line_of_a_patch_is_new_or_gone_whatever_it_begins_with() {
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
+}
+
+/// Makes the file of a node one that cannot be read.
+fn spoil(world: &World, hash: &serde_json::Value) {
+    let file = node_file(world, hash.as_str().unwrap());
+    std::fs::write(file, "no node").unwrap();
+}
+
+#[test]
+fn a_part_of_a_step_that_cannot_be_read_hides_no_other_part() {
+    let world = World::new();
+    let thread = &threads(&world)[0];
+    let server = Server::start(&world, &[]);
+    let head = world.show(thread)["head"].as_str().unwrap().to_owned();
+    let address = format!("/steps/{head}");
+    let files = server.get(&format!("{address}?files=all"));
+    assert_eq!(files.status, 200);
+    let step = world.uwf(&["cas", "get", &head]).exits(0).json();
+    spoil(&world, &step["payload"]["assembledPrompt"]);
+    let page = server.get(&address);
+    assert_eq!(page.status, 200, "{}", page.body);
+    for shown in [
+        "Review: a plan",
+        "The whole prompt of the agent cannot be read: ",
+        "uwf cas verify",
+    ] {
+        assert!(page.body.contains(shown), "{shown}: {}", page.body);
+    }
+    let whole = server.get(&format!("{address}/text/prompt"));
+    assert_eq!(whole.status, 500, "{}", whole.body);
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, Render, html};
 use url::form_urlencoded;
-use uwf_engine::{Outline, ThreadStatus, UsageTotal};
+use uwf_engine::{EngineError, Outline, ThreadStatus, UsageTotal};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Labels;
 use uwf_util::printable::printable;
@@ -103,6 +103,12 @@ pub(crate) fn folded_in(room: Room<'_>, title: &str, text: Option<&str>) -> Mark
             details class="aside" { summary { (title) } (beginning(text, room)) }
         }
     }
+}
+
+/// Returns what a page shows in place of a part that cannot be read: the reason, and what to do about it.
+pub(crate) fn unreadable(asked: &Asked, part: &str, error: EngineError) -> Markup {
+    let why = (asked.app.explain)(error).whole();
+    html! { ul.notes { li.failed { (part) " cannot be read: " (Said(&why)) } } }
 }
 
 /// Returns the status of a thread: a sign and a word, never a colour alone.

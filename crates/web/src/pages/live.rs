@@ -16,6 +16,8 @@ const TURNS: usize = 40;
 const MOST: usize = 4000;
 /// How many characters of the arguments of a call are shown.
 const CALL: usize = 200;
+/// The title of the part of a page with the turns.
+pub(super) const TITLE: &str = "What is said now";
 
 /// Returns a page with the turns alone. The script of the thread's page loads it to show new turns.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
@@ -50,7 +52,7 @@ pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, E
 pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     html! {
         section #live aria-labelledby="live-title" {
-            h2 #live-title { "What is said now" }
+            h2 #live-title { (TITLE) }
             div.live role="log" tabindex="0" aria-labelledby="live-title" {
                 ol { @for event in events { (said(event)) } }
             }

@@ -14,7 +14,8 @@ use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::{family, live, standing, steps};
 use crate::parts::{
-    Said, cost, drawing, hash_link, labels, status, task, thread_address, when, workflow_link,
+    Said, cost, drawing, hash_link, labels, status, task, thread_address, unreadable, when,
+    workflow_link,
 };
 use crate::trouble::{Refusal, Trouble};
 
@@ -44,13 +45,17 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let family = uwf_engine::family(site, id)?;
     let forks = uwf_engine::forks(site, id)?;
     let running = view.running.is_some();
-    let turns = running.then(|| live::turns(site, id)).transpose()?;
+    let turns = running.then(|| live::turns(site, id));
     let title = task(&view.outline).to_owned();
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
         (standing::state(&view))
         (links(asked, &view))
-        @if let Some(turns) = &turns { (live::section(turns)) }
+        @match turns {
+            Some(Ok(turns)) => { (live::section(&turns)) }
+            Some(Err(error)) => { (unreadable(asked, live::TITLE, error)) }
+            None => {}
+        }
         div.columns {
             section.way aria-labelledby="way" {
                 h2 #way { "Way" }
