@@ -25,6 +25,9 @@ const PERIOD: Duration = Duration::from_secs(10);
 pub(crate) const WRITERS: usize = 2;
 
 /// The address from which a request came. Behind a proxy, it is the proxy's.
+/// How many threads of the blocking pool there are for the lines about log-ins, beside those for other work.
+pub(crate) const LOG_INS: usize = 1;
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 

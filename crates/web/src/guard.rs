@@ -25,6 +25,9 @@ use crate::routes::{self, Kind};
 use crate::token::Token;
 use crate::trouble::Refusal;
 
+/// How many threads of the blocking pool there are for looks at the root, beside those for other work. A look is short.
+pub(crate) const LOOKS: usize = 1;
+
 /// What visitors may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
