@@ -241,6 +241,7 @@ fn what_is_no_id_is_at_no_address() {
     }
     for path in [
         "/?status=nothing",
+        "/?children=all",
         "/?before=x",
         "/diff?a=--x&b=y",
         &format!("/diff?a={thread}&b=y"),
@@ -353,10 +354,10 @@ fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
         cookie.starts_with("__Host-uwf-") && cookie.contains("; Secure"),
         "{cookie}"
     );
-    world
     let allowed = ["Host: other.example", "Origin: https://other.example"];
     let allowed = server.ask("POST", "/login", &allowed, &format!("token={TOKEN}"));
     assert_eq!(allowed.status, 303, "{}", allowed.body);
+    world
         .uwf(&["serve", "--listen", &server.at])
         .exits(5)
         .says("cannot listen");

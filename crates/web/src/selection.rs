@@ -28,10 +28,10 @@ pub(crate) mod field {
     pub(crate) const TAKE: &str = "take";
 }
 
-/// Returns which threads the fields of an address select. A value of `children` other than `listed` is ignored.
+/// Returns which threads the fields of an address select.
 ///
 /// # Errors
-/// When another field has a value that it cannot have, or the workflow is unknown.
+/// When a field has a value that it cannot have, or the workflow is unknown.
 fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     let statuses: Vec<ThreadStatus> = query
         .all(field::STATUS)
@@ -46,7 +46,8 @@ fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
         all: true,
         children: match query.get(field::CHILDREN) {
             Some("listed") => Children::Listed,
-            Some(_) | None => Children::Hidden,
+            None => Children::Hidden,
+            Some(other) => return Err(wrong(field::CHILDREN, other).into()),
         },
         statuses: (!statuses.is_empty()).then_some(statuses),
         workflow: workflow.transpose()?,
