@@ -341,7 +341,7 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     let workflow = world.put(ONE_STEP);
     let script = world.script(
         "agent.sh",
-        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; echo x > \"$UWF_ARTIFACTS/bé.txt\"; printf -- '---\\nnote: n\\n---\\n'",
+        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; echo x > \"$UWF_ARTIFACTS/bé.txt\"; echo x > \"$UWF_ARTIFACTS/c d.txt\"; printf -- '---\\nnote: n\\n---\\n'",
     );
     world.agent("uwf-command", &["--", script.to_str().unwrap()]);
     let thread = world.start(&workflow);
@@ -362,7 +362,12 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     );
     assert_eq!(
         kept.header("content-disposition"),
-        Some("attachment; filename=\"x.html\"")
+        Some("attachment; filename=\"x.html\"; filename*=UTF-8''%22x.html")
+    );
+    let spaced = server.get(&format!("/steps/{head}/artifact?path=c+d.txt"));
+    assert_eq!(
+        spaced.header("content-disposition"),
+        Some("attachment; filename=\"c d.txt\"")
     );
     let other = server.get(&format!("/steps/{head}/artifact?path=b%C3%A9.txt"));
     assert_eq!(

@@ -136,7 +136,7 @@ pub(crate) struct File {
 impl File {
     /// Returns the answer, which keeps the permit until the client has read it.
     pub(crate) fn answer(self, permit: Permit) -> Response {
-        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._ ".contains(*c);
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
         let whole = printable(&self.name);
@@ -145,7 +145,7 @@ impl File {
             Disposition::PlainText => ("text/plain; charset=utf-8", "inline"),
         };
         let mut attached = format!("{disposition}; filename=\"{plain}\"");
-        if !self.name.is_ascii() {
+        if plain != self.name {
             attached.push_str("; filename*=UTF-8''");
             attached.extend(whole.bytes().map(percent));
         }
