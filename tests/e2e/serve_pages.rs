@@ -155,6 +155,10 @@ fn the_overview_counts_filters_and_pages() {
         "{page}"
     );
     assert!(!page.contains("The newest"), "{page}");
+    // Behind the last page there is nothing, but there are threads.
+    let page = server.get(&format!("/?before={}", all[0])).body;
+    assert!(page.contains("There are no older threads"), "{page}");
+    assert!(page.contains("To the newest") && !page.contains("no threads yet"));
     // A form keeps all choices that the address has.
     let page = server
         .get("/?status=idle&status=failed&label=a%3Db&label=c%3Dd")

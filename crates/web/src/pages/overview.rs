@@ -206,7 +206,10 @@ fn nothing(asked: &Asked) -> Markup {
     let is_filtered = !asked.query.with(field::BEFORE, None).is_empty();
     html! {
         p.empty {
-            @if is_filtered { "No thread matches. " a href="/" { "Show all" } }
+            @if asked.query.get(field::BEFORE).is_some() {
+                "There are no older threads. " a href=(format!("/?{}", asked.query.with(field::BEFORE, None))) { "To the newest" }
+            }
+            @else if is_filtered { "No thread matches. " a href="/" { "Show all" } }
             @else {
                 "There are no threads yet. "
                 @if asked.app.access == Access::Full { a href="/new" { "New thread" } " or " }
