@@ -157,8 +157,7 @@ fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
         ["logout"] => ("log-out", None),
         ["new"] | ["threads"] => ("start", None),
         ["threads", thread, "do", word] | ["threads", thread, word] => {
-            let mut all = Action::ALL.into_iter();
-            let action = all.find(|action| action.as_str() == word);
+            let action = word.parse::<Action>();
             (action.map_or(UNNAMED, Action::as_str), thread.parse().ok())
         }
         _ => (UNNAMED, None),

@@ -36,7 +36,7 @@ fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     let statuses: Vec<ThreadStatus> = query
         .all(field::STATUS)
         .flat_map(|text| text.split(','))
-        .map(status)
+        .map(|text| parsed(field::STATUS, text))
         .collect::<Result<_, _>>()?;
     let labels = query.all(field::LABEL);
     let labels = labels.map(|text| parsed(field::LABEL, text));
@@ -80,12 +80,6 @@ pub(crate) fn board_of(asked: &Asked) -> Result<Board, Trouble> {
         board.warnings.insert(0, explained.whole());
     }
     Ok(board)
-}
-
-fn status(text: &str) -> Result<ThreadStatus, Refusal> {
-    let mut all = ThreadStatus::ALL.into_iter();
-    let found = all.find(|status| status.as_str() == text);
-    found.ok_or_else(|| wrong(field::STATUS, text))
 }
 
 /// Returns the text of a field as a value.

@@ -140,8 +140,6 @@ fn refuse_if_read_only(asked: &Asked) -> Result<(), Refusal> {
 
 /// Returns the action in the address.
 fn action(asked: &Asked) -> Result<Action, Refusal> {
-    let word = asked.part("action");
-    let mut all = Action::ALL.into_iter();
-    let found = all.find(|action| action.as_str() == word);
-    found.ok_or_else(|| Refusal::not_found("no action has that name"))
+    let found = asked.part("action").parse();
+    found.map_err(|_| Refusal::not_found("no action has that name"))
 }
