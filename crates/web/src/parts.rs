@@ -2,11 +2,14 @@
 
 use maud::{Markup, PreEscaped, Render, html};
 use url::form_urlencoded;
-use uwf_engine::{EngineError, Outline, ThreadStatus, UsageTotal};
+use uwf_engine::{
+    EngineError, GraphNode, GraphView, Outline, ThreadItem, ThreadStatus, UsageTotal,
+};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Labels;
 use uwf_util::printable::printable;
 use uwf_util::{size, time};
+use uwf_words::graph::linked_svg;
 use uwf_words::usage;
 
 use crate::asked::Asked;
@@ -140,6 +143,17 @@ pub(crate) fn task(outline: &Outline) -> &str {
         .unwrap_or("(no task)")
 }
 
+/// Returns why a thread does not go on.
+pub(crate) fn reason(item: &ThreadItem) -> Option<&str> {
+    let reasons = [
+        &item.suspend_message,
+        &item.blocked_reason,
+        &item.failure_reason,
+        &item.error,
+    ];
+    reasons.into_iter().find_map(|reason| reason.as_deref())
+}
+
 /// Returns the cost of runs; a dash if there were none.
 pub(crate) fn cost(total: Option<&UsageTotal>) -> Markup {
     match total.filter(|total| total.runs > 0) {
@@ -220,9 +234,13 @@ pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
     }
 }
 
-/// Returns a drawing as markup. It must come from `uwf_words::graph`, which escapes its texts.
-pub(crate) fn drawing(svg: String) -> Markup {
-    PreEscaped(svg)
+/// Returns the drawing of a graph, whose nodes are links. If the graph cannot be drawn, a hint says why.
+pub(crate) fn drawing(graph: &GraphView, link: &dyn Fn(&GraphNode) -> Option<String>) -> Markup {
+    match linked_svg(graph, link) {
+        // It escapes the texts in it.
+        Ok(svg) => PreEscaped(svg),
+        Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
+    }
 }
 
 #[cfg(test)]

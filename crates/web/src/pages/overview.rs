@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::guard::Access;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{
-    Said, cost, labels, new_thread, status, task, thread_address, when, workflow_link,
+    Said, cost, labels, new_thread, reason, status, task, thread_address, when, workflow_link,
 };
 use crate::selection::{self, field};
 use crate::trouble::Trouble;
@@ -131,17 +131,6 @@ fn urgent(board: &Board, now_ms: i64) -> Markup {
             @if hidden > 0 { p.hint { "The newest " (threads.len()) " of " (board.waiting) "; the statuses above lead to all." } }
         }
     }
-}
-
-/// Returns why a thread waits.
-fn reason(item: &ThreadItem) -> Option<&str> {
-    let reasons = [
-        &item.suspend_message,
-        &item.blocked_reason,
-        &item.failure_reason,
-        &item.error,
-    ];
-    reasons.into_iter().find_map(|reason| reason.as_deref())
 }
 
 fn table(threads: &[ThreadItem], now_ms: i64) -> Markup {

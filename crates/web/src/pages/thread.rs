@@ -7,7 +7,6 @@ use uwf_engine::{
 };
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
-use uwf_words::graph::linked_svg;
 
 use crate::acts::confirm::links;
 use crate::asked::Asked;
@@ -107,7 +106,7 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
     }
 }
 
-/// Returns the drawing of a graph. Each node links to the last step of its role. If the graph cannot be drawn, a hint says why.
+/// Returns the drawing of a graph. Each node links to the last step of its role.
 fn drawn(graph: &GraphView, shown: &[StepStory]) -> Markup {
     let to_last_step = |node: &GraphNode| {
         let step = node.last_step?;
@@ -117,8 +116,5 @@ fn drawn(graph: &GraphView, shown: &[StepStory]) -> Markup {
             false => format!("/steps/{step}"),
         })
     };
-    match linked_svg(graph, &to_last_step) {
-        Ok(svg) => drawing(svg),
-        Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
-    }
+    drawing(graph, &to_last_step)
 }

@@ -9,7 +9,6 @@ use uwf_engine::{
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
 use uwf_util::time;
-use uwf_words::graph::linked_svg;
 
 use crate::asked::Asked;
 use crate::pages::diff::between_workflows;
@@ -113,17 +112,13 @@ pub(crate) fn one(asked: &Asked) -> Result<Page, Trouble> {
             .any(|role| role.name.as_str() == node.name);
         has_role.then(|| format!("#role-{}", node.name))
     };
-    let graph = match linked_svg(view, &to_role) {
-        Ok(svg) => drawing(svg),
-        Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
-    };
     let main = html! {
         p.crumbs { a href="/workflows" { "Workflows" } span aria-hidden="true" { "/" } span.id { (view.workflow) } }
         div.title { h1 { (Said(&name)) } (new_thread(asked, Some(view.workflow.as_str()))) }
         @if !view.description.trim().is_empty() { p { (Said(&view.description)) } }
         (facts(&program))
         div.columns {
-            section.way aria-labelledby="graph" { h2 #graph { "Graph" } (graph) }
+            section.way aria-labelledby="graph" { h2 #graph { "Graph" } (drawing(view, &to_role)) }
             div {
                 @if !program.roles.is_empty() {
                     section aria-labelledby="roles" {
