@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use uwf_engine::{
-    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, WorkflowVersion,
-    list_workflows, stored_program, workflow_description, workflow_history,
+    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistories, WorkflowHistory,
+    WorkflowItem, WorkflowVersion, list_workflows, stored_program, workflow_description,
 };
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
@@ -22,6 +22,7 @@ use crate::trouble::Trouble;
 pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
     let site = asked.site();
     let items = list_workflows(site)?;
+    let histories = WorkflowHistories::read(site).ok();
     let main = html! {
         div.title { h1 { "Workflows" } }
         @if items.is_empty() {
@@ -32,7 +33,7 @@ pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
                     th scope="col" { "Name" } th scope="col" { "What it is for" } th scope="col" { "Workflow" }
                     th scope="col" { "Versions" } th scope="col" { "Threads" }
                 } }
-                tbody { @for item in &items { (row(site, item)) } }
+                tbody { @for item in &items { (row(site, item, histories.as_ref())) } }
             }
         }
     };
@@ -43,8 +44,8 @@ pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-fn row(site: &Site, item: &WorkflowItem) -> Markup {
-    let history = workflow_history(site, &item.name).ok();
+fn row(site: &Site, item: &WorkflowItem, histories: Option<&WorkflowHistories>) -> Markup {
+    let history = histories.and_then(|all| all.of(&item.name).ok());
     let description = item.hash.and_then(|hash| workflow_description(site, hash));
     let path = item.path.as_ref().map(|path| path.display().to_string());
     html! {
