@@ -241,6 +241,7 @@ fn what_is_no_id_is_at_no_address() {
     }
     for path in [
         "/?status=nothing",
+        "/?children=all",
         "/?before=x",
         "/diff?a=--x&b=y",
         &format!("/diff?a={thread}&b=y"),
@@ -338,7 +339,13 @@ fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
     world.uwf(&short).exits(1).says("16 to 256 characters");
     let server = Server::start(
         &world,
-        &["--behind-proxy", "--public-url", "https://uwf.example"],
+        &[
+            "--behind-proxy",
+            "--public-url",
+            "https://uwf.example",
+            "--allow-host",
+            "other.example",
+        ],
     );
     let proxied = ["Host: uwf.example", "Origin: https://uwf.example"];
     let right = server.ask("POST", "/login", &proxied, &format!("token={TOKEN}"));
@@ -347,6 +354,9 @@ fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
         cookie.starts_with("__Host-uwf-") && cookie.contains("; Secure"),
         "{cookie}"
     );
+    let allowed = ["Host: other.example", "Origin: https://other.example"];
+    let allowed = server.ask("POST", "/login", &allowed, &format!("token={TOKEN}"));
+    assert_eq!(allowed.status, 303, "{}", allowed.body);
     world
         .uwf(&["serve", "--listen", &server.at])
         .exits(5)

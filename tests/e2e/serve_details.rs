@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::changed_files;
+use crate::gc::node_file;
 use crate::serve_pages::threads;
 use crate::web_client::Server;
 use crate::world::{REVIEW, World};
@@ -128,4 +130,52 @@ fn a_fork_is_compared_with_its_origin_and_a_version_with_the_one_before() {
         .get(&format!("/api/v1/workflow-diff/{old}/{new}"))
         .json();
     assert_eq!(data, world.uwf(&["workflow", "diff", &old, &new]).json());
+}
+
+#[test]
+fn a_line_of_a_patch_is_new_or_gone_whatever_it_begins_with() {
+    let (world, thread) = changed_files::world();
+    changed_files::step(&world, &thread, "printf -- '- item\\n' > list");
+    let step = changed_files::step(&world, &thread, "printf -- '++x\\n' > list");
+    let server = Server::start(&world, &[]);
+    let head = step["head"].as_str().unwrap();
+    let page = server.get(&format!("/steps/{head}?files=all")).body;
+    for shown in [
+        "<div class=\"hint\">--- a/list</div>",
+        "<div class=\"hint\">+++ b/list</div>",
+        "<del>-- item</del>",
+        "<ins>+++x</ins>",
+    ] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
+/// Makes the file of a node one that cannot be read.
+fn spoil(world: &World, hash: &serde_json::Value) {
+    let file = node_file(world, hash.as_str().unwrap());
+    std::fs::write(file, "no node").unwrap();
+}
+
+#[test]
+fn a_part_of_a_step_that_cannot_be_read_hides_no_other_part() {
+    let world = World::new();
+    let thread = &threads(&world)[0];
+    let server = Server::start(&world, &[]);
+    let head = world.show(thread)["head"].as_str().unwrap().to_owned();
+    let address = format!("/steps/{head}");
+    let files = server.get(&format!("{address}?files=all"));
+    assert_eq!(files.status, 200);
+    let step = world.uwf(&["cas", "get", &head]).exits(0).json();
+    spoil(&world, &step["payload"]["assembledPrompt"]);
+    let page = server.get(&address);
+    assert_eq!(page.status, 200, "{}", page.body);
+    for shown in [
+        "Review: a plan",
+        "The whole prompt of the agent cannot be read: ",
+        "uwf cas verify",
+    ] {
+        assert!(page.body.contains(shown), "{shown}: {}", page.body);
+    }
+    let whole = server.get(&format!("{address}/text/prompt"));
+    assert_eq!(whole.status, 500, "{}", whole.body);
 }

@@ -155,6 +155,10 @@ fn the_overview_counts_filters_and_pages() {
         "{page}"
     );
     assert!(!page.contains("The newest"), "{page}");
+    // Behind the last page there is nothing, but there are threads.
+    let page = server.get(&format!("/?before={}", all[0])).body;
+    assert!(page.contains("There are no older threads"), "{page}");
+    assert!(page.contains("To the newest") && !page.contains("no threads yet"));
     // A form keeps all choices that the address has.
     let page = server
         .get("/?status=idle&status=failed&label=a%3Db&label=c%3Dd")
@@ -257,18 +261,26 @@ fn the_data_is_what_the_commands_print() {
     // Another version may say more about the same node, so a browser asks each time.
     assert!(tag.starts_with(&format!("\"{head}-")), "{tag}");
     assert_eq!(first.header("cache-control"), Some("private, no-cache"));
-    let known = format!("If-None-Match: {tag}");
-    let again = server.ask(
-        "GET",
-        &format!("/api/v1/cas/{head}"),
-        &[&crate::web_client::bearer(), &known],
-        "",
-    );
-    assert_eq!((again.status, &*again.body), (304, ""));
-    let old = format!("If-None-Match: \"{head}\"");
-    let old = [&*crate::web_client::bearer(), &old];
-    let old = server.ask("GET", &format!("/api/v1/cas/{head}"), &old, "");
-    assert_eq!(old.status, 200);
+    let if_none = |tags: &str| {
+        let headers = [
+            &*crate::web_client::bearer(),
+            &format!("If-None-Match: {tags}"),
+        ];
+        server.ask("GET", &format!("/api/v1/cas/{head}"), &headers, "")
+    };
+    // A proxy that compresses an answer weakens its tag.
+    for known in [
+        tag.clone(),
+        format!("W/{tag}"),
+        format!("\"other\", W/{tag}"),
+        "*".to_owned(),
+    ] {
+        let again = if_none(&known);
+        assert_eq!((again.status, &*again.body), (304, ""), "{known}");
+    }
+    for other in [format!("\"{head}\""), format!("W/\"{head}\"")] {
+        assert_eq!(if_none(&other).status, 200, "{other}");
+    }
 }
 
 #[test]
@@ -333,7 +345,7 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     let workflow = world.put(ONE_STEP);
     let script = world.script(
         "agent.sh",
-        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; echo x > \"$UWF_ARTIFACTS/bé.txt\"; printf -- '---\\nnote: n\\n---\\n'",
+        "mkdir \"$UWF_ARTIFACTS/a b\"; echo '<script>' > \"$UWF_ARTIFACTS/a b/\\\"x.html\"; echo x > \"$UWF_ARTIFACTS/bé.txt\"; echo x > \"$UWF_ARTIFACTS/c d.txt\"; printf -- '---\\nnote: n\\n---\\n'",
     );
     world.agent("uwf-command", &["--", script.to_str().unwrap()]);
     let thread = world.start(&workflow);
@@ -354,7 +366,12 @@ fn an_artefact_is_kept_by_the_browser_and_never_shown() {
     );
     assert_eq!(
         kept.header("content-disposition"),
-        Some("attachment; filename=\"x.html\"")
+        Some("attachment; filename=\"x.html\"; filename*=UTF-8''%22x.html")
+    );
+    let spaced = server.get(&format!("/steps/{head}/artifact?path=c+d.txt"));
+    assert_eq!(
+        spaced.header("content-disposition"),
+        Some("attachment; filename=\"c d.txt\"")
     );
     let other = server.get(&format!("/steps/{head}/artifact?path=b%C3%A9.txt"));
     assert_eq!(

@@ -335,3 +335,30 @@ fn a_server_for_looking_only_has_no_buttons_and_does_nothing() {
     assert_eq!(refused.json()["error"]["code"], "read-only");
     assert_eq!(scene.world.show(&thread)["status"], "idle");
 }
+
+#[test]
+fn labels_change_as_the_command_changes_them() {
+    let scene = Scene::new(&[]);
+    let labels = |thread: &str| scene.world.show(thread)["labels"].clone();
+    let command = |thread: &str, words: &[&str]| {
+        let words = [&["thread", "label", thread, "--"], words].concat();
+        scene.world.uwf(&words).exits(0);
+    };
+    for given in [
+        &["a=2", "a=1"][..],
+        &["a-", "a=1"],
+        &["a=2", "a-"],
+        &["a=1", "b=1", "b-"],
+        &["c-", "a=3"],
+    ] {
+        let (by_page, by_command) = (scene.thread(), scene.thread());
+        for thread in [&by_page, &by_command] {
+            command(thread, &["a=1"]);
+        }
+        let act = format!("threads/{by_page}/label");
+        let sent = scene.act(&act, &json!({ "labels": given }));
+        assert_eq!(sent.status, 200, "{given:?}: {}", sent.body);
+        command(&by_command, given);
+        assert_eq!(labels(&by_page), labels(&by_command), "{given:?}");
+    }
+}

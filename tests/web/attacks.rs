@@ -188,6 +188,7 @@ const REFUSALS: &str = "
     405 method    GET    /api/v1/threads/ID/step       token
     413 body      POST   /api/v1/threads/ID/step       token
     401 unknown   GET    /api/v1/threads/ID            Authorization: Bearer wrong
+    401 unknown   POST   /api/v1/threads/ID/step       Authorization: Bearer wrong
     403 origin    POST   /api/v1/threads/ID/step       Origin: http://evil.example
     421 host      GET    /api/v1/threads/ID            Host: evil.example
 ";
@@ -221,6 +222,27 @@ fn a_program_reads_every_refusal() {
     let page = scene.server.ask("DELETE", "/", &[&bearer()], "");
     assert_eq!(page.status, 405);
     assert!(page.body.contains("no such method"), "{}", page.body);
+}
+
+#[test]
+fn a_body_that_does_not_come_whole_is_not_called_large() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let head = format!(
+        "POST /api/v1/threads/{thread}/kill HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{}\r\n\
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        scene.server.at,
+        bearer()
+    );
+    let broken = scene
+        .server
+        .send(&format!("{head}2\r\n{{}}\r\nno length\r\n\r\n"));
+    assert_eq!(broken.status, 400, "{}", broken.body);
+    assert_eq!(broken.json()["error"]["code"], "body");
+    let size = 1024 * 1024 + 1;
+    let large = format!("{head}{size:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(size));
+    assert_eq!(scene.server.send(&large).status, 413);
+    assert_eq!(scene.world.show(&thread)["status"], "idle");
 }
 
 #[test]

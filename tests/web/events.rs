@@ -243,7 +243,7 @@ fn without_watches_of_the_kernel_files_are_looked_at_and_the_page_says_so() {
     let server = Server::of(&world, command);
     let mut stream = Stream::open(&server, "");
     stream.until("reset", "");
-    assert!(server.get("/").body.contains("looked at every"));
+    assert!(server.get("/").body.contains("checks the files every"));
     world.step(&thread).exits(0);
     let head = world.show(&thread)["head"].clone();
     while stream.until("thread", &thread)["head"] != head {}

@@ -21,6 +21,7 @@ mod lost_state;
 mod pages;
 mod pictures;
 mod scene;
+mod slow_disk;
 mod twice;
 #[path = "../e2e/web_client.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]

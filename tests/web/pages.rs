@@ -189,6 +189,35 @@ fn a_page_is_fresh_within_a_second_in_every_tab_and_keeps_what_a_reader_did() {
 }
 
 #[test]
+fn what_is_said_in_between_is_added_and_the_rest_stays() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    // The lines of both outputs are listed one after the other, so a later message comes before an earlier line of the answer.
+    let scene = Scene::saying(
+        "echo first >&2; echo ---; wait_for more; echo second >&2; wait_for go; printf -- 'plan: held\\n---\\n'",
+    );
+    let thread = scene.thread();
+    let mut child = scene.world.spawn(&["thread", "step", &thread]);
+    scene.world.agent_at_work(&thread);
+    enter(&browser, &scene, &format!("/threads/{thread}"));
+    let all = "[...document.querySelectorAll('#live li')]";
+    let texts = format!("{all}.map((one) => one.textContent.trim()).slice(1)");
+    browser.wait_for(&format!("{texts}.join() === 'first,---'"));
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    // The page catches up once with what happened before it was heard.
+    std::thread::sleep(SOON);
+    browser.script(&format!("for (const one of {all}) one.seen = true"));
+    File::create(scene.world.project().join("more")).unwrap();
+    browser.wait_for(&format!("{texts}.join() === 'first,second,---'"));
+    let seen = browser.value(&format!("{all}.map((one) => Boolean(one.seen))"));
+    assert_eq!(seen, json!([true, true, false, true]));
+    File::create(scene.go()).unwrap();
+    assert!(child.wait().unwrap().success());
+    browser.complains_of_nothing();
+}
+
+#[test]
 fn what_happens_while_somebody_types_is_shown_afterwards() {
     let Some(browser) = Browser::start() else {
         return;

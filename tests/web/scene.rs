@@ -37,11 +37,17 @@ impl Scene {
 
     /// Returns a scene whose agent says a line, and works until the file [`go`](Self::go) is there, or its test has ended.
     pub(crate) fn held() -> Self {
+        Self::saying(&format!(
+            "echo '{LINE}' >&2\nwait_for go\nprintf -- '---\\nplan: held\\n---\\n'"
+        ))
+    }
+
+    /// Returns a scene whose agent is a script, in which `wait_for FILE` waits until the file is there, or its test has ended.
+    pub(crate) fn saying(script: &str) -> Self {
         let world = World::new();
-        let project = world.project();
         let body = format!(
-            "echo '{LINE}' >&2\nwhile [ -d '{0}' ] && [ ! -e '{0}/go' ]; do sleep 0.02; done\nprintf -- '---\\nplan: held\\n---\\n'",
-            project.display(),
+            "wait_for() {{ while [ -d '{0}' ] && [ ! -e '{0}/'$1 ]; do sleep 0.02; done; }}\n{script}",
+            world.project().display(),
         );
         let script = world.script("agent.sh", &body);
         world.agent("uwf-command", &["--", script.to_str().unwrap()]);

@@ -55,6 +55,7 @@ mod stored_workflow;
 mod tags;
 mod thread;
 mod unfound;
+mod unknown_word;
 mod unregister;
 mod waiting_answer;
 mod workflow_ref;
@@ -161,7 +162,9 @@ pub use read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
 pub use read::usage_total::UsageTotal;
 pub use read::verdict::VerdictView;
-pub use read::versions::{VersionAction, WorkflowHistory, WorkflowVersion, workflow_history};
+pub use read::versions::{
+    VersionAction, WorkflowHistories, WorkflowHistory, WorkflowVersion, workflow_history,
+};
 pub use read::visit_story::{LogStory, VisitPart, VisitStory};
 pub use read::which::{
     NodeState, NodeUse, NodeUses, ReplacedUse, StepUse, ThreadUse, WorkflowUse, which,
@@ -225,6 +228,7 @@ pub use store_import::{
 pub use stored_workflow::{workflow_description, workflow_name};
 pub use thread::ThreadAt;
 pub use unfound::{Unfound, has_remote};
+pub use unknown_word::UnknownWord;
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use uwf_snapshot::{SnapshotError, Unkept};
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};

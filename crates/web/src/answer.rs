@@ -92,10 +92,7 @@ impl Data {
             return json(StatusCode::OK, body);
         };
         let tag = format!("\"{hash}-{:016x}\"", digest(&body));
-        let known = asked.get(header::IF_NONE_MATCH);
-        let known = known.and_then(|known| known.to_str().ok());
-        let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
-        let mut response = match is_known {
+        let mut response = match is_known(&tag, asked) {
             true => StatusCode::NOT_MODIFIED.into_response(),
             false => json(StatusCode::OK, body),
         };
@@ -106,6 +103,15 @@ impl Data {
         }
         response
     }
+}
+
+/// Tells whether a client has what a tag names. The comparison is weak (RFC 9110, 13.1.2): a proxy that compresses an answer puts
+/// `W/` before its tag.
+fn is_known(tag: &str, asked: &HeaderMap) -> bool {
+    let known = asked.get_all(header::IF_NONE_MATCH).iter();
+    let known = known.filter_map(|known| known.to_str().ok());
+    let mut known = known.flat_map(|known| known.split(',')).map(str::trim);
+    known.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }
 
 /// What a browser may do with a file.
@@ -130,7 +136,7 @@ pub(crate) struct File {
 impl File {
     /// Returns the answer, which keeps the permit until the client has read it.
     pub(crate) fn answer(self, permit: Permit) -> Response {
-        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._".contains(*c);
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-._ ".contains(*c);
         let plain: String = self.name.chars().filter(is_plain).collect();
         let plain = plain.trim_start_matches('.');
         let whole = printable(&self.name);
@@ -139,7 +145,7 @@ impl File {
             Disposition::PlainText => ("text/plain; charset=utf-8", "inline"),
         };
         let mut attached = format!("{disposition}; filename=\"{plain}\"");
-        if !self.name.is_ascii() {
+        if plain != self.name {
             attached.push_str("; filename*=UTF-8''");
             attached.extend(whole.bytes().map(percent));
         }

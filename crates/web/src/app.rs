@@ -6,7 +6,8 @@ use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site};
 
 use crate::audit::Refusals;
-use crate::guard::{Access, Gate};
+use crate::gate::Gate;
+use crate::guard::Access;
 use crate::live::hub::Hub;
 use crate::order::{Carried, Order};
 use crate::permits::Permits;

@@ -12,6 +12,7 @@ use uwf_protocol::ids::ThreadId;
 use crate::app::Shared;
 use crate::asked::Asked;
 use crate::guard::{Visitor, reads};
+use crate::order::Carried;
 use crate::routes::API;
 use crate::trouble::Refusal;
 
@@ -24,6 +25,9 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// that strangers do not take the threads of the blocking pool from other visitors.
 pub(crate) const WRITERS: usize = 2;
 
+/// How many threads of the blocking pool there are for the lines about log-ins, beside those for other work.
+pub(crate) const LOG_INS: usize = 1;
+
 /// The address from which a request came. Behind a proxy, it is the proxy's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
@@ -32,20 +36,23 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refused(pub(crate) &'static str);
 
-/// Logs that a visitor asked for an act. If the server is killed before the result, only this line says that the act may have been
-/// done.
-pub(crate) fn note_wish(asked: &Asked, act: &str, thread: Option<ThreadId>) {
+/// Does an act between its two lines of the log: that a visitor asked for it, and that it was done, or the code of the refusal. If
+/// the server is killed before the result, only the first line says that the act may have been done. An act on no thread may have
+/// made one: the second line names it.
+pub(crate) fn logged(
+    asked: &Asked,
+    act: &str,
+    thread: Option<ThreadId>,
+    work: impl FnOnce() -> Result<Carried, Refusal>,
+) -> Result<Carried, Refusal> {
     log(asked, act, thread, "asked");
-}
-
-/// Logs the result of an act: that it was done, or the code of the refusal.
-pub(crate) fn note(asked: &Asked, act: &str, thread: Option<ThreadId>, refused: Option<&Refusal>) {
-    log(
-        asked,
-        act,
-        thread,
-        refused.map_or("done", |refusal| refusal.code),
-    );
+    let done = work();
+    let (result, made) = match &done {
+        Ok(done) => ("done", done.thread()),
+        Err(refusal) => (refusal.code, None),
+    };
+    log(asked, act, thread.or(made), result);
+    done
 }
 
 fn log(asked: &Asked, act: &str, thread: Option<ThreadId>, result: &str) {
@@ -154,8 +161,7 @@ fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
         ["logout"] => ("log-out", None),
         ["new"] | ["threads"] => ("start", None),
         ["threads", thread, "do", word] | ["threads", thread, word] => {
-            let mut all = Action::ALL.into_iter();
-            let action = all.find(|action| action.as_str() == word);
+            let action = word.parse::<Action>();
             (action.map_or(UNNAMED, Action::as_str), thread.parse().ok())
         }
         _ => (UNNAMED, None),

@@ -27,11 +27,7 @@ pub(crate) fn report_of(asked: &Asked) -> Result<CostReport, Trouble> {
         Some(_) => CostKey::Role,
         None => CostKey::Thread,
     };
-    let by = asked.query.get(BY).map(|text| {
-        let mut all = CostKey::ALL.into_iter();
-        let found = all.find(|by| by.as_str() == text);
-        found.ok_or_else(|| wrong(BY, text))
-    });
+    let by = asked.query.get(BY).map(|text| parsed(BY, text));
     let since = asked.query.get(SINCE).map(|text| {
         let at_ms = time::parse_filter(text, site.env.now_ms());
         at_ms

@@ -23,6 +23,7 @@ mod assets;
 mod audit;
 mod costs;
 mod fields;
+mod gate;
 mod guard;
 mod handlers;
 mod live;

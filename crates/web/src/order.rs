@@ -108,10 +108,14 @@ impl Order {
         }
     }
 
-    /// Returns the command as a person would type it, for the page. It lacks `--quiet` and `--`.
+    /// Returns the command as a person would type it, for the page. It lacks `--quiet`, and `--` unless a word after it would be
+    /// read as an option.
     pub(crate) fn shown(&self) -> String {
+        let end = self.words.iter().position(|word| word == "--");
+        let arguments = end.map_or(&[][..], |end| &self.words[end + 1..]);
+        let needs_end = arguments.iter().any(|word| word.starts_with('-'));
         let words = self.words.iter().map(String::as_str);
-        let words = words.filter(|word| *word != "--quiet" && *word != "--");
+        let words = words.filter(|word| *word != "--quiet" && (needs_end || *word != "--"));
         let text = |word: &str| TextOption::ALL.into_iter().find(|one| one.word() == word);
         let words = words.map(|word| match text(word) {
             Some(option) => option.shown().to_owned(),
@@ -134,6 +138,8 @@ mod tests {
             order.shown(),
             "uwf thread start -p \"…\" '--cwd=/a b' review"
         );
+        let hostile = Order::quick(&["thread", "start", "--", "--x"]);
+        assert_eq!(hostile.shown(), "uwf thread start -- --x");
         assert_eq!(order.input.as_deref(), Some("x"));
         assert!(!order.words.contains(&"x".to_owned()));
     }

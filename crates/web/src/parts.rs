@@ -2,11 +2,14 @@
 
 use maud::{Markup, PreEscaped, Render, html};
 use url::form_urlencoded;
-use uwf_engine::{Outline, ThreadStatus, UsageTotal};
+use uwf_engine::{
+    EngineError, GraphNode, GraphView, Outline, ThreadItem, ThreadStatus, UsageTotal,
+};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Labels;
 use uwf_util::printable::printable;
 use uwf_util::{size, time};
+use uwf_words::graph::linked_svg;
 use uwf_words::usage;
 
 use crate::asked::Asked;
@@ -105,6 +108,12 @@ pub(crate) fn folded_in(room: Room<'_>, title: &str, text: Option<&str>) -> Mark
     }
 }
 
+/// Returns what a page shows in place of a part that cannot be read: the reason, and what to do about it.
+pub(crate) fn unreadable(asked: &Asked, part: &str, error: EngineError) -> Markup {
+    let why = (asked.app.explain)(error).whole();
+    html! { ul.notes { li.failed { (part) " cannot be read: " (Said(&why)) } } }
+}
+
 /// Returns the status of a thread: a sign and a word, never a colour alone.
 pub(crate) fn status(status: ThreadStatus) -> Markup {
     let word = status.as_str();
@@ -132,6 +141,17 @@ pub(crate) fn task(outline: &Outline) -> &str {
     let task = outline.task.as_deref();
     task.filter(|task| !task.trim().is_empty())
         .unwrap_or("(no task)")
+}
+
+/// Returns why a thread does not go on.
+pub(crate) fn reason(item: &ThreadItem) -> Option<&str> {
+    let reasons = [
+        &item.suspend_message,
+        &item.blocked_reason,
+        &item.failure_reason,
+        &item.error,
+    ];
+    reasons.into_iter().find_map(|reason| reason.as_deref())
 }
 
 /// Returns the cost of runs; a dash if there were none.
@@ -214,9 +234,13 @@ pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
     }
 }
 
-/// Returns a drawing as markup. It must come from `uwf_words::graph`, which escapes its texts.
-pub(crate) fn drawing(svg: String) -> Markup {
-    PreEscaped(svg)
+/// Returns the drawing of a graph, whose nodes are links. If the graph cannot be drawn, a hint says why.
+pub(crate) fn drawing(graph: &GraphView, link: &dyn Fn(&GraphNode) -> Option<String>) -> Markup {
+    match linked_svg(graph, link) {
+        // It escapes the texts in it.
+        Ok(svg) => PreEscaped(svg),
+        Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 use uwf_util::text::cut_line;
@@ -45,7 +45,8 @@ enum Kind {
 /// Another field is refused: it may be misspelt, and may have been meant to prevent something.
 ///
 /// # Errors
-/// When the body is too large, does not arrive in time, is of another kind, is no object of plain values, or has another field.
+/// When the body is too large, does not arrive whole and in time, is of another kind, is no object of plain values, or has another
+/// field.
 pub(crate) async fn fields_of(
     headers: &HeaderMap,
     body: Body,
@@ -121,7 +122,7 @@ fn refuse_unknown(
 /// Reads the fields of a small form: to log in or to log out. It takes any `Content-Type` and any field.
 ///
 /// # Errors
-/// When the body is too large or does not arrive in time.
+/// When the body is too large, or does not arrive whole and in time.
 pub(crate) async fn few_fields(body: Body) -> Result<Fields, Refusal> {
     let whole = bytes(body, FEW_BYTES).await?;
     Ok(Fields::parse(&String::from_utf8_lossy(&whole)))
@@ -131,9 +132,13 @@ async fn bytes(body: Body, most: usize) -> Result<Bytes, Refusal> {
     let whole = tokio::time::timeout(PATIENCE, Limited::new(body, most).collect());
     match whole.await {
         Ok(Ok(whole)) => Ok(whole.to_bytes()),
-        Ok(Err(_)) => {
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let message = format!("this form has at most {most} bytes");
             Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", message))
+        }
+        Ok(Err(_)) => {
+            let message = "the form did not come whole";
+            Err(Refusal::new(StatusCode::BAD_REQUEST, "body", message))
         }
         Err(_) => {
             let message = "the form did not come in time";

@@ -28,15 +28,15 @@ pub(crate) mod field {
     pub(crate) const TAKE: &str = "take";
 }
 
-/// Returns which threads the fields of an address select. A value of `children` other than `listed` is ignored.
+/// Returns which threads the fields of an address select.
 ///
 /// # Errors
-/// When another field has a value that it cannot have, or the workflow is unknown.
+/// When a field has a value that it cannot have, or the workflow is unknown.
 fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
     let statuses: Vec<ThreadStatus> = query
         .all(field::STATUS)
         .flat_map(|text| text.split(','))
-        .map(status)
+        .map(|text| parsed(field::STATUS, text))
         .collect::<Result<_, _>>()?;
     let labels = query.all(field::LABEL);
     let labels = labels.map(|text| parsed(field::LABEL, text));
@@ -46,7 +46,8 @@ fn of(site: &Site, query: &Fields) -> Result<(ListFilter, BoardPage), Trouble> {
         all: true,
         children: match query.get(field::CHILDREN) {
             Some("listed") => Children::Listed,
-            Some(_) | None => Children::Hidden,
+            None => Children::Hidden,
+            Some(other) => return Err(wrong(field::CHILDREN, other).into()),
         },
         statuses: (!statuses.is_empty()).then_some(statuses),
         workflow: workflow.transpose()?,
@@ -79,12 +80,6 @@ pub(crate) fn board_of(asked: &Asked) -> Result<Board, Trouble> {
         board.warnings.insert(0, explained.whole());
     }
     Ok(board)
-}
-
-fn status(text: &str) -> Result<ThreadStatus, Refusal> {
-    let mut all = ThreadStatus::ALL.into_iter();
-    let found = all.find(|status| status.as_str() == text);
-    found.ok_or_else(|| wrong(field::STATUS, text))
 }
 
 /// Returns the text of a field as a value.

@@ -19,8 +19,9 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
-use crate::audit::{Peer, Refusals, WRITERS};
-use crate::guard::Gate;
+use crate::audit::{LOG_INS, Peer, Refusals, WRITERS};
+use crate::gate::Gate;
+use crate::guard::LOOKS;
 use crate::live::STREAMS;
 use crate::live::hub::Hub;
 use crate::permits::{COMMANDS, Permits, READERS};
@@ -127,7 +128,7 @@ impl Server {
     pub fn run(self, site: Site) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(READERS + COMMANDS + WRITERS)
+            .max_blocking_threads(READERS + COMMANDS + WRITERS + LOG_INS + LOOKS)
             .thread_keep_alive(WORKER_IDLE)
             .build()
             .map_err(ServeError::Machine)?;

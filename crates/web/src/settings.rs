@@ -18,7 +18,7 @@ pub struct Settings {
     /// The address of the server, and the one of its proxy.
     pub place: Place,
     /// Other hosts that it answers to, each as a browser sends it: a name, and a port unless it is the default one. Pages
-    /// under such a host can act over `http://` only.
+    /// under such a host can act over `http://`, and over `https://` if the public address is encrypted.
     pub allowed_hosts: Vec<String>,
     /// The secret that lets a visitor in.
     pub token: Token,

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::str::FromStr;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -20,6 +21,7 @@ use crate::read::outline::first_line;
 use crate::read::removed_cost::{OfRemoved, Spent};
 use crate::read::usage_total::UsageTotal;
 use crate::read::work::Work;
+use crate::unknown_word::{UnknownWord, value_of};
 use crate::{EngineError, Site};
 
 /// What the runs of one row have in common.
@@ -62,6 +64,14 @@ impl CostKey {
             Self::Day => "day",
             Self::Thread => "thread",
         }
+    }
+}
+
+impl FromStr for CostKey {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        value_of(word, Self::ALL, Self::as_str)
     }
 }
 

@@ -1,9 +1,12 @@
 //! What a person can do to a thread now. Pure: the state of a thread says it.
 
+use std::str::FromStr;
+
 use serde::Serialize;
 
 use crate::read::show::ThreadView;
 use crate::read::thread_state::ThreadStatus;
+use crate::unknown_word::{UnknownWord, value_of};
 
 /// Something that a person does to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,6 +60,14 @@ impl Action {
             Self::Label => "label",
             Self::Kill => "kill",
         }
+    }
+}
+
+impl FromStr for Action {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        value_of(word, Self::ALL, Self::as_str)
     }
 }
 

@@ -72,15 +72,8 @@ impl RunningTurns {
         let said = self.stderr.new_lines(self.started_at_ms);
         let answered = self.stdout.new_lines(self.started_at_ms);
         if self.turns == 0 {
-            events.extend(
-                said.into_iter()
-                    .map(|text| self.line(OutputStream::Stderr, text)),
-            );
-            events.extend(
-                answered
-                    .into_iter()
-                    .map(|text| self.line(OutputStream::Stdout, text)),
-            );
+            events.extend(self.lines(OutputStream::Stderr, said));
+            events.extend(self.lines(OutputStream::Stdout, answered));
         }
         events
     }
@@ -104,11 +97,18 @@ impl RunningTurns {
         })
     }
 
-    fn line(&self, stream: OutputStream, text: String) -> TailEvent {
-        TailEvent::Line(TailLine {
-            role: self.role.clone(),
-            stream,
-            text,
+    fn lines(
+        &self,
+        stream: OutputStream,
+        lines: Vec<(usize, String)>,
+    ) -> impl Iterator<Item = TailEvent> {
+        lines.into_iter().map(move |(number, text)| {
+            TailEvent::Line(TailLine {
+                role: self.role.clone(),
+                stream,
+                number,
+                text,
+            })
         })
     }
 }
@@ -128,6 +128,8 @@ struct MaskedLines {
     masking: MaskStream,
     /// The beginning of a line whose end was kept back.
     open: Vec<u8>,
+    /// How many lines were returned.
+    count: usize,
 }
 
 impl MaskedLines {
@@ -136,11 +138,12 @@ impl MaskedLines {
             file,
             masking: masks.stream(),
             open: Vec::new(),
+            count: 0,
         }
     }
 
-    /// Returns the new lines. A line that ends with what may be the beginning of a secret is kept back.
-    fn new_lines(&mut self, began_ms: i64) -> Vec<String> {
+    /// Returns the new lines, each with its number. A line that ends with what may be the beginning of a secret is kept back.
+    fn new_lines(&mut self, began_ms: i64) -> Vec<(usize, String)> {
         for line in new_lines(&mut self.file, began_ms) {
             self.masking.push(line.as_bytes(), &mut self.open);
             self.masking.push(b"\n", &mut self.open);
@@ -148,6 +151,9 @@ impl MaskedLines {
         let end = self.open.iter().rposition(|byte| *byte == b'\n');
         let whole: Vec<u8> = self.open.drain(..end.map_or(0, |end| end + 1)).collect();
         let text = String::from_utf8_lossy(&whole);
-        text.lines().map(str::to_owned).collect()
+        let lines = text.lines().map(str::to_owned);
+        let lines: Vec<_> = (self.count..).zip(lines).collect();
+        self.count += lines.len();
+        lines
     }
 }

@@ -72,6 +72,9 @@ pub struct TailLine {
     pub role: RoleName,
     /// Where it was printed.
     pub stream: OutputStream,
+    /// Its number among the lines that the attempt printed there, from 0.
+    #[serde(skip)]
+    pub number: usize,
     /// The line.
     pub text: String,
 }
@@ -152,6 +155,7 @@ mod tests {
         TailEvent::Line(TailLine {
             role: "writer".parse().unwrap(),
             stream: OutputStream::Stdout,
+            number: 0,
             text: text.to_owned(),
         })
     }

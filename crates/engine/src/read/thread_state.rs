@@ -1,5 +1,7 @@
 //! What a thread is, as seen from its head: its status, who is next, and what keeps it from going on.
 
+use std::str::FromStr;
+
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError, head_status};
 use uwf_protocol::head_status::HeadStatus;
@@ -11,6 +13,7 @@ use crate::describe::describe_reached;
 use crate::planned_try::PlannedTry;
 use crate::read::branch::Branch;
 use crate::read::causing_child::CausingChild;
+use crate::unknown_word::{UnknownWord, value_of};
 
 /// The status of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -74,6 +77,14 @@ impl ThreadStatus {
             Self::Cancelled => "cancelled",
             Self::Corrupt => "corrupt",
         }
+    }
+}
+
+impl FromStr for ThreadStatus {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        value_of(word, Self::ALL, Self::as_str)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What the name of a workflow stood for, and which of these versions a word means.
 
+use indexmap::IndexMap;
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, LEAST_PREFIX};
-use uwf_storage::{NameChange, State};
+use uwf_storage::{NameChange, RegistryHistory, State};
 
 use crate::workflow_ref::not_registered;
 use crate::{EngineError, Site, WorkflowUseError};
@@ -53,21 +54,47 @@ pub enum VersionAction {
 /// # Errors
 /// [`EngineError::UnknownWorkflow`] if the name was never registered, or when the registry cannot be read.
 pub fn workflow_history(site: &Site, name: &str) -> Result<WorkflowHistory, EngineError> {
-    let name = name.trim();
-    let state = State::new(&site.root);
-    let names = state.workflows()?;
-    let record = state.registry_history()?;
-    let current = names.get(name).copied();
-    let versions = versions(record.of(name), current);
-    if versions.is_empty() {
-        return Err(not_registered(name, names.into_keys()));
+    WorkflowHistories::read(site)?.of(name)
+}
+
+/// What all names of the registry stand for and stood for.
+#[derive(Debug)]
+pub struct WorkflowHistories {
+    names: IndexMap<String, CasRef>,
+    record: RegistryHistory,
+}
+
+impl WorkflowHistories {
+    /// Reads the registry and its record.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn read(site: &Site) -> Result<Self, EngineError> {
+        let state = State::new(&site.root);
+        Ok(Self {
+            names: state.workflows()?,
+            record: state.registry_history()?,
+        })
     }
-    Ok(WorkflowHistory {
-        name: name.to_owned(),
-        current,
-        versions,
-        unreadable: record.unreadable,
-    })
+
+    /// Returns what a name stood for.
+    ///
+    /// # Errors
+    /// [`EngineError::UnknownWorkflow`] if the name was never registered.
+    pub fn of(&self, name: &str) -> Result<WorkflowHistory, EngineError> {
+        let name = name.trim();
+        let current = self.names.get(name).copied();
+        let versions = versions(self.record.of(name), current);
+        if versions.is_empty() {
+            return Err(not_registered(name, self.names.keys().cloned()));
+        }
+        Ok(WorkflowHistory {
+            name: name.to_owned(),
+            current,
+            versions,
+            unreadable: self.record.unreadable,
+        })
+    }
 }
 
 /// Returns the versions of a name from what is on record. What the name stands for now is the last one, even if that is not

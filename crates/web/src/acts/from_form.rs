@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use uwf_engine::{Action, ThreadStatus, ThreadView};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Setting;
-use uwf_protocol::naming::{Label, LabelChange, Name};
+use uwf_protocol::naming::{Label, LabelChange, Labels, Name};
 
 use crate::fields::Fields;
 use crate::order::{Order, TextOption};
@@ -176,40 +176,32 @@ fn named(view: &ThreadView, fields: &Fields) -> Result<Vec<Order>, Refusal> {
         }
         None => {}
     }
-    let changes = label_changes(view, fields, is_whole)?;
+    let changes = label_changes(&view.labels, fields, is_whole)?;
     if !changes.is_empty() {
         orders.push(Order::quick(&["thread", "label", thread, "--"]).with_any(changes));
     }
     Ok(orders)
 }
 
-fn label_changes(
-    view: &ThreadView,
-    fields: &Fields,
-    is_whole: bool,
-) -> Result<Vec<String>, Refusal> {
-    let mut words = Vec::new();
-    let mut kept = Vec::new();
+/// Returns what differs between the labels that the fields ask for and those of the thread. The texts of the fields count in their
+/// order, as the words of the command do: of `a=2 a=1`, the last one counts.
+fn label_changes(known: &Labels, fields: &Fields, is_whole: bool) -> Result<Vec<String>, Refusal> {
+    let mut wanted = match is_whole {
+        true => Labels::new(),
+        false => known.clone(),
+    };
     for text in label_words(fields) {
         let change: LabelChange = text.parse().map_err(|error| wrong(format!("{error}")))?;
         match change {
-            LabelChange::Set(label) => {
-                kept.push(label.key.clone());
-                let known = view.labels.iter().any(|(key, value)| {
-                    (key.as_str(), value.as_str()) == (label.key.as_str(), label.value.as_str())
-                });
-                if !known {
-                    words.push(format!("{}={}", label.key, label.value));
-                }
-            }
-            LabelChange::Remove(key) => words.push(format!("{key}-")),
+            LabelChange::Set(label) => _ = wanted.insert(label.key, label.value),
+            LabelChange::Remove(key) => _ = wanted.remove(&key),
         }
     }
-    if is_whole {
-        let gone = view.labels.iter().filter(|(key, _)| !kept.contains(key));
-        words.extend(gone.map(|(key, _)| format!("{key}-")));
-    }
-    Ok(words)
+    let set = wanted.iter();
+    let set = set.filter(|(key, value)| known.get(*key) != Some(*value));
+    let gone = known.iter().filter(|(key, _)| !wanted.contains_key(*key));
+    let set = set.map(|(key, value)| format!("{key}={value}"));
+    Ok(set.chain(gone.map(|(key, _)| format!("{key}-"))).collect())
 }
 
 /// Returns the labels of a form, which white space separates.

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
+use uwf_protocol::ids::ThreadId;
 
 use crate::answer::{Data, json_answer, refused_on_the_way};
 use crate::asked::Asked;
@@ -50,7 +51,7 @@ pub(crate) fn fields(asked: &Asked) -> Result<&'static [&'static str], Refusal> 
 
 /// Does the action that a page asked about. Leads back to the thread, or to the new one.
 pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
-    let (view, done) = match act(asked, fields) {
+    let (thread, done) = match act(asked, fields) {
         Ok(done) => done,
         Err(refusal) => {
             let thread = asked.thread().map(thread_address);
@@ -59,17 +60,17 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
         }
     };
     // A fork is another thread.
-    let thread = done.thread().unwrap_or(view.thread);
+    let thread = done.thread().unwrap_or(thread);
     notices::outcome(asked, thread_address(thread), done.notices)
 }
 
 /// Does an action for a program.
 pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> {
     let action = action(asked)?;
-    let (view, done) = act(asked, fields)?;
+    let (thread, done) = act(asked, fields)?;
     let (status, printed) = match action {
         Action::Step | Action::Run | Action::Resume | Action::Poke => {
-            let goes_on = json!({ "thread": view.thread, "status": "running" });
+            let goes_on = json!({ "thread": thread, "status": "running" });
             (StatusCode::ACCEPTED, goes_on)
         }
         Action::Fork => (StatusCode::CREATED, done.printed),
@@ -91,17 +92,17 @@ pub(crate) fn possible(asked: &Asked) -> Result<Data, Trouble> {
     Ok(Data::of(&body))
 }
 
-/// Does an action and logs it. Returns the thread as it was before, the data of the last command, and the notices of all.
-fn act(asked: &Asked, fields: &Fields) -> Result<(ThreadView, Carried), Refusal> {
+/// Does an action and logs it. Returns the thread, the data of the last command, and the notices of all.
+fn act(asked: &Asked, fields: &Fields) -> Result<(ThreadId, Carried), Refusal> {
     let action = action(asked)?;
-    let thread = asked.thread().ok();
-    audit::note_wish(asked, action.as_str(), thread);
-    let done = done(asked, action, fields).map_err(|trouble| trouble.explained(asked.app.explain));
-    audit::note(asked, action.as_str(), thread, done.as_ref().err());
-    done
+    let done = audit::logged(asked, action.as_str(), asked.thread().ok(), || {
+        let done = done(asked, action, fields);
+        done.map_err(|trouble| trouble.explained(asked.app.explain))
+    })?;
+    Ok((asked.thread()?, done))
 }
 
-fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<(ThreadView, Carried), Trouble> {
+fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<Carried, Trouble> {
     let view = show(asked.site(), asked.thread()?)?;
     refuse_stale(&view, fields)?;
     let mut done = Carried::default();
@@ -112,7 +113,7 @@ fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<(ThreadView, C
         done.printed = one.printed;
         done.notices.extend(one.notices);
     }
-    Ok((view, done))
+    Ok(done)
 }
 
 fn carry(asked: &Asked, order: &Order) -> Result<Carried, Refusal> {
@@ -140,8 +141,6 @@ fn refuse_if_read_only(asked: &Asked) -> Result<(), Refusal> {
 
 /// Returns the action in the address.
 fn action(asked: &Asked) -> Result<Action, Refusal> {
-    let word = asked.part("action");
-    let mut all = Action::ALL.into_iter();
-    let found = all.find(|action| action.as_str() == word);
-    found.ok_or_else(|| Refusal::not_found("no action has that name"))
+    let found = asked.part("action").parse();
+    found.map_err(|_| Refusal::not_found("no action has that name"))
 }

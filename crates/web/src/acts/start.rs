@@ -132,9 +132,8 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     };
     let address = thread_address(thread);
     if fields.get(THEN) == Some(RUN) {
-        audit::note_wish(asked, RUN, Some(thread));
-        let run = carry(asked, &Order::of_steps(thread, "run"));
-        audit::note(asked, RUN, Some(thread), run.as_ref().err());
+        let order = Order::of_steps(thread, RUN);
+        let run = audit::logged(asked, RUN, Some(thread), || carry(asked, &order));
         match run {
             Ok(run) => done.notices.extend(run.notices),
             Err(refusal) => {
@@ -157,12 +156,8 @@ pub(crate) fn data(asked: &Asked, fields: &Fields) -> Result<Response, Trouble> 
 }
 
 fn started(asked: &Asked, fields: &Fields) -> Result<(ThreadId, Carried), Refusal> {
-    audit::note_wish(asked, "start", None);
-    let done = start(fields).and_then(|order| carry(asked, &order));
-    let thread = done.as_ref().ok().and_then(Carried::thread);
-    audit::note(asked, "start", thread, done.as_ref().err());
-    let done = done?;
-    let thread = thread.ok_or_else(|| {
+    let done = audit::logged(asked, "start", None, || carry(asked, &start(fields)?))?;
+    let thread = done.thread().ok_or_else(|| {
         let message = "the command did not say which thread it started";
         Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "bug", message)
     })?;

@@ -63,7 +63,7 @@
     }
     if (main.innerHTML === fresh.innerHTML) return;
     const typed = fields(main).filter(isTyped).map((one) => [one.name, one.value]);
-    main.replaceChildren(...document.adoptNode(fresh).childNodes);
+    put(main, fresh);
     for (const [name, value] of typed) {
       const field = fields(main).find((one) => one.name === name);
       if (field) field.value = value;
@@ -73,13 +73,24 @@
       : [...main.querySelectorAll(focus.tag)].find((one) => one.getAttribute("href") === focus.href);
     if (again) again.focus({ preventScroll: true });
   };
+  // The turns of the agents stay in the page, so that a screen reader reads only the new ones.
+  const put = (main, fresh) => {
+    const [old, next] = [main, fresh].map((one) => one.querySelector("#live"));
+    const nodes = [...document.adoptNode(fresh).childNodes];
+    if (!old || !next) return main.replaceChildren(...nodes);
+    addNew(old.querySelector("ol"), [...next.querySelectorAll("ol > li")]);
+    for (const one of [...main.childNodes]) if (one !== old) one.remove();
+    const at = nodes.indexOf(next);
+    old.before(...nodes.slice(0, at));
+    old.after(...nodes.slice(at + 1));
+  };
   const siblings = (details) => {
     const room = details.closest("[id]");
     return room ? [...room.querySelectorAll("details")] : [details];
   };
 
-  // Loads the turns of the agents and appends the new ones, so that a screen reader reads each turn of one agent once. If several
-  // agents work, a new turn may come in the middle: then the list is replaced.
+  // Loads the turns of the agents and adds the new ones, each at its place. A turn that is there stays, so that a screen reader
+  // reads each turn once.
   let saying = false;
   const refreshTurns = () => new Promise((done) => {
     const list = document.querySelector("#live ol");
@@ -98,14 +109,19 @@
     request.send();
   });
   const addNew = (list, fresh) => {
-    const old = [...list.children].map((one) => one.textContent);
-    const texts = fresh.map((one) => one.textContent);
-    let kept = Math.min(old.length, texts.length);
-    while (kept && old.slice(-kept).some((text, nth) => text !== texts[nth])) kept -= 1;
+    // The next attempt of an agent uses the keys of the last one again, so the text counts, too.
+    const nameOf = (one) => one.dataset.key + "\n" + one.textContent;
+    const known = new Map([...list.children].map((one) => [nameOf(one), one]));
+    const turns = fresh.map((one) => known.get(nameOf(one)) || document.adoptNode(one));
     const log = list.parentElement;
     const isAtEnd = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
-    for (const gone of [...list.children].slice(0, old.length - kept)) gone.remove();
-    for (const one of fresh.slice(kept)) list.append(document.adoptNode(one));
+    const stays = new Set(turns);
+    for (const gone of [...list.children].filter((one) => !stays.has(one))) gone.remove();
+    let at = list.firstElementChild;
+    for (const one of turns) {
+      if (one === at) at = at.nextElementSibling;
+      else list.insertBefore(one, at);
+    }
     if (isAtEnd) log.scrollTop = log.scrollHeight;
   };
 

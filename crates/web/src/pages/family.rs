@@ -6,7 +6,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Name;
 use uwf_util::text::{counted, cut_line};
 
-use crate::parts::{Said, hash_link, status, task, thread_address};
+use crate::parts::{Said, hash_link, reason, status, task, thread_address};
 
 /// How many characters of a task or a reason the tree shows.
 const LINE: usize = 100;
@@ -62,12 +62,6 @@ fn forked(this: ThreadId, forks: &Forks) -> Markup {
 fn member(one: &FamilyMember, this: ThreadId) -> Markup {
     let item = &one.item;
     let task = task(&item.outline);
-    let reasons = [
-        &item.suspend_message,
-        &item.blocked_reason,
-        &item.failure_reason,
-    ];
-    let reason = reasons.into_iter().find_map(|reason| reason.as_deref());
     html! {
         li {
             (status(item.status)) " "
@@ -78,7 +72,7 @@ fn member(one: &FamilyMember, this: ThreadId) -> Markup {
                 a href=(thread_address(item.thread)) { (Said(&cut_line(task, LINE))) }
             }
             @if item.parent.is_some() && let Some(role) = &item.current_role { ", " (Said(role.as_str())) " is next" }
-            @if item.parent.is_some() && let Some(reason) = reason { ": " (Said(&cut_line(reason, LINE))) }
+            @if item.parent.is_some() && let Some(reason) = reason(item) { ": " (Said(&cut_line(reason, LINE))) }
             @if !one.children.is_empty() { ul { @for child in &one.children { (member(child, this)) } } }
         }
     }

@@ -16,6 +16,8 @@ const TURNS: usize = 40;
 const MOST: usize = 4000;
 /// How many characters of the arguments of a call are shown.
 const CALL: usize = 200;
+/// The title of the part of a page with the turns.
+pub(super) const TITLE: &str = "What is said now";
 
 /// Returns a page with the turns alone. The script of the thread's page loads it to show new turns.
 pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
@@ -50,7 +52,7 @@ pub(crate) fn turns(site: &Site, thread: ThreadId) -> Result<Vec<FamilyEvent>, E
 pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     html! {
         section #live aria-labelledby="live-title" {
-            h2 #live-title { "What is said now" }
+            h2 #live-title { (TITLE) }
             div.live role="log" tabindex="0" aria-labelledby="live-title" {
                 ol { @for event in events { (said(event)) } }
             }
@@ -58,7 +60,26 @@ pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     }
 }
 
+/// Returns what an event is called among those of a family. It is called the same when the page is loaded again. The next attempt
+/// uses the names of the last one again.
+fn key(event: &FamilyEvent) -> Option<String> {
+    let thread = event.child.as_ref();
+    let thread = thread.map_or("top", |child| child.thread.as_str());
+    match &event.event {
+        TailEvent::Turn(turn) => Some(format!("{thread} turn {}", turn.turn.index)),
+        TailEvent::Line(line) => Some(match line.stream {
+            OutputStream::Stdout => format!("{thread} stdout {}", line.number),
+            OutputStream::Stderr => format!("{thread} stderr {}", line.number),
+        }),
+        TailEvent::Working(working) => Some(format!("{thread} works {}", working.started_at_ms)),
+        TailEvent::Task(_) | TailEvent::Step(_) | TailEvent::Failed(_) | TailEvent::Stopped(_) => {
+            None
+        }
+    }
+}
+
 fn said(event: &FamilyEvent) -> Markup {
+    let key = key(event);
     let branch = event.child.as_ref().map(|child| child.branch.as_str());
     let who = |role: &str| match branch {
         Some(branch) => format!("{branch}: {role}"),
@@ -66,7 +87,7 @@ fn said(event: &FamilyEvent) -> Markup {
     };
     match &event.event {
         TailEvent::Turn(turn) => html! {
-            li {
+            li data-key=[key] {
                 b { (Said(&who(turn.role.as_str()))) }
                 @if !turn.turn.content.trim().is_empty() {
                     pre dir="auto" { "\n" (Said(&cut(&turn.turn.content))) }
@@ -78,12 +99,12 @@ fn said(event: &FamilyEvent) -> Markup {
             }
         },
         TailEvent::Line(line) => html! {
-            li class=(match line.stream { OutputStream::Stdout => "stdout", OutputStream::Stderr => "stderr" }) {
+            li data-key=[key] class=(match line.stream { OutputStream::Stdout => "stdout", OutputStream::Stderr => "stderr" }) {
                 pre dir="auto" { "\n" (Said(&cut(&line.text))) }
             }
         },
         TailEvent::Working(working) => html! {
-            li.begin { b { (Said(&who(working.role.as_str()))) } " works, by " (Said(&working.agent)) }
+            li.begin data-key=[key] { b { (Said(&who(working.role.as_str()))) } " works, by " (Said(&working.agent)) }
         },
         _ => html! {},
     }

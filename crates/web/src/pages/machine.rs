@@ -112,11 +112,15 @@ fn running(view: &MachineView, now_ms: i64) -> Markup {
                     tbody { @for item in &view.running { tr {
                         th.row scope="row" { a href=(thread_address(item.thread)) { (Said(task(&item.outline))) } }
                         td { (status(item.status)) }
-                        @if let Some(now) = &item.running {
-                            td { (Said(now.role.as_str())) }
-                            td { (Said(now.agent.as_deref().unwrap_or_default())) @if now.waiting { " (waits for a slot)" } }
-                            td { @if let Some(pid) = now.agent_pid { (pid) } }
-                            td { (when(now.started_at_ms, now_ms)) }
+                        @match &item.running {
+                            Some(now) => {
+                                td { (Said(now.role.as_str())) }
+                                td { (Said(now.agent.as_deref().unwrap_or_default())) @if now.waiting { " (waits for a slot)" } }
+                                td { @if let Some(pid) = now.agent_pid { (pid) } }
+                                td { (when(now.started_at_ms, now_ms)) }
+                            }
+                            // No record says what it does.
+                            None => { td {} td {} td {} td {} }
                         }
                     } } }
                 }

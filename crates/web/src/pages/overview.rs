@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::guard::Access;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{
-    Said, cost, labels, new_thread, status, task, thread_address, when, workflow_link,
+    Said, cost, labels, new_thread, reason, status, task, thread_address, when, workflow_link,
 };
 use crate::selection::{self, field};
 use crate::trouble::Trouble;
@@ -133,17 +133,6 @@ fn urgent(board: &Board, now_ms: i64) -> Markup {
     }
 }
 
-/// Returns why a thread waits.
-fn reason(item: &ThreadItem) -> Option<&str> {
-    let reasons = [
-        &item.suspend_message,
-        &item.blocked_reason,
-        &item.failure_reason,
-        &item.error,
-    ];
-    reasons.into_iter().find_map(|reason| reason.as_deref())
-}
-
 fn table(threads: &[ThreadItem], now_ms: i64) -> Markup {
     html! {
         table.threads {
@@ -206,7 +195,10 @@ fn nothing(asked: &Asked) -> Markup {
     let is_filtered = !asked.query.with(field::BEFORE, None).is_empty();
     html! {
         p.empty {
-            @if is_filtered { "No thread matches. " a href="/" { "Show all" } }
+            @if asked.query.get(field::BEFORE).is_some() {
+                "There are no older threads. " a href=(format!("/?{}", asked.query.with(field::BEFORE, None))) { "To the newest" }
+            }
+            @else if is_filtered { "No thread matches. " a href="/" { "Show all" } }
             @else {
                 "There are no threads yet. "
                 @if asked.app.access == Access::Full { a href="/new" { "New thread" } " or " }

@@ -17,7 +17,8 @@ use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::step_parts::{answer, checks, outcome};
 use crate::parts::{
-    LONGEST, Room, Said, folded_in, hash_link, preformatted, section, thread_address, with_field,
+    LONGEST, Room, Said, folded_in, hash_link, preformatted, section, thread_address, unreadable,
+    with_field,
 };
 use crate::trouble::{Refusal, Trouble};
 
@@ -34,6 +35,8 @@ const PATCH: usize = 5_000;
 pub(super) const ANSWER: &str = "answer";
 /// The name of the prompt in the address of a whole text.
 const PROMPT: &str = "prompt";
+/// The title of the prompt.
+const PROMPT_TITLE: &str = "The whole prompt of the agent";
 /// An answer with more bytes than this is not shown a second time, as a turn.
 const SHOWN_ONCE: usize = 4 << 10;
 /// How large an artefact may be that can be downloaded, in bytes.
@@ -45,7 +48,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let site = asked.site();
     let step = read_step(site, hash, &StepReadOptions { quota: QUOTA })?;
     let facts = step_facts(site, hash)?;
-    let prompt = read_step_prompt(site, hash)?;
+    let prompt = read_step_prompt(site, hash);
     // The page has no link to a thread if no thread has the step, or if the threads cannot be read.
     let thread = thread_of(site, hash).ok().flatten();
     let title = format!("Step of {}", step.role);
@@ -79,7 +82,10 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         (changed(asked, hash))
         (checks(&step.checks))
         (turns(&step))
-        section { (folded_in(Room::before(&whole), "The whole prompt of the agent", prompt.prompt.as_deref())) }
+        section { @match prompt {
+            Ok(prompt) => { (folded_in(Room::before(&whole), PROMPT_TITLE, prompt.prompt.as_deref())) }
+            Err(error) => { (unreadable(asked, PROMPT_TITLE, error)) }
+        } }
     };
     Ok(Page {
         title,
@@ -100,7 +106,7 @@ fn changed(asked: &Asked, hash: CasRef) -> Markup {
             h2 #files { "Files" }
             @match found {
                 Ok(repositories) => { @for one in &repositories { (repository(one)) } }
-                Err(error) => { p.hint { (Said(&error.to_string())) } }
+                Err(error) => { p.hint { (Said(&(asked.app.explain)(error).whole())) } }
             }
         }
     }
@@ -117,20 +123,42 @@ fn repository(changed: &ChangedFiles) -> Markup {
         } } } }
         @if changed.files.is_empty() { p.hint { "No file is different." } }
         @if !patch.trim().is_empty() {
-            div.difference tabindex="0" { @for line in patch.lines().take(PATCH) { (patch_line(line)) } }
+            div.difference tabindex="0" { @for (part, line) in parts_of(&patch).take(PATCH) { (patch_line(part, line)) } }
             @if patch.lines().nth(PATCH).is_some() { p.hint { "The patch has more lines." } }
         }
     }
 }
 
-fn patch_line(line: &str) -> Markup {
-    match line.as_bytes() {
-        [b'+', b'+', ..] | [b'-', b'-', ..] | [b'd', ..] | [b'i', ..] => {
-            html! { div.hint { (Said(line)) } }
+/// The part of a patch to which a line belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PatchPart {
+    /// What is said about a file before its first hunk.
+    Head,
+    /// A hunk: its first line, and lines of the file.
+    Hunk,
+}
+
+/// Returns each line of a patch with its part. The beginning of a line does not tell its part: `--- x` names a file in a head, and
+/// is the removed line `-- x` in a hunk.
+fn parts_of(patch: &str) -> impl Iterator<Item = (PatchPart, &str)> {
+    let mut part = PatchPart::Head;
+    patch.lines().map(move |line| {
+        match line.as_bytes() {
+            [b'@', ..] => part = PatchPart::Hunk,
+            // Each line of a file has a sign or a space before it.
+            [b'd', ..] => part = PatchPart::Head,
+            _ => {}
         }
-        [b'+', ..] => html! { div { ins { (Said(line)) } } },
-        [b'-', ..] => html! { div { del { (Said(line)) } } },
-        _ => html! { div { (Said(line)) } },
+        (part, line)
+    })
+}
+
+fn patch_line(part: PatchPart, line: &str) -> Markup {
+    match (part, line.as_bytes()) {
+        (PatchPart::Head, _) => html! { div.hint { (Said(line)) } },
+        (PatchPart::Hunk, [b'+', ..]) => html! { div { ins { (Said(line)) } } },
+        (PatchPart::Hunk, [b'-', ..]) => html! { div { del { (Said(line)) } } },
+        (PatchPart::Hunk, _) => html! { div { (Said(line)) } },
     }
 }
 

@@ -7,14 +7,14 @@ use uwf_engine::{
 };
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
-use uwf_words::graph::linked_svg;
 
 use crate::acts::confirm::links;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::{family, live, standing, steps};
 use crate::parts::{
-    Said, cost, drawing, hash_link, labels, status, task, thread_address, when, workflow_link,
+    Said, cost, drawing, hash_link, labels, status, task, thread_address, unreadable, when,
+    workflow_link,
 };
 use crate::trouble::{Refusal, Trouble};
 
@@ -44,13 +44,17 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let family = uwf_engine::family(site, id)?;
     let forks = uwf_engine::forks(site, id)?;
     let running = view.running.is_some();
-    let turns = running.then(|| live::turns(site, id)).transpose()?;
+    let turns = running.then(|| live::turns(site, id));
     let title = task(&view.outline).to_owned();
     let main = html! {
         (header(&view, &title, site.env.now_ms()))
         (standing::state(&view))
         (links(asked, &view))
-        @if let Some(turns) = &turns { (live::section(turns)) }
+        @match turns {
+            Some(Ok(turns)) => { (live::section(&turns)) }
+            Some(Err(error)) => { (unreadable(asked, live::TITLE, error)) }
+            None => {}
+        }
         div.columns {
             section.way aria-labelledby="way" {
                 h2 #way { "Way" }
@@ -102,7 +106,7 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
     }
 }
 
-/// Returns the drawing of a graph. Each node links to the last step of its role. If the graph cannot be drawn, a hint says why.
+/// Returns the drawing of a graph. Each node links to the last step of its role.
 fn drawn(graph: &GraphView, shown: &[StepStory]) -> Markup {
     let to_last_step = |node: &GraphNode| {
         let step = node.last_step?;
@@ -112,8 +116,5 @@ fn drawn(graph: &GraphView, shown: &[StepStory]) -> Markup {
             false => format!("/steps/{step}"),
         })
     };
-    match linked_svg(graph, &to_last_step) {
-        Ok(svg) => drawing(svg),
-        Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
-    }
+    drawing(graph, &to_last_step)
 }

@@ -3,13 +3,12 @@
 use maud::{Markup, html};
 use serde_json::Value;
 use uwf_engine::{
-    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistory, WorkflowItem, WorkflowVersion,
-    list_workflows, stored_program, workflow_description, workflow_history,
+    Site, StoredProgram, StoredRole, VersionAction, WorkflowHistories, WorkflowHistory,
+    WorkflowItem, WorkflowVersion, list_workflows, stored_program, workflow_description,
 };
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
 use uwf_util::time;
-use uwf_words::graph::linked_svg;
 
 use crate::asked::Asked;
 use crate::pages::diff::between_workflows;
@@ -23,6 +22,7 @@ use crate::trouble::Trouble;
 pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
     let site = asked.site();
     let items = list_workflows(site)?;
+    let histories = WorkflowHistories::read(site).ok();
     let main = html! {
         div.title { h1 { "Workflows" } }
         @if items.is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
                     th scope="col" { "Name" } th scope="col" { "What it is for" } th scope="col" { "Workflow" }
                     th scope="col" { "Versions" } th scope="col" { "Threads" }
                 } }
-                tbody { @for item in &items { (row(site, item)) } }
+                tbody { @for item in &items { (row(site, item, histories.as_ref())) } }
             }
         }
     };
@@ -44,8 +44,8 @@ pub(crate) fn list(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-fn row(site: &Site, item: &WorkflowItem) -> Markup {
-    let history = workflow_history(site, &item.name).ok();
+fn row(site: &Site, item: &WorkflowItem, histories: Option<&WorkflowHistories>) -> Markup {
+    let history = histories.and_then(|all| all.of(&item.name).ok());
     let description = item.hash.and_then(|hash| workflow_description(site, hash));
     let path = item.path.as_ref().map(|path| path.display().to_string());
     html! {
@@ -113,17 +113,13 @@ pub(crate) fn one(asked: &Asked) -> Result<Page, Trouble> {
             .any(|role| role.name.as_str() == node.name);
         has_role.then(|| format!("#role-{}", node.name))
     };
-    let graph = match linked_svg(view, &to_role) {
-        Ok(svg) => drawing(svg),
-        Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
-    };
     let main = html! {
         p.crumbs { a href="/workflows" { "Workflows" } span aria-hidden="true" { "/" } span.id { (view.workflow) } }
         div.title { h1 { (Said(&name)) } (new_thread(asked, Some(view.workflow.as_str()))) }
         @if !view.description.trim().is_empty() { p { (Said(&view.description)) } }
         (facts(&program))
         div.columns {
-            section.way aria-labelledby="graph" { h2 #graph { "Graph" } (graph) }
+            section.way aria-labelledby="graph" { h2 #graph { "Graph" } (drawing(view, &to_role)) }
             div {
                 @if !program.roles.is_empty() {
                     section aria-labelledby="roles" {

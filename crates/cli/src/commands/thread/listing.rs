@@ -121,13 +121,10 @@ pub(super) fn about(site: &Site, args: &AboutArgs) -> Result<ListFilter, Failure
 pub(super) fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
     let mut statuses = Vec::new();
     for word in text.split(',').map(str::trim) {
-        let found = ThreadStatus::ALL
-            .into_iter()
-            .find(|status| status.as_str() == word);
-        match (word, found) {
+        match (word, word.parse()) {
             ("active", _) => statuses.extend([ThreadStatus::Idle, ThreadStatus::Running]),
-            (_, Some(status)) => statuses.push(status),
-            (_, None) => {
+            (_, Ok(status)) => statuses.push(status),
+            (_, Err(_)) => {
                 let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
                 return Err(not_a_status(word, &known, "statuses are", ", and active"));
             }

@@ -182,6 +182,7 @@ mod tests {
 
     fn line(text: &str) -> TailEvent {
         TailEvent::Line(TailLine {
+            number: 0,
             role: "writer".parse().unwrap(),
             stream: OutputStream::Stderr,
             text: text.to_owned(),
