@@ -7,7 +7,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Acquired, Advanced, After, Closure, Lease, Leased, NewThread, Push, Put, Released, RemoteError,
-    Renewed, Standing, Unfit, Want,
+    Renewed, Standing, Want,
 };
 
 use crate::Object;
@@ -115,10 +115,8 @@ pub(crate) fn advance(
     lease: &Lease,
     push: &Push<'_>,
 ) -> Result<Advanced, RemoteError> {
-    match nodes::add(remote, push.nodes, Some(push.to))? {
-        Ok(()) => {}
-        Err(Unfit::Lacking(nodes)) => return Ok(Advanced::Lacking(nodes)),
-        Err(Unfit::Clash(nodes)) => return Ok(Advanced::Clash(nodes)),
+    if let Err(unfit) = nodes::add(remote, push.nodes, Some(push.to))? {
+        return Ok(unfit.into());
     }
     let bucket = &remote.bucket;
     change(bucket, lease.thread, |thread, _| {
@@ -165,10 +163,8 @@ pub(crate) fn put(
     nodes: &[LinkedNode],
     new: Option<&NewThread>,
 ) -> Result<Put, RemoteError> {
-    match nodes::add(remote, nodes, new.map(|new| new.head))? {
-        Ok(()) => {}
-        Err(Unfit::Lacking(nodes)) => return Ok(Put::Lacking(nodes)),
-        Err(Unfit::Clash(nodes)) => return Ok(Put::Clash(nodes)),
+    if let Err(unfit) = nodes::add(remote, nodes, new.map(|new| new.head))? {
+        return Ok(unfit.into());
     }
     let Some(new) = new else {
         return Ok(Put::Done);

@@ -22,7 +22,6 @@ use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, After, NewThread, Push, Put};
 use crate::threads::{Abilities, Found, Hello, Listed, Query};
-use crate::together::Unfit;
 use crate::{Remote, RemoteError};
 
 /// The version of what is stored here, and of its clients.
@@ -273,10 +272,8 @@ impl Shared {
             self.end_push(lease, push);
             return Advanced::Already;
         }
-        match self.nodes.add(push.nodes, Some(push.to)) {
-            Ok(()) => {}
-            Err(Unfit::Lacking(nodes)) => return Advanced::Lacking(nodes),
-            Err(Unfit::Clash(nodes)) => return Advanced::Clash(nodes),
+        if let Err(unfit) = self.nodes.add(push.nodes, Some(push.to)) {
+            return unfit.into();
         }
         self.keep_record(lease.thread, push.record);
         let Some(thread) = self.leased(lease) else {
@@ -315,10 +312,8 @@ impl Shared {
     }
 
     fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Put {
-        match self.nodes.add(nodes, new.map(|new| new.head)) {
-            Ok(()) => {}
-            Err(Unfit::Lacking(nodes)) => return Put::Lacking(nodes),
-            Err(Unfit::Clash(nodes)) => return Put::Clash(nodes),
+        if let Err(unfit) = self.nodes.add(nodes, new.map(|new| new.head)) {
+            return unfit.into();
         }
         let Some(new) = new else { return Put::Done };
         match self.threads.get(&new.thread) {
