@@ -118,7 +118,7 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
             }
         }
         Which::Next { labels } => {
-            let labels: Vec<String> = labels.iter().map(rows::label_text).collect();
+            let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
             let first = [(&labels as _, Type::TEXT_ARRAY)];
             remote.connection.call(
                 &statements.acquire_next,

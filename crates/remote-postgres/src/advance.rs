@@ -12,7 +12,7 @@ use crate::Postgres;
 use crate::acquire::{TIMES, find};
 use crate::connection::Parameter;
 use crate::records;
-use crate::rows::{self, column, first, hash, hashes, label_text, number, numbers, owner_text};
+use crate::rows::{self, column, first, hash, hashes, number, numbers, owner_text};
 use crate::statements::Statements;
 
 /// Nodes as the columns of a table, and the other nodes that they need.
@@ -196,7 +196,9 @@ pub(crate) fn put(
     let workflow = new.and_then(|new| number(new.workflow));
     let head = new.and_then(|new| number(new.head));
     let status = new.map(|new| new.status.as_str());
-    let label = new.and_then(|new| new.label.as_ref()).map(label_text);
+    let label = new
+        .and_then(|new| new.label.as_ref())
+        .map(ToString::to_string);
     let record = new.map(|new| rows::record_bytes(&new.record)).transpose()?;
     let roots = new.map(|new| records::roots(&new.record));
     let parameters: [(&(dyn ToSql + Sync), Type); 7] = [

@@ -107,7 +107,7 @@ pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
     let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
     let labels = label_words(fields).map(|text| {
         let label: Label = text.parse().map_err(|error| wrong(format!("{error}")))?;
-        Ok(format!("--label={}={}", label.key, label.value))
+        Ok(format!("--label={label}"))
     });
     let labels: Vec<String> = labels.collect::<Result<_, Refusal>>()?;
     Ok(Order::quick(&["thread", "start"])
@@ -199,7 +199,7 @@ fn label_changes(
                     (key.as_str(), value.as_str()) == (label.key.as_str(), label.value.as_str())
                 });
                 if !known {
-                    words.push(format!("{}={}", label.key, label.value));
+                    words.push(label.to_string());
                 }
             }
             LabelChange::Remove(key) => words.push(format!("{key}-")),
