@@ -245,7 +245,9 @@ impl Shared {
 
     /// Returns a thread that the owner has leased already, or else the next one.
     fn next(&self, owner: &Owner, labels: &[Label]) -> Option<ThreadId> {
-        let held = |(_, thread): &(&ThreadId, &Thread)| thread.is_held_by(owner);
+        let held = |(_, thread): &(&ThreadId, &Thread)| {
+            thread.is_held_by(owner) && thread.status != HeadStatus::Ended
+        };
         if let Some((id, _)) = self.threads.iter().find(held) {
             return Some(*id);
         }

@@ -4,12 +4,13 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::naming::Label;
 
 use super::world::{
-    Client, SHORT, START, hash, leased, new_thread, owner, record, start_nodes, thread,
+    Client, SHORT, START, hash, leased, new_thread, owner, push, record, start_nodes, step_nodes,
+    thread,
 };
 use super::{Case, Place};
 use crate::RemoteError;
 use crate::lease::{Acquired, Owner, Released, Want, Which};
-use crate::push::{Advanced, NewThread, Put};
+use crate::push::{Advanced, After, NewThread, Push, Put};
 
 /// What holds if a remote gives the next thread.
 pub(super) const CASES: &[Case] = &[
@@ -28,6 +29,10 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "an owner that asks for the next thread again has the same one",
         check: next_twice,
+    },
+    Case {
+        name: "a thread that has ended is not next, also if its owner has kept the lease",
+        check: not_after_its_end,
     },
 ];
 
@@ -102,6 +107,21 @@ fn next_twice(place: &dyn Place) {
     let lease = leased(client.next()).lease;
     assert_eq!(leased(client.next()).lease, lease);
     assert_eq!(leased(Client::new(place, 2).next()).head, hash(START));
+}
+
+fn not_after_its_end(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1, 2]);
+    let lease = leased(client.next()).lease;
+    assert_eq!(lease.thread, thread(1));
+    let (nodes, record) = (step_nodes(11, START), record(11));
+    let end = Push {
+        status: HeadStatus::Ended,
+        lease: After::Keep,
+        ..push(&nodes, START, 11, &record)
+    };
+    assert_eq!(client.advance(&lease, &end), Advanced::Moved);
+    assert_eq!(leased(client.next()).lease.thread, thread(2));
 }
 
 fn unable(place: &dyn Place) {
