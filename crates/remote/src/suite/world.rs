@@ -76,6 +76,20 @@ impl Client {
         }
     }
 
+    /// The same owner, after its machine got another name.
+    pub(super) fn renamed(mut self) -> Self {
+        self.owner.name = "renamed".to_owned();
+        self
+    }
+
+    /// A lease as this owner names it.
+    pub(super) fn own(&self, lease: &Lease) -> Lease {
+        Lease {
+            owner: self.owner.clone(),
+            ..lease.clone()
+        }
+    }
+
     /// Shares the threads with these numbers, each at its start.
     pub(super) fn share(&mut self, threads: &[u64]) {
         for number in threads {
