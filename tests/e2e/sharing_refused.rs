@@ -106,3 +106,23 @@ fn the_list_of_the_remote_chooses_by_the_words_that_it_shows() {
         assert!(working.wait().unwrap().success());
     });
 }
+
+#[test]
+fn a_call_that_others_keep_waiting_too_long_says_so() {
+    with_server(|server| {
+        let schema = new_schema();
+        let world = machine(server, &schema, &AGAIN.replace('@', ""));
+        let admin = Admin::new(&server.url());
+        admin.run(&format!(
+            "BEGIN; LOCK TABLE {schema}.threads IN ACCESS EXCLUSIVE MODE"
+        ));
+        let url = format!("{}?options=-clock_timeout%3D50", server.url());
+        world.configure("remote.url", &url);
+        let refused = world.uwf(&["thread", "list", "--remote"]).exits(5);
+        assert!(!refused.stderr.contains("cannot be reached"));
+        refused
+            .says("other calls were in the way at the remote")
+            .says("run the same command again");
+        admin.run("COMMIT");
+    });
+}

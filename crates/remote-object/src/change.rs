@@ -82,7 +82,7 @@ pub(crate) fn change<T>(
         }
         tried.push((mark, answer));
     }
-    Err(RemoteError::Away(
+    Err(RemoteError::Contended(
         "others change the thread all the time".into(),
     ))
 }

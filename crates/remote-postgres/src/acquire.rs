@@ -54,7 +54,7 @@ pub(crate) fn acquire(
             return Ok(refused);
         }
     }
-    Err(RemoteError::Away(
+    Err(RemoteError::Contended(
         "others lease and release the thread all the time".into(),
     ))
 }

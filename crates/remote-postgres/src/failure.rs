@@ -52,7 +52,7 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
         SqlState::LOCK_NOT_AVAILABLE,
     ];
     if passing.contains(code) {
-        Failure::Again(RemoteError::Away(text))
+        Failure::Again(RemoteError::Contended(text))
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         Failure::Final(RemoteError::NoDatabase(text))
     } else if of_class("28") {

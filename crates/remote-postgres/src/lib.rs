@@ -127,7 +127,7 @@ impl Postgres {
     /// Returns the error for a statement that was refused because this client is too old.
     fn too_old(&mut self) -> RemoteError {
         let refused = self.must_be_new_enough().err();
-        refused.unwrap_or_else(|| RemoteError::Away("the remote has just been changed".into()))
+        refused.unwrap_or_else(|| RemoteError::Contended("the remote has just been changed".into()))
     }
 }
 

@@ -119,6 +119,7 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         RemoteError::Away(_) => {
             "nothing is lost: run the same command again when the server can be reached".to_owned()
         }
+        RemoteError::Contended(_) => "nothing is lost: run the same command again".to_owned(),
         RemoteError::NotMigrated => {
             "`uwf remote migrate` makes it ready for this version, as the owner of the schema; no thread changes".to_owned()
         }
