@@ -116,13 +116,24 @@ fn a_call_that_others_keep_waiting_too_long_says_so() {
         admin.run(&format!(
             "BEGIN; LOCK TABLE {schema}.threads IN ACCESS EXCLUSIVE MODE"
         ));
-        let url = format!("{}?options=-clock_timeout%3D50", server.url());
-        world.configure("remote.url", &url);
-        let refused = world.uwf(&["thread", "list", "--remote"]).exits(5);
-        assert!(!refused.stderr.contains("cannot be reached"));
-        refused
-            .says("other calls were in the way at the remote")
-            .says("run the same command again");
+        for (limit, problem, hint) in [
+            (
+                "lock_timeout",
+                "other calls were in the way at the remote",
+                "run the same command again",
+            ),
+            (
+                "statement_timeout",
+                "the server has cancelled the call",
+                "SET statement_timeout",
+            ),
+        ] {
+            let url = format!("{}?options=-c{limit}%3D50", server.url());
+            world.configure("remote.url", &url);
+            let refused = world.uwf(&["thread", "list", "--remote"]).exits(5);
+            assert!(!refused.stderr.contains("cannot be reached"));
+            refused.says(problem).says(hint);
+        }
         admin.run("COMMIT");
     });
 }

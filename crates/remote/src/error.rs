@@ -9,6 +9,10 @@ pub enum RemoteError {
     /// The remote answers, and other calls were in the way. The call can be repeated.
     #[error("other calls were in the way at the remote: {0}")]
     Contended(String),
+    /// The server ended the call before it was done, because the call took too long, or because somebody wanted it. The call can be
+    /// repeated.
+    #[error("the server has cancelled the call: {0}")]
+    Cancelled(String),
     /// The remote does not let this user do that.
     #[error("the remote refuses this user: {0}")]
     Denied(String),
@@ -45,7 +49,7 @@ impl RemoteError {
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Away(_) | Self::Contended(_) => true,
+            Self::Away(_) | Self::Contended(_) | Self::Cancelled(_) => true,
             Self::Denied(_)
             | Self::NotLetIn(..)
             | Self::NoDatabase(_)

@@ -137,6 +137,29 @@ fn a_server_does_not_go_on_with_a_call_that_was_given_up() {
     admin.run("COMMIT");
 }
 
+#[test]
+fn a_call_that_the_server_cancels_is_not_made_again() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let place = InSchema::new(&server.url());
+    let admin = Admin::new(&server.url());
+    keep_from_nodes(&admin, &place.schema);
+    let limit = Duration::from_millis(400);
+    let limited = InSchema {
+        url: format!("{}?options=-cstatement_timeout%3D{}", place.url, limit.as_millis()),
+        schema: place.schema.clone(),
+    };
+    let begun = Instant::now();
+    let found = limited.open().find(thread(1), hash(1));
+    assert!(
+        matches!(&found, Err(RemoteError::Cancelled(text)) if text.contains("statement timeout")),
+        "{found:?}"
+    );
+    assert!(begun.elapsed() < 4 * limit, "{:?}", begun.elapsed());
+    admin.run("COMMIT");
+}
+
 /// Passes on what a server says by and by, and what a client says at once. Returns its port.
 fn slow(server: u16) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
