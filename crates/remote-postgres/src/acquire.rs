@@ -9,6 +9,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want, Which};
 
+use crate::connection::Parameter;
 use crate::nodes::{self, in_order};
 use crate::rows::{self, column, hash, number, numbers, owner_text};
 use crate::{Postgres, end_lease, listed, many, millis, thread_id};
@@ -96,35 +97,28 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     let owner = owner_text(want.owner);
     let have = numbers(want.have);
     let (lasts, at_most) = (millis(want.lasts), many(want.at_most));
-    let rest = [
-        (
-            &owner as &(dyn tokio_postgres::types::ToSql + Sync),
-            Type::TEXT,
-        ),
+    let (id, texts): (String, Vec<String>);
+    let (statement, first): (_, Parameter<'_>) = match which {
+        Which::Thread(thread) => {
+            id = thread.to_string();
+            (&remote.statements.acquire, (&id, Type::TEXT))
+        }
+        Which::Next { labels } => {
+            texts = labels.iter().map(ToString::to_string).collect();
+            (&remote.statements.acquire_next, (&texts, Type::TEXT_ARRAY))
+        }
+    };
+    let parameters = [
+        first,
+        (&owner, Type::TEXT),
         (&lasts, Type::INT8),
         (&have, Type::INT8_ARRAY),
         (&at_most, Type::INT8),
     ];
-    let statements = &remote.statements;
-    match which {
-        Which::Thread(id) => {
-            let id = id.as_str().to_owned();
-            let first = [(&id as _, Type::TEXT)];
-            let parameters = [first.as_slice(), &rest].concat();
-            match want.at_most {
-                0 => remote.connection.call(&statements.acquire, &parameters),
-                // The lease comes with nodes.
-                _ => remote.connection.look_up(&statements.acquire, &parameters),
-            }
-        }
-        Which::Next { labels } => {
-            let labels: Vec<String> = labels.iter().map(ToString::to_string).collect();
-            let first = [(&labels as _, Type::TEXT_ARRAY)];
-            remote.connection.call(
-                &statements.acquire_next,
-                &[first.as_slice(), &rest].concat(),
-            )
-        }
+    match want.at_most {
+        0 => remote.connection.call(statement, &parameters),
+        // The lease comes with nodes.
+        _ => remote.connection.look_up(statement, &parameters),
     }
 }
 
