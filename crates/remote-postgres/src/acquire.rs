@@ -23,11 +23,12 @@ pub(crate) fn acquire(
     which: Which<'_>,
     want: &Want<'_>,
 ) -> Result<Acquired, RemoteError> {
-    let mut lacked = None;
+    let (mut lacked, mut is_new) = (None, false);
     for _ in 0..TIMES {
         let rows = ask(remote, which, want)?;
         if let Some(row) = rows.first() {
             let taken = Taken::of(row)?;
+            is_new |= column::<bool>(row, "is_new")?;
             let given = match leased(remote, row, &rows[1..], want) {
                 Ok(None) if lacked.as_ref() == Some(&taken) => Err(taken.lacks_nodes()),
                 given => given,
@@ -37,8 +38,8 @@ pub(crate) fn acquire(
                 Ok(None) => lacked = Some(taken),
                 Err(error) => {
                     // A next thread stays leased, because it may be damaged. The next request has another owner, and gets another
-                    // thread.
-                    if matches!(which, Which::Thread(_)) {
+                    // thread. A lease that the owner had before stays, too: a finished step may wait for it.
+                    if is_new && matches!(which, Which::Thread(_)) {
                         taken.end(remote, want.owner);
                     }
                     return Err(error);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::suite::small::{SCHEMA, WORKFLOW};
-use uwf_remote::{Acquired, Put, Remote, RemoteError, Want, Which};
+use uwf_remote::{Acquired, Put, Remote, RemoteError, Renewed, Want, Which};
 
 use crate::admin::Admin;
 use crate::world::{
@@ -112,6 +112,28 @@ fn nobody_keeps_the_lease_of_a_thread_that_cannot_be_read() {
         ),
     ] {
         Damaged::by(&server.url(), sql).is_told_as(problem);
+    }
+}
+
+#[test]
+fn an_owner_keeps_the_lease_that_it_had_before_though_the_thread_cannot_be_read() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let damaged = Damaged::by(&server.url(), "");
+    let lease = take(&mut damaged.place.open(), 1);
+    let schema = &damaged.place.schema;
+    damaged.admin.run(&format!(
+        "UPDATE {schema}.nodes SET payload = payload || ' '::bytea"
+    ));
+    for _ in 0..2 {
+        let refused = ask(&mut damaged.place.open(), Which::Thread(thread(1)), 1);
+        assert!(
+            matches!(&refused, Err(RemoteError::Broken(_))),
+            "{refused:?}"
+        );
+        let renewed = damaged.place.open().renew(&lease);
+        assert_eq!(renewed, Ok(Renewed::Yes));
     }
 }
 
