@@ -1,11 +1,11 @@
 -- Takes the lease of a thread that the owner $2 has leased already, or else of the thread that has been ready for the longest time.
--- The worker has the labels $1.
+-- The worker has the labels $1, and does not want the threads $6.
 mine AS (
   SELECT id FROM {schema}.threads WHERE lease_owner IS NOT NULL AND {own:$2} AND status <> 'ended' LIMIT 1
 ), free AS (
   SELECT id FROM {schema}.threads
   WHERE status = 'ready' AND (lease_owner IS NULL OR lease_until <= clock_timestamp())
-    AND (label IS NULL OR label = ANY($1)) AND NOT EXISTS (SELECT FROM mine)
+    AND (label IS NULL OR label = ANY($1)) AND NOT id = ANY($6) AND NOT EXISTS (SELECT FROM mine)
   ORDER BY ready_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
 ), leased AS (
   UPDATE {schema}.threads SET

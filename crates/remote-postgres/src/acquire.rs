@@ -98,24 +98,28 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     let owner = owner_text(want.owner);
     let have = numbers(want.have);
     let (lasts, at_most) = (millis(want.lasts), many(want.at_most));
-    let (id, texts): (String, Vec<String>);
-    let (statement, first): (_, Parameter<'_>) = match which {
+    let (id, texts, others): (String, Vec<String>, Vec<&str>);
+    let (statement, first, last): (_, Parameter<'_>, Option<Parameter<'_>>) = match which {
         Which::Thread(thread) => {
             id = thread.to_string();
-            (&remote.statements.acquire, (&id, Type::TEXT))
+            (&remote.statements.acquire, (&id, Type::TEXT), None)
         }
-        Which::Next { labels } => {
+        Which::Next { labels, except } => {
             texts = labels.iter().map(ToString::to_string).collect();
-            (&remote.statements.acquire_next, (&texts, Type::TEXT_ARRAY))
+            others = except.iter().map(ThreadId::as_str).collect();
+            let last: Parameter<'_> = (&others, Type::TEXT_ARRAY);
+            let first: Parameter<'_> = (&texts, Type::TEXT_ARRAY);
+            (&remote.statements.acquire_next, first, Some(last))
         }
     };
-    let parameters = [
+    let mut parameters = vec![
         first,
         (&owner, Type::TEXT),
         (&lasts, Type::INT8),
         (&have, Type::INT8_ARRAY),
         (&at_most, Type::INT8),
     ];
+    parameters.extend(last);
     match want.at_most {
         0 => remote.connection.call(statement, &parameters),
         // The lease comes with nodes.

@@ -51,6 +51,8 @@ pub enum Which<'a> {
     Next {
         /// The labels of the worker.
         labels: &'a [Label],
+        /// The threads that the owner does not want. One that the owner has leased already is given all the same.
+        except: &'a [ThreadId],
     },
 }
 

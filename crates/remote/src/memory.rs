@@ -205,7 +205,7 @@ impl Shared {
     fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Acquired {
         let id = match which {
             Which::Thread(id) => id,
-            Which::Next { labels } => match self.next(want.owner, labels) {
+            Which::Next { labels, except } => match self.next(want.owner, labels, except) {
                 Some(id) => id,
                 None => return Acquired::Nothing,
             },
@@ -244,7 +244,7 @@ impl Shared {
     }
 
     /// Returns a thread that the owner has leased already, or else the next one.
-    fn next(&self, owner: &Owner, labels: &[Label]) -> Option<ThreadId> {
+    fn next(&self, owner: &Owner, labels: &[Label], except: &[ThreadId]) -> Option<ThreadId> {
         let held = |(_, thread): &(&ThreadId, &Thread)| {
             thread.is_held_by(owner) && thread.status != HeadStatus::Ended
         };
@@ -258,8 +258,9 @@ impl Shared {
                 .is_none_or(|label| labels.contains(label))
         };
         let threads = self.threads.iter();
-        let free = threads.filter(|(_, thread)| {
+        let free = threads.filter(|(id, thread)| {
             thread.status == HeadStatus::Ready
+                && !except.contains(id)
                 && thread.busy(self.now).is_none()
                 && may_take(thread)
         });

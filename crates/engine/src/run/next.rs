@@ -3,6 +3,8 @@
 //! The remote chooses the thread, so the owner of the lease cannot be taken from the record of a thread. A new owner takes the lease,
 //! and is then written into the record of that thread. A later step on this machine, also of another process, has the lease by that record.
 
+use std::collections::HashSet;
+
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
@@ -90,6 +92,21 @@ fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     Ok(place.is_some_and(|place| place.is_cancelled()))
 }
 
+/// Returns the active shared threads on which a process of this root works. Their leases may have ended in an outage. If such a
+/// thread were taken under a new mark, the process at work would lose its lease, and end an agent that is paid for. A step that
+/// begins after this has a fresh lease, so the remote gives its thread to nobody.
+fn at_work(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
+    let heads = State::new(&site.root).heads()?;
+    let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
+    let mut at_work = Vec::new();
+    for thread in site.root.shared_threads()? {
+        if active.contains(&thread) && site.root.run(thread).lease.is_held()? {
+            at_work.push(thread);
+        }
+    }
+    Ok(at_work)
+}
+
 /// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken
 /// only if that is one of these. Returns `None` if there is no such thread.
 ///
@@ -110,7 +127,12 @@ pub fn take_next(
         have: &[],
         at_most: 0,
     };
-    let acquired = remote.acquire(Which::Next { labels }, &want);
+    let except = at_work(site)?;
+    let which = Which::Next {
+        labels,
+        except: &except,
+    };
+    let acquired = remote.acquire(which, &want);
     Ok(match acquired.map_err(SharingError::from)? {
         Acquired::Leased(leased) => Some(Taken {
             lease: leased.lease,

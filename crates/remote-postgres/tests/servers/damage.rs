@@ -147,7 +147,10 @@ fn a_damaged_thread_that_was_next_stays_leased_so_that_others_are_next() {
     let next = |number| {
         ask(
             &mut damaged.place.open(),
-            Which::Next { labels: &[] },
+            Which::Next {
+                labels: &[],
+                except: &[],
+            },
             number,
         )
     };

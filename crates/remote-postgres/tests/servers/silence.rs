@@ -12,9 +12,7 @@ use uwf_remote_postgres::{Limits, Postgres};
 
 use crate::admin::Admin;
 use crate::cuts::{Cut, proxy};
-use crate::world::{
-    START, hash, large_node, new_thread, node, owner, record, start_nodes, thread,
-};
+use crate::world::{START, hash, large_node, new_thread, node, owner, record, start_nodes, thread};
 use crate::{InSchema, postgres};
 
 /// How long a server may be silent in these tests.
@@ -113,10 +111,14 @@ fn a_server_that_looks_up_many_nodes_may_be_silent_for_longer_than_for_a_short_c
         have: &[],
         at_most: usize::MAX,
     };
+    let any = Which::Next {
+        labels: &[],
+        except: &[],
+    };
     keep_from_nodes(&admin, &place.schema);
     let (given, next) = std::thread::scope(|scope| {
         let asked = scope.spawn(|| patient().closure(&[hash(START)], &[], ALL));
-        let next = scope.spawn(|| patient().acquire(Which::Next { labels: &[] }, &want));
+        let next = scope.spawn(|| patient().acquire(any, &want));
         // A short call would be given up after twice its limit.
         std::thread::sleep(4 * LIMIT);
         assert!(!asked.is_finished(), "{:?}", asked.join());
@@ -164,7 +166,11 @@ fn a_call_that_the_server_cancels_is_not_made_again() {
     keep_from_nodes(&admin, &place.schema);
     let limit = Duration::from_millis(400);
     let limited = InSchema {
-        url: format!("{}?options=-cstatement_timeout%3D{}", place.url, limit.as_millis()),
+        url: format!(
+            "{}?options=-cstatement_timeout%3D{}",
+            place.url,
+            limit.as_millis()
+        ),
         schema: place.schema.clone(),
     };
     let begun = Instant::now();
