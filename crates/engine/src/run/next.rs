@@ -64,8 +64,9 @@ impl Taken {
         Ok(true)
     }
 
-    /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished step
-    /// that waits, an agent at work, or another process of this machine that has just begun with the thread, under the same lease.
+    /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished
+    /// step that waits, an agent at work, or another process of this machine that has just begun with the thread, under the same
+    /// lease. It is not kept if its mark is not on record: no later call would have it, so the thread would be busy to this machine.
     ///
     /// # Errors
     /// When the remote does not answer. Then the lease ends by itself.
@@ -76,7 +77,9 @@ impl Taken {
             false => None,
         };
         let is_at_work = run.exists() && lock.is_none();
-        if is_at_work || !is_unused(&run)? {
+        let known = site.root.shared(self.thread()).read()?;
+        let is_recorded = known.is_some_and(|known| known == self.shared);
+        if is_recorded && (is_at_work || !is_unused(&run)?) {
             return Ok(());
         }
         let released = remote.release(&self.lease, &self.record);
