@@ -137,3 +137,22 @@ fn a_call_that_others_keep_waiting_too_long_says_so() {
         admin.run("COMMIT");
     });
 }
+
+#[test]
+fn a_lease_that_would_end_before_it_is_renewed_is_refused() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        one.uwf(&["config", "set", "remote.lease", "1ms"])
+            .exits(1)
+            .says("`1ms` is too short: `1s` is the least");
+        one.configure("remote.lease", "1s");
+        one.step(&thread).exits(0);
+        // Somebody else may have written the file.
+        let path = one.root().join("config.yaml");
+        let config = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, config.replace("lease: 1s", "lease: 1ms")).unwrap();
+        one.step(&thread).exits(1).says("too short");
+    });
+}
