@@ -102,7 +102,7 @@ impl SharedThread {
         let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
         // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
-        let renewer = Renewer::start(to_renew, lease.clone());
+        let renewer = Renewer::start(to_renew, lease.clone(), runner.notice);
         let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
         if let Err(error) = caught_up {
             renewer.stop();
