@@ -1,12 +1,16 @@
 //! A user whom the server refuses, or who may do too little, is told what helps. `doctor` and `config set` check the remote beforehand.
 
+use std::fs::File;
+use std::process::Stdio;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::gates::{at_work, open_gate};
+use crate::gates::{at_work, close_gate, open_gate, runs};
 use crate::postgres::{USER, new_schema, own_server};
 use crate::postgres_admin::Admin;
-use crate::sharing::{machine, machines_in, shared, with_server};
-use crate::world::{AGAIN, World};
+use crate::sharing::{agree, as_worker, machine, machines_in, shared, with_server};
+use crate::world::{AGAIN, World, wait_until};
 
 #[test]
 fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
@@ -104,5 +108,92 @@ fn the_list_of_the_remote_chooses_by_the_words_that_it_shows() {
         assert!(listed("ended").is_empty());
         open_gate(one);
         assert!(working.wait().unwrap().success());
+    });
+}
+
+#[test]
+fn a_call_that_others_keep_waiting_too_long_says_so() {
+    with_server(|server| {
+        let schema = new_schema();
+        let world = machine(server, &schema, &AGAIN.replace('@', ""));
+        let admin = Admin::new(&server.url());
+        admin.run(&format!(
+            "BEGIN; LOCK TABLE {schema}.threads IN ACCESS EXCLUSIVE MODE"
+        ));
+        for (limit, problem, hint) in [
+            (
+                "lock_timeout",
+                "other calls were in the way at the remote",
+                "run the same command again",
+            ),
+            (
+                "statement_timeout",
+                "the server has cancelled the call",
+                "SET statement_timeout",
+            ),
+        ] {
+            let url = format!("{}?options=-c{limit}%3D50", server.url());
+            world.configure("remote.url", &url);
+            let refused = world.uwf(&["thread", "list", "--remote"]).exits(5);
+            assert!(!refused.stderr.contains("cannot be reached"));
+            refused.says(problem).says(hint);
+        }
+        admin.run("COMMIT");
+    });
+}
+
+#[test]
+fn a_lease_that_would_end_before_it_is_renewed_is_refused() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        one.uwf(&["config", "set", "remote.lease", "1ms"])
+            .exits(1)
+            .says("`1ms` is too short: `1s` is the least");
+        one.configure("remote.lease", "1s");
+        one.step(&thread).exits(0);
+        // Somebody else may have written the file.
+        let path = one.root().join("config.yaml");
+        let config = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, config.replace("lease: 1s", "lease: 1ms")).unwrap();
+        one.step(&thread).exits(1).says("too short");
+    });
+}
+
+#[test]
+fn a_lease_that_the_server_refuses_to_renew_is_told_while_the_agent_works() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, _] = &machines;
+        let user = as_worker(one, server, &schema);
+        let thread = shared(&machines, "again");
+        one.configure("remote.lease", "2s");
+        let admin = Admin::new(&server.url());
+        let file = one.dir().join("said");
+        let said = || std::fs::read_to_string(&file).unwrap();
+        close_gate(one);
+        let mut working = one.command(&["thread", "step", &thread]);
+        let working = working
+            .stdout(Stdio::null())
+            .stderr(File::create(&file).unwrap());
+        let mut working = working.spawn().unwrap();
+        wait_until("the agent works", || runs(one) == 1);
+        admin.run(&format!("REVOKE {schema}_worker FROM {user}"));
+        wait_until("it is told", || said().contains("cannot be renewed"));
+        assert!(said().contains("refuses this user"), "{}", said());
+        let shares = format!("`uwf thread step {thread}` shares it later");
+        assert!(said().contains(&shares), "{}", said());
+        // Several more renewals fail, and are not told.
+        std::thread::sleep(Duration::from_secs(2));
+        open_gate(one);
+        assert_eq!(working.wait().unwrap().code(), Some(1));
+        let told = said().matches("cannot be renewed").count();
+        assert_eq!(told, 1, "{}", said());
+        admin.run(&format!("GRANT {schema}_worker TO {user}"));
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 1);
+        assert_eq!(runs(one), 1, "the step was not paid for twice");
     });
 }

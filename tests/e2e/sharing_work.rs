@@ -51,6 +51,33 @@ fn the_next_thread_is_one_that_nobody_works_on() {
 }
 
 #[test]
+fn the_next_thread_is_none_at_work_here_though_its_lease_has_ended_in_an_outage() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines, "again");
+        // A stopped process renews its lease as little as one that cannot reach the remote.
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        signal("STOP", working.id());
+        wait_until("the lease has ended", || {
+            at_remote(other, &thread)["leftMs"].is_null()
+        });
+        let next = one.uwf(&["thread", "step", "--next"]).exits(5);
+        next.says("no thread is ready");
+        one.uwf(&["work", "--idle", "1s"]).exits(0);
+        signal("CONT", working.id());
+        wait_until("the lease is renewed", || {
+            !at_remote(other, &thread)["leftMs"].is_null()
+        });
+        open_gate(one);
+        assert!(working.wait().unwrap().success());
+        agree(&machines, &thread, 1);
+        assert_eq!(runs(one), 1, "the agent was not ended");
+    });
+}
+
+#[test]
 fn a_thread_with_a_label_goes_to_those_who_have_it() {
     with_server(|server| {
         let [one, other] = &machines_in(server, &new_schema());
@@ -93,6 +120,33 @@ fn a_thread_that_is_paused_here_is_given_back() {
         assert!(at_remote(one, &thread)["leftMs"].is_null());
         let report = one.uwf(&next).exits(0).json();
         assert_eq!(report["thread"], json!(thread));
+    });
+}
+
+#[test]
+fn a_thread_that_is_paused_here_is_given_back_though_a_finished_step_waits() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines, "again");
+        processes::kill(at_work(one, &["thread", "step", &thread]));
+        open_gate(one);
+        wait_until("the agent has finished", || one.pending(&thread).is_some());
+        one.wait_until_free(&thread);
+        wait_until("the lease has ended", || {
+            at_remote(other, &thread)["leftMs"].is_null()
+        });
+        one.configure("remote.lease", "10m");
+        one.uwf(&["thread", "pause", &thread]).exits(0);
+        // The step that waits asks first, and is refused.
+        one.uwf(&["thread", "step", "--next"]).exits(6);
+        assert!(at_remote(other, &thread)["leftMs"].is_null());
+        one.uwf(&["work", "--idle", "1s"]).exits(0);
+        assert!(at_remote(other, &thread)["leftMs"].is_null());
+        one.uwf(&["thread", "unpause", &thread]).exits(0);
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 1);
     });
 }
 

@@ -6,7 +6,7 @@ mod path;
 mod tests;
 
 use serde_json::{Map, Value};
-use uwf_protocol::config::{Config, Retry};
+use uwf_protocol::config::{Config, RemoteConfig, Retry};
 use uwf_protocol::hooks::HookEvent;
 use uwf_protocol::limits::Limits;
 use uwf_protocol::permissions::Permissions;
@@ -104,7 +104,7 @@ const WORKSPACE: Fields = &[
 const REMOTE: Fields = &[
     ("url", Kind::Text),
     ("schema", Kind::Text),
-    ("lease", Kind::Duration),
+    ("lease", Kind::DurationFrom(RemoteConfig::LEAST_LEASE_MS)),
 ];
 pub(crate) const PRICE: Fields = &[
     ("input", Kind::Rate),

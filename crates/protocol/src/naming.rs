@@ -1,6 +1,7 @@
 //! What people call a thread: a name of its own, and labels that many threads may share.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -212,6 +213,12 @@ pub struct Label {
     pub key: LabelKey,
     /// Its value.
     pub value: LabelValue,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value)
+    }
 }
 
 impl FromStr for Label {

@@ -1,6 +1,5 @@
 //! Objects in a store: read, written under a condition, listed and removed, several at once.
 
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -316,14 +315,7 @@ where
     }
 }
 
-/// Returns a random number, which serves as a unique mark.
-pub(crate) fn random() -> u64 {
-    // Each of these hashers has a random start.
-    std::hash::RandomState::new().hash_one(0_u8)
-}
-
-/// Returns a pause before the next try. It is random, so that several clients do not try again together.
+/// Returns a pause before the next try.
 fn pause(tried: u32) -> Duration {
-    let spread = u32::from(random().to_le_bytes()[0] % 100);
-    PAUSE * (1 << tried.min(9)) * (50 + spread) / 100
+    uwf_remote::pause(PAUSE, tried.min(9))
 }

@@ -1,9 +1,9 @@
 //! Changes a thread: reads it, decides, and writes it if nobody has changed it meanwhile.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_remote::RemoteError;
+use uwf_remote::{RemoteError, random};
 
-use crate::bucket::{Bucket, When, Written, random};
+use crate::bucket::{Bucket, When, Written};
 use crate::failure::Failure;
 use crate::names;
 use crate::thread::{Move, Now, Thread};
@@ -82,7 +82,7 @@ pub(crate) fn change<T>(
         }
         tried.push((mark, answer));
     }
-    Err(RemoteError::Away(
+    Err(RemoteError::Contended(
         "others change the thread all the time".into(),
     ))
 }

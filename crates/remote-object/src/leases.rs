@@ -7,7 +7,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Acquired, Advanced, After, Closure, Lease, Leased, NewThread, Push, Put, Released, RemoteError,
-    Renewed, Standing, Unfit, Want,
+    Renewed, Standing, Want,
 };
 
 use crate::Object;
@@ -19,8 +19,16 @@ use crate::walk::{self, Trail};
 
 /// What came of asking for a lease, before the nodes are read.
 enum Taken {
-    Yes(Lease, Box<Thread>),
+    Yes(Box<Took>),
     No(Acquired),
+}
+
+/// A lease that was taken.
+struct Took {
+    lease: Lease,
+    thread: Thread,
+    /// Whether the owner did not have the lease before.
+    is_new: bool,
 }
 
 pub(crate) fn acquire(
@@ -40,19 +48,31 @@ pub(crate) fn acquire(
             _ if thread.status == HeadStatus::Ended => return leave(Acquired::Ended),
             _ => {}
         }
+        let before = thread.fence;
         let lease = thread.take(id, want, now);
-        let copy = Box::new(thread.clone());
-        Ok(Change::Store(Box::new(thread), Taken::Yes(lease, copy)))
+        let took = Took {
+            is_new: lease.fence != before,
+            lease,
+            thread: thread.clone(),
+        };
+        Ok(Change::Store(Box::new(thread), Taken::Yes(Box::new(took))))
     })?;
-    let (lease, thread) = match taken {
-        Taken::Yes(lease, thread) => (lease, thread),
+    let Took {
+        lease,
+        thread,
+        is_new,
+    } = match taken {
+        Taken::Yes(took) => *took,
         Taken::No(acquired) => return Ok(acquired),
     };
     let closure = match first_nodes(remote, &thread, id, want) {
         Ok(closure) => closure,
         Err(error) => {
-            // The caller gets no lease, so it is given back. If this fails, it ends by its time.
-            let _ = release(remote, &lease, &thread.record);
+            // The caller gets no lease, so it is given back. If this fails, it ends by its time. A lease that the owner had before
+            // stays: a finished step may wait for it.
+            if is_new {
+                let _ = release(remote, &lease, &thread.record);
+            }
             return Err(error);
         }
     };
@@ -115,10 +135,8 @@ pub(crate) fn advance(
     lease: &Lease,
     push: &Push<'_>,
 ) -> Result<Advanced, RemoteError> {
-    match nodes::add(remote, push.nodes, Some(push.to))? {
-        Ok(()) => {}
-        Err(Unfit::Lacking(nodes)) => return Ok(Advanced::Lacking(nodes)),
-        Err(Unfit::Clash(nodes)) => return Ok(Advanced::Clash(nodes)),
+    if let Err(unfit) = nodes::add(remote, push.nodes, Some(push.to))? {
+        return Ok(unfit.into());
     }
     let bucket = &remote.bucket;
     change(bucket, lease.thread, |thread, _| {
@@ -165,10 +183,8 @@ pub(crate) fn put(
     nodes: &[LinkedNode],
     new: Option<&NewThread>,
 ) -> Result<Put, RemoteError> {
-    match nodes::add(remote, nodes, new.map(|new| new.head))? {
-        Ok(()) => {}
-        Err(Unfit::Lacking(nodes)) => return Ok(Put::Lacking(nodes)),
-        Err(Unfit::Clash(nodes)) => return Ok(Put::Clash(nodes)),
+    if let Err(unfit) = nodes::add(remote, nodes, new.map(|new| new.head))? {
+        return Ok(unfit.into());
     }
     let Some(new) = new else {
         return Ok(Put::Done);

@@ -43,12 +43,13 @@ use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
     Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
+    random,
 };
 
 pub use address::{Address, AddressError};
 pub use clock::Clock;
 
-use bucket::{Bucket, When, random};
+use bucket::{Bucket, When};
 use failure::Failure;
 use thread::Thread;
 use walk::{Trail, Walk};

@@ -97,8 +97,8 @@ fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteErr
             }
         }
     }
-    Err(RemoteError::Away(
-        "it refuses to make objects that are not there".into(),
+    Err(RemoteError::Contended(
+        "the store refuses to make objects that are not there".into(),
     ))
 }
 

@@ -3,9 +3,9 @@
 //! Some stores accept a condition and ignore it, and some check it before they write, and not while they write. A remote in such a
 //! store would lose steps. So many writes race before a remote is made there. A store that errs only rarely can pass.
 
-use uwf_remote::RemoteError;
+use uwf_remote::{RemoteError, random};
 
-use crate::bucket::{Bucket, Version, When, Written, random};
+use crate::bucket::{Bucket, Version, When, Written};
 use crate::failure::Failure;
 use crate::names;
 

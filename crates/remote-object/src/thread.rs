@@ -66,7 +66,7 @@ impl Thread {
             workflow: new.workflow,
             head: new.head,
             status: new.status,
-            label: new.label.as_ref().map(text_of),
+            label: new.label.as_ref().map(ToString::to_string),
             fence: 0,
             lease: None,
             record: new.record.clone(),
@@ -197,7 +197,7 @@ impl Thread {
 
     pub(crate) fn is_in(&self, query: &Query) -> bool {
         let label = query.label.as_ref();
-        let label = label.map(text_of);
+        let label = label.map(ToString::to_string);
         (query.statuses.is_empty() || query.statuses.contains(&self.status))
             && (label.is_none() || label == self.label)
     }
@@ -215,7 +215,7 @@ impl Thread {
     }
 
     pub(crate) fn set_label(&mut self, label: Option<&Label>) {
-        self.label = label.map(text_of);
+        self.label = label.map(ToString::to_string);
     }
 
     fn is_held_by(&self, owner: &Owner) -> bool {
@@ -232,10 +232,6 @@ impl Holder {
             mark: self.mark.clone(),
         }
     }
-}
-
-fn text_of(label: &Label) -> String {
-    format!("{}={}", label.key, label.value)
 }
 
 fn millis(time: Duration) -> u64 {

@@ -58,7 +58,7 @@ pub(crate) fn set(
             Err(failure) => return Err(failure.into_error()),
         }
     }
-    Err(RemoteError::Away(
+    Err(RemoteError::Contended(
         "others change the name all the time".into(),
     ))
 }

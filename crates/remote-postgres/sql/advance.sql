@@ -4,7 +4,7 @@
 {store}, named AS MATERIALIZED (
   SELECT {named} AS roots
 ), thread AS MATERIALIZED (
-  SELECT head, coalesce(lease_owner = $10 AND fence = $11, false) AS valid,
+  SELECT head, coalesce({own:$10} AND fence = $11, false) AS valid,
     head <> $12 AND EXISTS (
       SELECT FROM {schema}.history WHERE history.thread = $9 AND from_head = $12 AND to_head = $13
     ) AS already

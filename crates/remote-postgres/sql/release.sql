@@ -3,7 +3,7 @@
 WITH named AS MATERIALIZED (
   SELECT {named} AS roots
 ), held AS MATERIALIZED (
-  SELECT id, coalesce(lease_owner = $2 AND fence = $3, false) AS valid FROM {schema}.threads 
+  SELECT id, coalesce({own:$2} AND fence = $3, false) AS valid FROM {schema}.threads 
   WHERE id = $1 AND NOT {old} FOR UPDATE
 ), released AS (
   UPDATE {schema}.threads AS thread SET

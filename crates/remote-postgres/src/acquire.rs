@@ -9,6 +9,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want, Which};
 
+use crate::connection::Parameter;
 use crate::nodes::{self, in_order};
 use crate::rows::{self, column, hash, number, numbers, owner_text};
 use crate::{Postgres, end_lease, listed, many, millis, thread_id};
@@ -22,11 +23,12 @@ pub(crate) fn acquire(
     which: Which<'_>,
     want: &Want<'_>,
 ) -> Result<Acquired, RemoteError> {
-    let mut lacked = None;
+    let (mut lacked, mut is_new) = (None, false);
     for _ in 0..TIMES {
         let rows = ask(remote, which, want)?;
         if let Some(row) = rows.first() {
             let taken = Taken::of(row)?;
+            is_new |= column::<bool>(row, "is_new")?;
             let given = match leased(remote, row, &rows[1..], want) {
                 Ok(None) if lacked.as_ref() == Some(&taken) => Err(taken.lacks_nodes()),
                 given => given,
@@ -36,8 +38,8 @@ pub(crate) fn acquire(
                 Ok(None) => lacked = Some(taken),
                 Err(error) => {
                     // A next thread stays leased, because it may be damaged. The next request has another owner, and gets another
-                    // thread.
-                    if matches!(which, Which::Thread(_)) {
+                    // thread. A lease that the owner had before stays, too: a finished step may wait for it.
+                    if is_new && matches!(which, Which::Thread(_)) {
                         taken.end(remote, want.owner);
                     }
                     return Err(error);
@@ -54,7 +56,7 @@ pub(crate) fn acquire(
             return Ok(refused);
         }
     }
-    Err(RemoteError::Away(
+    Err(RemoteError::Contended(
         "others lease and release the thread all the time".into(),
     ))
 }
@@ -96,35 +98,32 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     let owner = owner_text(want.owner);
     let have = numbers(want.have);
     let (lasts, at_most) = (millis(want.lasts), many(want.at_most));
-    let rest = [
-        (
-            &owner as &(dyn tokio_postgres::types::ToSql + Sync),
-            Type::TEXT,
-        ),
+    let (id, texts, others): (String, Vec<String>, Vec<&str>);
+    let (statement, first, last): (_, Parameter<'_>, Option<Parameter<'_>>) = match which {
+        Which::Thread(thread) => {
+            id = thread.to_string();
+            (&remote.statements.acquire, (&id, Type::TEXT), None)
+        }
+        Which::Next { labels, except } => {
+            texts = labels.iter().map(ToString::to_string).collect();
+            others = except.iter().map(ThreadId::as_str).collect();
+            let last: Parameter<'_> = (&others, Type::TEXT_ARRAY);
+            let first: Parameter<'_> = (&texts, Type::TEXT_ARRAY);
+            (&remote.statements.acquire_next, first, Some(last))
+        }
+    };
+    let mut parameters = vec![
+        first,
+        (&owner, Type::TEXT),
         (&lasts, Type::INT8),
         (&have, Type::INT8_ARRAY),
         (&at_most, Type::INT8),
     ];
-    let statements = &remote.statements;
-    match which {
-        Which::Thread(id) => {
-            let id = id.as_str().to_owned();
-            let first = [(&id as _, Type::TEXT)];
-            let parameters = [first.as_slice(), &rest].concat();
-            match want.at_most {
-                0 => remote.connection.call(&statements.acquire, &parameters),
-                // The lease comes with nodes.
-                _ => remote.connection.look_up(&statements.acquire, &parameters),
-            }
-        }
-        Which::Next { labels } => {
-            let labels: Vec<String> = labels.iter().map(rows::label_text).collect();
-            let first = [(&labels as _, Type::TEXT_ARRAY)];
-            remote.connection.call(
-                &statements.acquire_next,
-                &[first.as_slice(), &rest].concat(),
-            )
-        }
+    parameters.extend(last);
+    match want.at_most {
+        0 => remote.connection.call(statement, &parameters),
+        // The lease comes with nodes.
+        _ => remote.connection.look_up(statement, &parameters),
     }
 }
 

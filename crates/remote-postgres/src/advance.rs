@@ -12,7 +12,7 @@ use crate::Postgres;
 use crate::acquire::{TIMES, find};
 use crate::connection::Parameter;
 use crate::records;
-use crate::rows::{self, column, first, hash, hashes, label_text, number, numbers, owner_text};
+use crate::rows::{self, column, first, hash, hashes, number, numbers, owner_text};
 use crate::statements::Statements;
 
 /// Nodes as the columns of a table, and the other nodes that they need.
@@ -87,7 +87,7 @@ pub(crate) fn advance(
     let kept = remote.seen.replacing(lease.thread, push.record)?;
     let columns = match Columns::new(push.nodes, Some(push.to)) {
         Ok(columns) => columns,
-        Err(unfit) => return Ok(not_moved(unfit)),
+        Err(unfit) => return Ok(unfit.into()),
     };
     let (Some(from), Some(to)) = (number(push.from), number(push.to)) else {
         return Ok(Advanced::Lacking(vec![push.from]));
@@ -110,25 +110,11 @@ pub(crate) fn advance(
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
     let row = match store(remote, |statements| &statements.advance, &parameters)? {
         Ok(row) => row,
-        Err(unfit) => return Ok(not_moved(unfit)),
+        Err(unfit) => return Ok(unfit.into()),
     };
     let answer = settled(&row, column(&row, "what")?)?;
     remote.seen.stored(lease.thread, kept.record);
     corrected(remote, lease, push, answer)
-}
-
-fn not_moved(unfit: Unfit) -> Advanced {
-    match unfit {
-        Unfit::Lacking(nodes) => Advanced::Lacking(nodes),
-        Unfit::Clash(nodes) => Advanced::Clash(nodes),
-    }
-}
-
-fn not_put(unfit: Unfit) -> Put {
-    match unfit {
-        Unfit::Lacking(nodes) => Put::Lacking(nodes),
-        Unfit::Clash(nodes) => Put::Clash(nodes),
-    }
 }
 
 /// Calls a statement that stores nodes. Returns its answer, or why it stored nothing.
@@ -204,13 +190,15 @@ pub(crate) fn put(
 ) -> Result<Put, RemoteError> {
     let columns = match Columns::new(nodes, new.map(|new| new.head)) {
         Ok(columns) => columns,
-        Err(unfit) => return Ok(not_put(unfit)),
+        Err(unfit) => return Ok(unfit.into()),
     };
     let id = new.map(|new| new.thread.as_str());
     let workflow = new.and_then(|new| number(new.workflow));
     let head = new.and_then(|new| number(new.head));
     let status = new.map(|new| new.status.as_str());
-    let label = new.and_then(|new| new.label.as_ref()).map(label_text);
+    let label = new
+        .and_then(|new| new.label.as_ref())
+        .map(ToString::to_string);
     let record = new.map(|new| rows::record_bytes(&new.record)).transpose()?;
     let roots = new.map(|new| records::roots(&new.record));
     let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
@@ -225,7 +213,7 @@ pub(crate) fn put(
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
     let row = match store(remote, |statements| &statements.put, &parameters)? {
         Ok(row) => row,
-        Err(unfit) => return Ok(not_put(unfit)),
+        Err(unfit) => return Ok(unfit.into()),
     };
     match new {
         Some(new) if !column::<bool>(&row, "added")? => known(remote, new),

@@ -1,7 +1,6 @@
 //! The connection to a server. A call makes it when there is none, gives it up when it is silent, and is repeated where that can
 //! help.
 
-use std::hash::BuildHasher;
 use std::net::ToSocketAddrs;
 use std::time::Duration;
 
@@ -157,7 +156,7 @@ impl Connection {
                 Err(Failure::Silent(error)) if was_silent => return Err(error),
                 Err(Failure::Again(error)) => {
                     tried += 1;
-                    (error, pause(tried - 1))
+                    (error, uwf_remote::pause(PAUSE, (tried - 1).min(6)))
                 }
                 Err(Failure::Silent(error)) => {
                     was_silent = true;
@@ -358,14 +357,6 @@ async fn send_settings(client: &Client) {
         std::task::Poll::Ready(())
     })
     .await;
-}
-
-/// Returns a pause before the next try. It is random, so that several clients do not try again together.
-fn pause(tried: u32) -> Duration {
-    // Each of these hashers has a random start.
-    let random = std::hash::RandomState::new().hash_one(tried);
-    let spread = random.to_le_bytes()[0] % 100;
-    PAUSE * (1 << tried.min(6)) * (50 + u32::from(spread)) / 100
 }
 
 #[cfg(test)]

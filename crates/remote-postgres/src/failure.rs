@@ -52,7 +52,10 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
         SqlState::LOCK_NOT_AVAILABLE,
     ];
     if passing.contains(code) {
-        Failure::Again(RemoteError::Away(text))
+        Failure::Again(RemoteError::Contended(text))
+    } else if *code == SqlState::QUERY_CANCELED {
+        // Its time was over, so another try would take as long. Or an administrator wanted its end.
+        Failure::Final(RemoteError::Cancelled(text))
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         Failure::Final(RemoteError::NoDatabase(text))
     } else if of_class("28") {

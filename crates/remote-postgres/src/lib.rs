@@ -48,7 +48,7 @@ pub use verify::{Fault, Look, References, Verified};
 use connection::Connection;
 use nodes::Walk;
 use records::Seen;
-use rows::{column, hash, label_text, owner_text, status};
+use rows::{column, hash, owner_text, status};
 use statements::Statements;
 
 /// The version of what this program stores, and its version as a client.
@@ -127,7 +127,7 @@ impl Postgres {
     /// Returns the error for a statement that was refused because this client is too old.
     fn too_old(&mut self) -> RemoteError {
         let refused = self.must_be_new_enough().err();
-        refused.unwrap_or_else(|| RemoteError::Away("the remote has just been changed".into()))
+        refused.unwrap_or_else(|| RemoteError::Contended("the remote has just been changed".into()))
     }
 }
 
@@ -253,7 +253,7 @@ impl Remote for Postgres {
     ) -> Result<Vec<Listed>, RemoteError> {
         let statuses = query.statuses.iter().map(|status| status.as_str());
         let statuses: Vec<&str> = statuses.collect();
-        let label = query.label.as_ref().map(label_text);
+        let label = query.label.as_ref().map(ToString::to_string);
         let after = after.as_ref().map(ThreadId::as_str);
         let rows = self.connection.call(
             &self.statements.list,
@@ -272,7 +272,7 @@ impl Remote for Postgres {
             &self.statements.set_label,
             &[
                 (&thread.as_str(), Type::TEXT),
-                (&label.map(label_text), Type::TEXT),
+                (&label.map(ToString::to_string), Type::TEXT),
             ],
         )?;
         match set.is_empty() {

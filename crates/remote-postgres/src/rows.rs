@@ -4,7 +4,6 @@ use tokio_postgres::Row;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::machine::MachineId;
-use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Owner, RemoteError, digest};
@@ -103,10 +102,6 @@ pub(crate) fn status(text: &str) -> Result<HeadStatus, RemoteError> {
     let mut all = HeadStatus::ALL.into_iter();
     let found = all.find(|status| status.as_str() == text);
     found.ok_or_else(|| broken(&format!("`{text}` is not a status")))
-}
-
-pub(crate) fn label_text(label: &Label) -> String {
-    format!("{}={}", label.key.as_str(), label.value.as_str())
 }
 
 pub(crate) fn record_bytes(record: &ThreadRecord) -> Result<Vec<u8>, RemoteError> {

@@ -48,6 +48,9 @@ pub(crate) struct Statements {
 /// The text of an empty list of nodes in a statement.
 const NONE: &str = "'{}'::bigint[]";
 
+/// The parameters that have the owner of a lease, in different statements.
+const OWNERS: [&str; 2] = ["$2", "$10"];
+
 /// What replaces the placeholders in the texts of the statements.
 struct Text<'a> {
     schema: &'a str,
@@ -66,7 +69,10 @@ impl<'a> Text<'a> {
 
     /// Returns a statement without comments and placeholders.
     fn write(&self, text: &str) -> String {
-        let text = uncommented(text).replace("{old}", &self.old);
+        let mut text = uncommented(text).replace("{old}", &self.old);
+        for owner in OWNERS {
+            text = text.replace(&format!("{{own:{owner}}}"), &is_own(owner));
+        }
         let text = text
             .replace("{refs}", &without_holes("refs"))
             .replace("{records}", &without_holes("records"));
@@ -97,6 +103,11 @@ impl<'a> Text<'a> {
         let roots = uncommented(include_str!("../sql/roots.sql")).replace("{named}", named);
         self.write(&walking(&text.replace("{roots}", &roots), NONE))
     }
+}
+
+/// Returns the condition that a lease is that of the owner in a parameter.
+fn is_own(owner: &str) -> String {
+    uncommented(include_str!("../sql/own.sql")).replace("{owner}", owner)
 }
 
 /// Returns the text that reads an array without NULLs and in one dimension. No command stores other ones, but a damaged remote may

@@ -3,9 +3,16 @@
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
-    /// No answer came, or other calls were in the way. Whether the call was done is unknown. It can be repeated.
+    /// No answer came. Whether the call was done is unknown. It can be repeated.
     #[error("the remote cannot be reached: {0}")]
     Away(String),
+    /// The remote answers, and other calls were in the way. The call can be repeated.
+    #[error("other calls were in the way at the remote: {0}")]
+    Contended(String),
+    /// The server ended the call before it was done, because the call took too long, or because somebody wanted it. The call can be
+    /// repeated.
+    #[error("the server has cancelled the call: {0}")]
+    Cancelled(String),
     /// The remote does not let this user do that.
     #[error("the remote refuses this user: {0}")]
     Denied(String),
@@ -35,6 +42,24 @@ pub enum RemoteError {
     /// The answer, or what is stored at the remote, makes no sense.
     #[error("the answer of the remote makes no sense: {0}")]
     Broken(String),
+}
+
+impl RemoteError {
+    /// Tells whether the same call can succeed later, although nobody changes anything for it.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Away(_) | Self::Contended(_) | Self::Cancelled(_) => true,
+            Self::Denied(_)
+            | Self::NotLetIn(..)
+            | Self::NoDatabase(_)
+            | Self::NotMade
+            | Self::NotMigrated
+            | Self::TooOld { .. }
+            | Self::Unable(_)
+            | Self::Broken(_) => false,
+        }
+    }
 }
 
 /// What keeps a user out.

@@ -8,9 +8,9 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
-/// Who has a lease. Two owners are the same if machine, name and mark are the same. So calls that share a mark share their leases:
-/// a later one takes over what an earlier one left.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Who has a lease. Two owners are the same if machine and mark are the same. So calls that share a mark share their leases: a
+/// later one takes over what an earlier one left. The name is for people. A machine that gets another name has the same leases.
+#[derive(Debug, Clone)]
 pub struct Owner {
     /// The machine.
     pub machine: MachineId,
@@ -19,6 +19,14 @@ pub struct Owner {
     /// What tells this owner from the others of the machine, such as random bits.
     pub mark: String,
 }
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        (self.machine, &self.mark) == (other.machine, &other.mark)
+    }
+}
+
+impl Eq for Owner {}
 
 /// The right to move the head of a thread, for some time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +51,8 @@ pub enum Which<'a> {
     Next {
         /// The labels of the worker.
         labels: &'a [Label],
+        /// The threads that the owner does not want. One that the owner has leased already is given all the same.
+        except: &'a [ThreadId],
     },
 }
 

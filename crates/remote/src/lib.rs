@@ -12,6 +12,7 @@ pub mod memory;
 mod names;
 mod nodes;
 mod order;
+mod pause;
 mod push;
 pub mod suite;
 mod threads;
@@ -28,6 +29,7 @@ pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Wan
 pub use names::{Named, SharedName};
 pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
+pub use pause::{pause, random};
 pub use push::{Advanced, After, NewThread, Push, Put};
 pub use threads::{Abilities, Found, Hello, Listed, Query};
 pub use together::{Together, Unfit};

@@ -22,7 +22,6 @@ use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, After, NewThread, Push, Put};
 use crate::threads::{Abilities, Found, Hello, Listed, Query};
-use crate::together::Unfit;
 use crate::{Remote, RemoteError};
 
 /// The version of what is stored here, and of its clients.
@@ -206,7 +205,7 @@ impl Shared {
     fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Acquired {
         let id = match which {
             Which::Thread(id) => id,
-            Which::Next { labels } => match self.next(want.owner, labels) {
+            Which::Next { labels, except } => match self.next(want.owner, labels, except) {
                 Some(id) => id,
                 None => return Acquired::Nothing,
             },
@@ -245,8 +244,10 @@ impl Shared {
     }
 
     /// Returns a thread that the owner has leased already, or else the next one.
-    fn next(&self, owner: &Owner, labels: &[Label]) -> Option<ThreadId> {
-        let held = |(_, thread): &(&ThreadId, &Thread)| thread.is_held_by(owner);
+    fn next(&self, owner: &Owner, labels: &[Label], except: &[ThreadId]) -> Option<ThreadId> {
+        let held = |(_, thread): &(&ThreadId, &Thread)| {
+            thread.is_held_by(owner) && thread.status != HeadStatus::Ended
+        };
         if let Some((id, _)) = self.threads.iter().find(held) {
             return Some(*id);
         }
@@ -257,8 +258,9 @@ impl Shared {
                 .is_none_or(|label| labels.contains(label))
         };
         let threads = self.threads.iter();
-        let free = threads.filter(|(_, thread)| {
+        let free = threads.filter(|(id, thread)| {
             thread.status == HeadStatus::Ready
+                && !except.contains(id)
                 && thread.busy(self.now).is_none()
                 && may_take(thread)
         });
@@ -273,10 +275,8 @@ impl Shared {
             self.end_push(lease, push);
             return Advanced::Already;
         }
-        match self.nodes.add(push.nodes, Some(push.to)) {
-            Ok(()) => {}
-            Err(Unfit::Lacking(nodes)) => return Advanced::Lacking(nodes),
-            Err(Unfit::Clash(nodes)) => return Advanced::Clash(nodes),
+        if let Err(unfit) = self.nodes.add(push.nodes, Some(push.to)) {
+            return unfit.into();
         }
         self.keep_record(lease.thread, push.record);
         let Some(thread) = self.leased(lease) else {
@@ -315,10 +315,8 @@ impl Shared {
     }
 
     fn put(&mut self, nodes: &[LinkedNode], new: Option<&NewThread>) -> Put {
-        match self.nodes.add(nodes, new.map(|new| new.head)) {
-            Ok(()) => {}
-            Err(Unfit::Lacking(nodes)) => return Put::Lacking(nodes),
-            Err(Unfit::Clash(nodes)) => return Put::Clash(nodes),
+        if let Err(unfit) = self.nodes.add(nodes, new.map(|new| new.head)) {
+            return unfit.into();
         }
         let Some(new) = new else { return Put::Done };
         match self.threads.get(&new.thread) {

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
 
+use crate::push::{Advanced, Put};
+
 /// Why nodes are not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
@@ -12,6 +14,24 @@ pub enum Unfit {
     Lacking(Vec<CasRef>),
     /// Different nodes have these hashes.
     Clash(Vec<CasRef>),
+}
+
+impl From<Unfit> for Advanced {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::Lacking(nodes) => Self::Lacking(nodes),
+            Unfit::Clash(nodes) => Self::Clash(nodes),
+        }
+    }
+}
+
+impl From<Unfit> for Put {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::Lacking(nodes) => Self::Lacking(nodes),
+            Unfit::Clash(nodes) => Self::Clash(nodes),
+        }
+    }
 }
 
 /// Nodes that are stored together, each once.

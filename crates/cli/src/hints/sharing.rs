@@ -119,6 +119,10 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         RemoteError::Away(_) => {
             "nothing is lost: run the same command again when the server can be reached".to_owned()
         }
+        RemoteError::Contended(_) => "nothing is lost: run the same command again".to_owned(),
+        RemoteError::Cancelled(_) => {
+            "nothing is lost: run the same command again; if the server gives its calls too little time, `ALTER ROLE <user> SET statement_timeout = '5min'` gives this user more".to_owned()
+        }
         RemoteError::NotMigrated => {
             "`uwf remote migrate` makes it ready for this version, as the owner of the schema; no thread changes".to_owned()
         }

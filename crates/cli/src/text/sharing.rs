@@ -170,9 +170,7 @@ impl RemoteThreadsView {
             head: listed.head,
             status: listed.status.as_str(),
             shown: remote_status(&listed),
-            label: listed
-                .label
-                .map(|label| format!("{}={}", label.key.as_str(), label.value.as_str())),
+            label: listed.label.map(|label| label.to_string()),
             here: here.contains(&listed.thread),
             waiting: waiting.contains(&listed.thread),
             left_ms: listed

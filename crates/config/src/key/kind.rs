@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     /// The name of an environment variable.
     Variable,
     Duration,
+    /// A duration of this many milliseconds at least.
+    DurationFrom(u64),
     TextList,
     /// The value of a variable.
     VariableValue,
@@ -75,6 +77,7 @@ impl Kind {
             | Self::Variable
             | Self::VariableValue
             | Self::Duration
+            | Self::DurationFrom(_)
             | Self::Word(_)
             | Self::Group(_) => text.into(),
         };
@@ -155,16 +158,8 @@ impl Kind {
                 let is_variable = value.as_str().is_some_and(endpoint::is_variable);
                 (!is_variable).then(|| endpoint::NO_VARIABLE.to_owned())
             }
-            (Self::Duration, value) => {
-                let text = value.as_str().unwrap_or_default();
-                let is_duration = time::parse_duration(text).is_some();
-                (!is_duration).then(|| {
-                    format!(
-                        "`{}` is not a duration, such as `90s`, `10m` or `2h`",
-                        plain(value)
-                    )
-                })
-            }
+            (Self::Duration, value) => no_duration(value, 0),
+            (Self::DurationFrom(least_ms), value) => no_duration(value, least_ms),
             (Self::Word(words), value) => {
                 let is_one = value.as_str().is_some_and(|text| words.contains(&text));
                 (!is_one).then(|| {
@@ -185,6 +180,18 @@ fn no_number(value: &Value, least: u32, most: u32) -> Option<String> {
     let fits = number.is_some_and(|number| (least..=most).contains(&number));
     let value = plain(value);
     (!fits).then(|| format!("`{value}` is not a whole number from {least} to {most}"))
+}
+
+/// Returns why a value is no duration that is long enough.
+fn no_duration(value: &Value, least_ms: u64) -> Option<String> {
+    let (text, least) = (plain(value), time::exact_duration(least_ms));
+    match value.as_str().and_then(time::parse_duration) {
+        Some(ms) if ms >= least_ms => None,
+        Some(_) => Some(format!("`{text}` is too short: `{least}` is the least")),
+        None => Some(format!(
+            "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
+        )),
+    }
 }
 
 /// Parses the value of the limit that a dotted key names.

@@ -93,6 +93,8 @@ fn a_wrong_key_is_refused_with_the_valid_ones() {
         "x",
         &["`ended` is not known", "`completed`"],
     );
+    check_error("remote.lease", "999ms", &["`999ms` is too short", "`1s`"]);
+    check_error("remote.lease", "soon", &["`soon` is not a duration"]);
     check_error("hooks.step", "x", &["incomplete", "`suspended`"]);
     check_error("defaultAgent.x", "", &["has no keys"]);
     check_error("models..name", "", &["empty"]);

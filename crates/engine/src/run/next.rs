@@ -3,6 +3,8 @@
 //! The remote chooses the thread, so the owner of the lease cannot be taken from the record of a thread. A new owner takes the lease,
 //! and is then written into the record of that thread. A later step on this machine, also of another process, has the lease by that record.
 
+use std::collections::HashSet;
+
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
@@ -62,8 +64,9 @@ impl Taken {
         Ok(true)
     }
 
-    /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished step
-    /// that waits, an agent at work, or another process of this machine that has just begun with the thread, under the same lease.
+    /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished
+    /// step that waits, an agent at work, or another process of this machine that has just begun with the thread, under the same
+    /// lease. It is not kept if its mark is not on record: no later call would have it, so the thread would be busy to this machine.
     ///
     /// # Errors
     /// When the remote does not answer. Then the lease ends by itself.
@@ -74,7 +77,9 @@ impl Taken {
             false => None,
         };
         let is_at_work = run.exists() && lock.is_none();
-        if is_at_work || !is_unused(&run)? {
+        let known = site.root.shared(self.thread()).read()?;
+        let is_recorded = known.is_some_and(|known| known == self.shared);
+        if is_recorded && (is_at_work || !is_unused(&run)?) {
             return Ok(());
         }
         let released = remote.release(&self.lease, &self.record);
@@ -88,6 +93,21 @@ impl Taken {
 fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     let place = State::new(&site.root).find(thread)?;
     Ok(place.is_some_and(|place| place.is_cancelled()))
+}
+
+/// Returns the active shared threads on which a process of this root works. Their leases may have ended in an outage. If such a
+/// thread were taken under a new mark, the process at work would lose its lease, and end an agent that is paid for. A step that
+/// begins after this has a fresh lease, so the remote gives its thread to nobody.
+fn at_work(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
+    let heads = State::new(&site.root).heads()?;
+    let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
+    let mut at_work = Vec::new();
+    for thread in site.root.shared_threads()? {
+        if active.contains(&thread) && site.root.run(thread).lease.is_held()? {
+            at_work.push(thread);
+        }
+    }
+    Ok(at_work)
 }
 
 /// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken
@@ -110,7 +130,12 @@ pub fn take_next(
         have: &[],
         at_most: 0,
     };
-    let acquired = remote.acquire(Which::Next { labels }, &want);
+    let except = at_work(site)?;
+    let which = Which::Next {
+        labels,
+        except: &except,
+    };
+    let acquired = remote.acquire(which, &want);
     Ok(match acquired.map_err(SharingError::from)? {
         Acquired::Leased(leased) => Some(Taken {
             lease: leased.lease,

@@ -103,7 +103,7 @@ impl SharedThread {
         let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
         // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
-        let renewer = Renewer::start(to_renew, lease.clone());
+        let renewer = Renewer::start(to_renew, lease.clone(), runner.notice);
         let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
         if let Err(error) = caught_up {
             renewer.stop();
@@ -251,13 +251,19 @@ fn has_waiting_step(run: &RunDir) -> bool {
 pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let text = config.lease.as_deref().unwrap_or(RemoteConfig::LEASE);
-    match time::parse_duration(text) {
-        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err(EngineError::Config {
-            key: "remote.lease".to_owned(),
-            problem: format!("`{text}` is not a duration such as `30s`, `2m` or `1h`"),
-        }),
-    }
+    let least = RemoteConfig::LEAST_LEASE_MS;
+    let problem = match time::parse_duration(text) {
+        Some(ms) if ms >= least => return Ok(Duration::from_millis(ms)),
+        Some(_) => format!(
+            "`{text}` is too short: `{}` is the least",
+            time::exact_duration(least)
+        ),
+        None => format!("`{text}` is not a duration such as `30s`, `2m` or `1h`"),
+    };
+    Err(EngineError::Config {
+        key: "remote.lease".to_owned(),
+        problem,
+    })
 }
 
 /// Takes the lease of a thread.

@@ -150,9 +150,8 @@ impl SharingError {
     /// Returns the exit of a call that fails with this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Busy { .. } | Self::TakenOver(_) | Self::Remote(RemoteError::Away(_)) => {
-                Exit::Busy
-            }
+            Self::Busy { .. } | Self::TakenOver(_) => Exit::Busy,
+            Self::Remote(error) if error.may_pass() => Exit::Busy,
             Self::Remote(RemoteError::Broken(_)) | Self::Clash(_) => Exit::Store,
             Self::NoRemote
             | Self::BadRemote(_)

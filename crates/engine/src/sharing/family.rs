@@ -20,7 +20,7 @@ use uwf_thread::steps;
 
 use super::error::SharingError;
 use super::fetch::{Fetched, fetch};
-use super::merged_record;
+use super::{merged_record, owner};
 use crate::children::of_step::{self, ids_for_next};
 use crate::children::{
     Child, children_by_parent, children_of, has_children, named_by, parent_at, recorded, taken_up,
@@ -210,9 +210,9 @@ pub(crate) fn fetch_child(
 /// Returns who works on a thread, if the lease is not that of this root. The next step here takes over a lease of this root.
 fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Duration)>, EngineError> {
     let own = site.root.shared(found.listed.thread).read()?;
-    let is_own = |owner: &Owner| own.as_ref().is_some_and(|own| own.mark == owner.mark);
+    let own = own.map(|own| owner(&own));
     let busy = found.listed.busy.clone();
-    Ok(busy.filter(|(owner, _)| !is_own(owner)))
+    Ok(busy.filter(|(by, _)| own.as_ref() != Some(by)))
 }
 
 /// Tells whether the remote knows something about a child that is not known here.

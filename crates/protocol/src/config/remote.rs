@@ -22,6 +22,8 @@ impl RemoteConfig {
     pub const SCHEMA: &str = "uwf";
     /// How long a lease lasts, if the config does not say.
     pub const LEASE: &str = "2m";
+    /// How long a lease lasts at least, in milliseconds. A shorter one would end before it can be renewed.
+    pub const LEAST_LEASE_MS: u64 = 1_000;
     /// The variable with the password, in `.env` or in the environment.
     pub const PASSWORD: &str = "UWF_REMOTE_PASSWORD";
 

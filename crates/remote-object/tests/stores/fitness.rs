@@ -6,12 +6,12 @@ use std::time::Duration;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
-use uwf_remote::{Given, Part, Remote, RemoteError};
+use uwf_remote::{Given, Part, Remote, RemoteError, Renewed, Standing, Want, Which};
 use uwf_remote_object::Object;
 
 use crate::faulty::{Fault, Faulty};
 use crate::time::MovedClock;
-use crate::world::{START, hash, new_thread, node, share};
+use crate::world::{START, hash, new_thread, node, owner, share, take, thread};
 
 fn open(store: Arc<dyn ObjectStore>) -> Object {
     let clock = Arc::new(MovedClock::new(Duration::ZERO));
@@ -90,6 +90,36 @@ fn a_remote_for_newer_programs_is_left_alone() {
     assert_eq!(remote.missing(&[hash(1)]), Err(too_old));
     write(store.as_ref(), "remote.json", "{");
     assert!(matches!(open(store).hello(), Err(RemoteError::Broken(_))));
+}
+
+#[test]
+fn a_thread_that_cannot_be_read_is_given_back_unless_its_owner_had_it_before() {
+    let store = Arc::new(InMemory::new());
+    let mut remote = open(store.clone());
+    remote.make().expect("the store is fit");
+    share(&mut remote, 1);
+    let lease = take(&mut remote, 1);
+    write(store.as_ref(), &format!("nodes/{}", hash(1)), "other");
+    let want = Want {
+        owner: &owner(1),
+        lasts: Duration::from_secs(600),
+        have: &[],
+        at_most: usize::MAX,
+    };
+    let which = Which::Thread(thread(1));
+    let refused = open(store.clone()).acquire(which, &want);
+    assert!(
+        matches!(refused, Err(RemoteError::Broken(_))),
+        "{refused:?}"
+    );
+    assert_eq!(remote.renew(&lease), Ok(Renewed::Yes));
+    assert_eq!(remote.end_lease(&lease), Ok(()));
+    let refused = open(store).acquire(which, &want);
+    assert!(
+        matches!(refused, Err(RemoteError::Broken(_))),
+        "{refused:?}"
+    );
+    assert_eq!(remote.standing(thread(1)), Ok(Standing::Free));
 }
 
 #[test]

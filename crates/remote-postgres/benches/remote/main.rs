@@ -148,7 +148,15 @@ fn claims(small: &Client, large: &Client, rounds: usize) {
     compare("the next thread", rounds, owners, |(client, remote)| {
         let owner = client.new_owner();
         let want = client.want_next(&owner);
-        let taken = remote.acquire(Which::Next { labels: &[] }, &want).unwrap();
+        let taken = remote
+            .acquire(
+                Which::Next {
+                    labels: &[],
+                    except: &[],
+                },
+                &want,
+            )
+            .unwrap();
         let Acquired::Leased(leased) = taken else {
             panic!("no thread is ready: {taken:?}");
         };

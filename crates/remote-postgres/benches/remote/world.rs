@@ -171,7 +171,16 @@ impl Client {
     pub(crate) fn step_next(&self, remote: &mut Postgres) -> bool {
         let owner = self.new_owner();
         let want = self.want_next(&owner);
-        match remote.acquire(Which::Next { labels: &[] }, &want).unwrap() {
+        match remote
+            .acquire(
+                Which::Next {
+                    labels: &[],
+                    except: &[],
+                },
+                &want,
+            )
+            .unwrap()
+        {
             Acquired::Leased(leased) => {
                 advance(remote, &leased.lease, leased.head);
                 true

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::suite::small::{SCHEMA, WORKFLOW};
-use uwf_remote::{Acquired, Put, Remote, RemoteError, Want, Which};
+use uwf_remote::{Acquired, Put, Remote, RemoteError, Renewed, Want, Which};
 
 use crate::admin::Admin;
 use crate::world::{
@@ -116,6 +116,28 @@ fn nobody_keeps_the_lease_of_a_thread_that_cannot_be_read() {
 }
 
 #[test]
+fn an_owner_keeps_the_lease_that_it_had_before_though_the_thread_cannot_be_read() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let damaged = Damaged::by(&server.url(), "");
+    let lease = take(&mut damaged.place.open(), 1);
+    let schema = &damaged.place.schema;
+    damaged.admin.run(&format!(
+        "UPDATE {schema}.nodes SET payload = payload || ' '::bytea"
+    ));
+    for _ in 0..2 {
+        let refused = ask(&mut damaged.place.open(), Which::Thread(thread(1)), 1);
+        assert!(
+            matches!(&refused, Err(RemoteError::Broken(_))),
+            "{refused:?}"
+        );
+        let renewed = damaged.place.open().renew(&lease);
+        assert_eq!(renewed, Ok(Renewed::Yes));
+    }
+}
+
+#[test]
 fn a_damaged_thread_that_was_next_stays_leased_so_that_others_are_next() {
     let Some(server) = postgres::server() else {
         return;
@@ -125,7 +147,10 @@ fn a_damaged_thread_that_was_next_stays_leased_so_that_others_are_next() {
     let next = |number| {
         ask(
             &mut damaged.place.open(),
-            Which::Next { labels: &[] },
+            Which::Next {
+                labels: &[],
+                except: &[],
+            },
             number,
         )
     };

@@ -22,7 +22,7 @@ impl Patient {
         let deadline = Instant::now() + Duration::from_secs(90);
         loop {
             match call(&mut self.0) {
-                Err(RemoteError::Away(_)) if Instant::now() < deadline => {}
+                Err(error) if error.may_pass() && Instant::now() < deadline => {}
                 answer => return answer,
             }
         }

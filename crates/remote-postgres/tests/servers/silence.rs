@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use uwf_remote::{Given, Part, Put, Remote, RemoteError};
+use uwf_remote::{Acquired, Given, Part, Put, Remote, RemoteError, Want, Which};
 use uwf_remote_postgres::{Limits, Postgres};
 
 use crate::admin::Admin;
 use crate::cuts::{Cut, proxy};
-use crate::world::{hash, large_node, node, thread};
+use crate::world::{START, hash, large_node, new_thread, node, owner, record, start_nodes, thread};
 use crate::{InSchema, postgres};
 
 /// How long a server may be silent in these tests.
@@ -93,22 +93,41 @@ fn a_server_that_looks_up_many_nodes_may_be_silent_for_longer_than_for_a_short_c
         return;
     };
     let place = InSchema::new(&server.url());
-    assert_eq!(place.open().put(&[node(1, &[])], None), Ok(Put::Done));
+    let put = place
+        .open()
+        .put(&start_nodes(), Some(&new_thread(1, record(None))));
+    assert_eq!(put, Ok(Put::Done));
     let admin = Admin::new(&server.url());
-    let mut remote = place.open_within(Limits {
-        look_up: Limits::default().look_up,
-        ..short()
-    });
+    let patient = || {
+        place.open_within(Limits {
+            look_up: Limits::default().look_up,
+            ..short()
+        })
+    };
+    let owner = owner(1);
+    let want = Want {
+        owner: &owner,
+        lasts: Duration::from_secs(600),
+        have: &[],
+        at_most: usize::MAX,
+    };
+    let any = Which::Next {
+        labels: &[],
+        except: &[],
+    };
     keep_from_nodes(&admin, &place.schema);
-    let given = std::thread::scope(|scope| {
-        let asked = scope.spawn(|| remote.closure(&[hash(1)], &[], ALL));
+    let (given, next) = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| patient().closure(&[hash(START)], &[], ALL));
+        let next = scope.spawn(|| patient().acquire(any, &want));
         // A short call would be given up after twice its limit.
         std::thread::sleep(4 * LIMIT);
         assert!(!asked.is_finished(), "{:?}", asked.join());
+        assert!(!next.is_finished(), "{:?}", next.join());
         admin.run("COMMIT");
-        asked.join().unwrap()
+        (asked.join().unwrap(), next.join().unwrap())
     });
     assert!(matches!(given, Ok(Given::Nodes(_))), "{given:?}");
+    assert!(matches!(next, Ok(Acquired::Leased(_))), "{next:?}");
 }
 
 #[test]
@@ -134,6 +153,33 @@ fn a_server_does_not_go_on_with_a_call_that_was_given_up() {
         assert!(Instant::now() < until, "the server still works for nobody");
         std::thread::sleep(Duration::from_millis(50));
     }
+    admin.run("COMMIT");
+}
+
+#[test]
+fn a_call_that_the_server_cancels_is_not_made_again() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    let place = InSchema::new(&server.url());
+    let admin = Admin::new(&server.url());
+    keep_from_nodes(&admin, &place.schema);
+    let limit = Duration::from_millis(400);
+    let limited = InSchema {
+        url: format!(
+            "{}?options=-cstatement_timeout%3D{}",
+            place.url,
+            limit.as_millis()
+        ),
+        schema: place.schema.clone(),
+    };
+    let begun = Instant::now();
+    let found = limited.open().find(thread(1), hash(1));
+    assert!(
+        matches!(&found, Err(RemoteError::Cancelled(text)) if text.contains("statement timeout")),
+        "{found:?}"
+    );
+    assert!(begun.elapsed() < 4 * limit, "{:?}", begun.elapsed());
     admin.run("COMMIT");
 }
 

@@ -40,6 +40,10 @@ pub(super) const CASES: &[Case] = &[
         check: same_owner,
     },
     Case {
+        name: "an owner whose machine got another name has its leases",
+        check: renamed_owner,
+    },
+    Case {
         name: "a lease can be ended by somebody else, and no other lease with it",
         check: ended_by_another,
     },
@@ -157,6 +161,29 @@ fn same_owner(place: &dyn Place) {
     assert_eq!(client.release(&old, &record(3)), Released::Lost);
     assert_eq!(client.remote.renew(&new), Ok(Renewed::Yes));
     assert_eq!(leased(client.acquire(1)).record, records(&[1, 2, 11, 3]));
+}
+
+fn renamed_owner(place: &dyn Place) {
+    let mut before = Client::new(place, 1);
+    let mut after = Client::new(place, 1).renamed();
+    before.share(&[1]);
+    let old = before.take(1);
+    let new = after.take(1);
+    assert_eq!(new.fence, old.fence, "it is the same lease");
+    let Acquired::Busy { owner: by, .. } = Client::new(place, 2).acquire(1) else {
+        panic!("somebody works on it");
+    };
+    assert_eq!(by.name, "renamed");
+    assert_eq!(before.remote.renew(&old), Ok(Renewed::Yes));
+    assert_eq!(before.step(&old, START, 11), Advanced::Moved);
+    let lease = before.take(1);
+    let lease = after.own(&lease);
+    assert_eq!(after.remote.renew(&lease), Ok(Renewed::Yes));
+    assert_eq!(after.release(&lease, &record(2)), Released::Yes);
+    let lease = before.take(1);
+    let lease = after.own(&lease);
+    assert_eq!(after.remote.end_lease(&lease), Ok(()));
+    assert_eq!(after.remote.standing(thread(1)), Ok(Standing::Free));
 }
 
 fn ended_by_another(place: &dyn Place) {

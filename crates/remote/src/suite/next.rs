@@ -1,15 +1,17 @@
 //! The next thread that is ready: only some remotes give it.
 
 use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 
 use super::world::{
-    Client, SHORT, START, hash, leased, new_thread, owner, record, start_nodes, thread,
+    ANY, Client, SHORT, START, hash, leased, new_thread, owner, push, record, start_nodes,
+    step_nodes, thread,
 };
 use super::{Case, Place};
 use crate::RemoteError;
 use crate::lease::{Acquired, Owner, Released, Want, Which};
-use crate::push::{Advanced, NewThread, Put};
+use crate::push::{Advanced, After, NewThread, Push, Put};
 
 /// What holds if a remote gives the next thread.
 pub(super) const CASES: &[Case] = &[
@@ -28,6 +30,14 @@ pub(super) const CASES: &[Case] = &[
     Case {
         name: "an owner that asks for the next thread again has the same one",
         check: next_twice,
+    },
+    Case {
+        name: "a thread that the owner does not want is left to others",
+        check: unwanted,
+    },
+    Case {
+        name: "a thread that has ended is not next, also if its owner has kept the lease",
+        check: not_after_its_end,
     },
 ];
 
@@ -89,10 +99,15 @@ fn labels(place: &dyn Place) {
     let want = without_nodes(&owner);
     let of_small = Which::Next {
         labels: std::slice::from_ref(small),
+        except: &[],
     };
     assert_eq!(client.ask(of_small, &want), Acquired::Nothing);
     let both = [small.clone(), gpu.clone()];
-    let given = client.ask(Which::Next { labels: &both }, &want);
+    let of_both = Which::Next {
+        labels: &both,
+        except: &[],
+    };
+    let given = client.ask(of_both, &want);
     assert_eq!(leased(given).lease.thread, thread(1));
 }
 
@@ -104,14 +119,51 @@ fn next_twice(place: &dyn Place) {
     assert_eq!(leased(Client::new(place, 2).next()).head, hash(START));
 }
 
+fn unwanted(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1, 2]);
+    let owner = owner(1);
+    let want = without_nodes(&owner);
+    let both = [thread(1), thread(2)];
+    assert_eq!(client.ask(without(&both), &want), Acquired::Nothing);
+    let given = leased(client.ask(without(&both[..1]), &want)).lease;
+    assert_eq!(given.thread, thread(2));
+    // The same question again, after a lost answer.
+    assert_eq!(leased(client.ask(without(&both), &want)).lease, given);
+    assert_eq!(leased(Client::new(place, 2).next()).lease.thread, thread(1));
+}
+
+fn not_after_its_end(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1, 2]);
+    let lease = leased(client.next()).lease;
+    assert_eq!(lease.thread, thread(1));
+    let (nodes, record) = (step_nodes(11, START), record(11));
+    let end = Push {
+        status: HeadStatus::Ended,
+        lease: After::Keep,
+        ..push(&nodes, START, 11, &record)
+    };
+    assert_eq!(client.advance(&lease, &end), Advanced::Moved);
+    assert_eq!(leased(client.next()).lease.thread, thread(2));
+}
+
 fn unable(place: &dyn Place) {
     let mut client = Client::new(place, 1);
     client.share(&[1]);
     let owner = owner(1);
     let want = without_nodes(&owner);
-    let asked = client.remote.acquire(Which::Next { labels: &[] }, &want);
+    let asked = client.remote.acquire(ANY, &want);
     assert!(matches!(asked, Err(RemoteError::Unable(_))), "{asked:?}");
     assert_eq!(leased(Client::new(place, 2).acquire(1)).head, hash(START));
+}
+
+/// The next thread that is none of these.
+fn without(except: &[ThreadId]) -> Which<'_> {
+    Which::Next {
+        labels: &[],
+        except,
+    }
 }
 
 /// A lease for a short time, without the nodes of the thread.

@@ -20,6 +20,12 @@ pub(super) const SHORT: Duration = Duration::from_millis(400);
 /// How long a lease lasts that is not to end.
 const LONG: Duration = Duration::from_secs(600);
 
+/// The next thread that needs no label.
+pub(super) const ANY: Which<'static> = Which::Next {
+    labels: &[],
+    except: &[],
+};
+
 /// A record that is told from others by a raised limit.
 pub(super) fn record(raised: u64) -> ThreadRecord {
     let raise = format!("maxSteps={raised}");
@@ -76,6 +82,20 @@ impl Client {
         }
     }
 
+    /// The same owner, after its machine got another name.
+    pub(super) fn renamed(mut self) -> Self {
+        self.owner.name = "renamed".to_owned();
+        self
+    }
+
+    /// A lease as this owner names it.
+    pub(super) fn own(&self, lease: &Lease) -> Lease {
+        Lease {
+            owner: self.owner.clone(),
+            ..lease.clone()
+        }
+    }
+
     /// Shares the threads with these numbers, each at its start.
     pub(super) fn share(&mut self, threads: &[u64]) {
         for number in threads {
@@ -119,7 +139,7 @@ impl Client {
             have: &[],
             at_most: 0,
         };
-        self.ask(Which::Next { labels: &[] }, &want)
+        self.ask(ANY, &want)
     }
 
     pub(super) fn take(&mut self, number: u64) -> Lease {

@@ -107,7 +107,7 @@ pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
     let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
     let labels = label_words(fields).map(|text| {
         let label: Label = text.parse().map_err(|error| wrong(format!("{error}")))?;
-        Ok(format!("--label={}={}", label.key, label.value))
+        Ok(format!("--label={label}"))
     });
     let labels: Vec<String> = labels.collect::<Result<_, Refusal>>()?;
     Ok(Order::quick(&["thread", "start"])

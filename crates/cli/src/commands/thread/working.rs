@@ -375,9 +375,9 @@ fn is_left(listed: &Listed) -> bool {
     listed.status == HeadStatus::Ready && listed.busy.is_none()
 }
 
-/// Tells whether an error is that the remote cannot be reached.
+/// Tells whether an error is one of the remote that passes, such as that it cannot be reached.
 fn is_away(error: &EngineError) -> bool {
-    matches!(of_remote(error), Some(RemoteError::Away(_)))
+    of_remote(error).is_some_and(RemoteError::may_pass)
 }
 
 /// Tells whether an error is that an answer of the remote makes no sense.

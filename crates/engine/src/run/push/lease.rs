@@ -75,8 +75,8 @@ impl Job<'_> {
                 }
             }
         }
-        let problem = "other machines take the thread again and again; push again".to_owned();
-        Err(SharingError::Remote(RemoteError::Away(problem)).into())
+        let problem = "other machines take the thread again and again".to_owned();
+        Err(SharingError::Remote(RemoteError::Contended(problem)).into())
     }
 
     /// Ends the lease that another machine has, and says so.
@@ -116,8 +116,8 @@ impl Job<'_> {
             Advanced::HeadIs(there) => self.diverged(there),
             Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
             Advanced::LeaseLost | Advanced::Lacking(_) => {
-                let problem = "the lease ended before the head was moved; push again".to_owned();
-                SharingError::Remote(RemoteError::Away(problem)).into()
+                let problem = "the lease ended before the head was moved".to_owned();
+                SharingError::Remote(RemoteError::Contended(problem)).into()
             }
         };
         // If this fails, the lease ends by its time.

@@ -159,8 +159,7 @@ impl SharedThread {
 
 /// Returns the error of a call that can be repeated.
 fn again(problem: &str) -> EngineError {
-    let problem = format!("{problem}; run the same command again");
-    SharingError::Remote(RemoteError::Away(problem)).into()
+    SharingError::Remote(RemoteError::Contended(problem.to_owned())).into()
 }
 
 /// Tells whether a thread is a child whose parent does not need it any more. The parent has ended at the remote, or it has had the

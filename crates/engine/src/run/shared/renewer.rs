@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 
-use uwf_remote::{Lease, Remote, Renewed};
+use uwf_protocol::ids::ThreadId;
+use uwf_remote::{Lease, Remote, RemoteError, Renewed};
 
 /// How often a lease is renewed during the time that it lasts.
 const RENEWALS: u32 = 4;
@@ -18,18 +19,32 @@ pub(super) struct Renewer {
 }
 
 impl Renewer {
-    pub(super) fn start(mut remote: Box<dyn Remote + Send>, lease: Lease) -> Self {
+    /// Begins to renew a lease. If that cannot succeed before somebody changes something, `notice` says so once.
+    pub(super) fn start(
+        mut remote: Box<dyn Remote + Send>,
+        lease: Lease,
+        notice: fn(&str),
+    ) -> Self {
         let (stop, stopped) = mpsc::channel();
         let pause = lease.lasts / RENEWALS;
         let is_lost = Arc::new(AtomicBool::new(false));
         let tell_lost = Arc::clone(&is_lost);
         let renew = move || {
+            let mut is_told = false;
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // If the remote does not answer, the work goes on, because it is paid for. The remote decides about the step when
-                // it gets it.
-                if remote.renew(&lease) == Ok(Renewed::Lost) {
-                    tell_lost.store(true, Ordering::Relaxed);
-                    return;
+                match remote.renew(&lease) {
+                    Ok(Renewed::Yes) => is_told = false,
+                    Ok(Renewed::Lost) => {
+                        tell_lost.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    // If the remote does not answer, or refuses this user, the work goes on, because it is paid for. The remote
+                    // decides about the step when it gets it.
+                    Err(error) if !error.may_pass() && !is_told => {
+                        notice(&not_renewed(lease.thread, &error));
+                        is_told = true;
+                    }
+                    Err(_) => {}
                 }
                 remote.rest();
             }
@@ -53,6 +68,13 @@ impl Renewer {
             let _ = renewing.join();
         }
     }
+}
+
+/// Says that a lease cannot be renewed, and what to do.
+fn not_renewed(thread: ThreadId, error: &RemoteError) -> String {
+    format!(
+        "the lease of thread `{thread}` cannot be renewed: {error}; the work goes on, because it is paid for; put this right before the lease ends, or another machine may go on with the thread; if the remote refuses the finished step, too, it is kept here, and `uwf thread step {thread}` shares it later"
+    )
 }
 
 impl Drop for Renewer {
