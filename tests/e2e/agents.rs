@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::processes::is_running;
+use crate::processes::{is_running, signal};
 use crate::world::{ONE_STEP, Run, World, binary, wait_until};
 
 /// The schema of steps, and the one of texts.
@@ -318,6 +318,34 @@ fn an_agent_that_ignores_term_is_killed() {
     let pid = fs::read_to_string(world.project().join("pids")).unwrap();
     assert!(!is_running(pid.trim()));
     failed(&world, &thread, run, "agent", &["time limit"]);
+}
+
+/// Bash handles SIGINT while it waits for a program.
+#[test]
+fn a_script_of_bash_does_not_go_on_when_it_is_ended() {
+    let script = "echo $$ > pid; sleep 1000\ntouch went-on\n";
+    let waits_for_a_program = |world: &World| {
+        let pid = fs::read_to_string(world.project().join("pid")).unwrap_or_default();
+        let pid = pid.trim();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        children.is_ok_and(|children| !children.is_empty())
+    };
+    for limit in [None, Some("1s")] {
+        let (world, thread) = world("cd \"$dir\"; exec bash work.sh");
+        world.write("work.sh", script);
+        if let Some(limit) = limit {
+            world.configure("agents.default.timeout", limit);
+        }
+        let engine = world.spawn(&["thread", "step", &thread]);
+        wait_until("bash waits", || waits_for_a_program(&world));
+        if limit.is_none() {
+            signal("TERM", engine.id());
+        }
+        assert!(!engine.wait_with_output().unwrap().status.success());
+        let pid = fs::read_to_string(world.project().join("pid")).unwrap();
+        assert!(!is_running(pid.trim()));
+        assert!(!world.project().join("went-on").exists(), "{limit:?}");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub trait Target {
     fn members(&self) -> Vec<Process>;
     /// Is called right before these processes get their first signal: what has ended until now was not asked to.
     fn before_request(&mut self, _members: &[Process]) {}
-    /// Returns the signal that asks a process to end: INT if it has a handler for INT, else TERM.
+    /// Returns the signal that asks a process to end: INT if it has a handler for INT and is not bash, else TERM.
     fn request(&self, process: &Process) -> Signal {
         usual_request(process)
     }
@@ -42,8 +42,8 @@ pub enum EndRequest {
 
 /// Ends all processes of a target and returns those that could not be ended.
 ///
-/// 1. A process that has a handler for INT gets INT, which is what interactive tools clean up on. All others get TERM.
-///    A target may [choose](Target::request) otherwise.
+/// 1. A process that has a handler for INT gets INT, which is what interactive tools clean up on. All others get TERM, and so does
+///    bash. A target may [choose](Target::request) otherwise.
 /// 2. After half of the grace all that are left get TERM.
 /// 3. After the whole grace all that are left get KILL, again and again until the target is empty.
 ///
@@ -188,8 +188,12 @@ fn ask_first(process: &Process) {
     process.ask(usual_request(process));
 }
 
+/// Returns the signal that asks a process to end.
+///
+/// Bash handles INT while it waits for a program, and goes on with the next line of its script unless the program has died of INT. TERM
+/// ends it, or runs its trap.
 pub(crate) fn usual_request(process: &Process) -> Signal {
-    match process.catches(Signal::INT) {
+    match process.catches(Signal::INT) && !process.is_bash() {
         true => Signal::INT,
         false => Signal::TERM,
     }

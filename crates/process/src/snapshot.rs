@@ -1,5 +1,6 @@
 //! A snapshot of all processes of the machine, read from `/proc`. Without `/proc` it is empty.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -92,6 +93,16 @@ impl Process {
     #[must_use]
     pub fn catches(&self, signal: Signal) -> bool {
         has_signal(&self.pid.to_string(), "SigCgt:", signal)
+    }
+
+    /// Tells whether the program of the process is bash. The name of a process is that of its script.
+    pub(crate) fn is_bash(&self) -> bool {
+        let program = fs::read_link(format!("/proc/{}/exe", self.pid));
+        program.is_ok_and(|program| {
+            let name = program.file_name().and_then(OsStr::to_str);
+            // That is how the kernel names a program whose file was replaced.
+            name.is_some_and(|name| name.trim_end_matches(" (deleted)") == "bash")
+        })
     }
 
     /// Returns one variable of the environment that the process was started with.
