@@ -22,6 +22,7 @@ mod pages;
 mod pictures;
 mod scene;
 mod slow_disk;
+mod tabs;
 mod twice;
 #[path = "../e2e/web_client.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]

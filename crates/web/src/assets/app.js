@@ -128,7 +128,8 @@
   // One tab of the browser owns the stream of events and tells the other tabs: a browser opens few connections to one host.
   const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)$/) || [])[1];
   const isList = location.pathname === "/";
-  const isFresh = () => (isList || own) && !byId("main").querySelector("form.act");
+  // A page without the place that says so, such as a refusal, is not kept fresh and does not own the stream.
+  const isFresh = () => byId("fresh") && (isList || own) && !byId("main").querySelector("form.act");
   const say = (text, isLive) => {
     const fresh = byId("fresh");
     fresh.textContent = text;
@@ -162,8 +163,9 @@
     if (channel) channel.onmessage = (message) => hear(message.data.name, message.data.data);
     const lead = () => new Promise(() => {
       const tell = (name, data) => {
-        hear(name, data);
+        // The other tabs first: a fault in this page must not stop them.
         if (channel) channel.postMessage({ name, data });
+        hear(name, data);
       };
       const open = () => {
         const stream = new EventSource("/api/v1/events");

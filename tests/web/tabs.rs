@@ -1,0 +1,25 @@
+//! Pages in several tabs of a real browser, one of which owns the stream of events.
+
+use crate::browser::{Browser, enter};
+use crate::scene::Scene;
+
+#[test]
+fn a_page_of_a_refusal_does_not_keep_events_from_the_other_tabs() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    enter(&browser, &scene, "/help");
+    let absent = "0000000000000000000000000A";
+    browser.open(&format!("http://{}/threads/{absent}", scene.server.at));
+    browser.wait_for("document.title.startsWith('Not found')");
+    browser.new_tab();
+    browser.open(&format!("http://{}/", scene.server.at));
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    // The page catches up once with what happened before it was heard.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let thread = scene.thread();
+    browser.wait_for(&format!(
+        "document.querySelector('main a[href=\"/threads/{thread}\"]')"
+    ));
+}
