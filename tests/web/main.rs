@@ -20,6 +20,7 @@ mod large_files;
 mod lost_state;
 mod pages;
 mod pictures;
+mod reading;
 mod scene;
 mod slow_disk;
 mod tabs;

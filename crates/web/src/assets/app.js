@@ -56,7 +56,7 @@
     const all = [...main.querySelectorAll("details")];
     const states = new Map(all.map((one, nth) => [keyOf(one, siblings(one).indexOf(one)), one.open]));
     const at = document.activeElement;
-    const focus = at && main.contains(at) && { id: at.id, href: at.getAttribute("href"), tag: at.tagName };
+    const focus = at && at !== main && main.contains(at) && placeOf(at);
     for (const one of fresh.querySelectorAll("details")) {
       const open = states.get(keyOf(one, siblings(one).indexOf(one)));
       if (open !== undefined) one.open = open;
@@ -68,11 +68,17 @@
       const field = fields(main).find((one) => one.name === name);
       if (field) field.value = value;
     }
-    if (!focus) return;
-    const again = focus.id ? byId(focus.id)
-      : [...main.querySelectorAll(focus.tag)].find((one) => one.getAttribute("href") === focus.href);
+    const again = focus && at !== document.activeElement && elementAt(focus);
     if (again) again.focus({ preventScroll: true });
   };
+  // The place of an element: which one of its kind it is in the next element around it that has an id.
+  const kindOf = (one) => [one.tagName, one.getAttribute("href"), one.getAttribute("class")].join(" ");
+  const alike = (room, tag, kind) => [...room.querySelectorAll(tag)].filter((one) => kindOf(one) === kind);
+  const placeOf = (one) => {
+    const [room, tag, kind] = [one.parentElement.closest("[id]"), one.tagName, kindOf(one)];
+    return { id: one.id, room: room.id, tag, kind, nth: alike(room, tag, kind).indexOf(one) };
+  };
+  const elementAt = ({ id, room, tag, kind, nth }) => id ? byId(id) : byId(room) && alike(byId(room), tag, kind)[nth];
   // The turns of the agents stay in the page, so that a screen reader reads only the new ones.
   const put = (main, fresh) => {
     const [old, next] = [main, fresh].map((one) => one.querySelector("#live"));
