@@ -62,11 +62,17 @@
       if (open !== undefined) one.open = open;
     }
     if (main.innerHTML === fresh.innerHTML) return;
+    const isScrolled = (one) => (one.scrollTop || one.scrollLeft) && !one.closest("#live");
+    const scrolled = [...main.querySelectorAll("*")].filter(isScrolled).map((one) => [placeOf(one), one.scrollTop, one.scrollLeft]);
     const typed = fields(main).filter(isTyped).map((one) => [one.name, one.value]);
     put(main, fresh);
     for (const [name, value] of typed) {
       const field = fields(main).find((one) => one.name === name);
       if (field) field.value = value;
+    }
+    for (const [place, top, left] of scrolled) {
+      const one = elementAt(place);
+      if (one) [one.scrollTop, one.scrollLeft] = [top, left];
     }
     const again = focus && at !== document.activeElement && elementAt(focus);
     if (again) again.focus({ preventScroll: true });
@@ -83,7 +89,10 @@
   const put = (main, fresh) => {
     const [old, next] = [main, fresh].map((one) => one.querySelector("#live"));
     const nodes = [...document.adoptNode(fresh).childNodes];
-    if (!old || !next) return main.replaceChildren(...nodes);
+    if (!old || !next) {
+      main.replaceChildren(...nodes);
+      return toEnd();
+    }
     addNew(old.querySelector("ol"), [...next.querySelectorAll("ol > li")]);
     for (const one of [...main.childNodes]) if (one !== old) one.remove();
     const at = nodes.indexOf(next);
@@ -94,6 +103,13 @@
     const room = details.closest("[id]");
     return room ? [...room.querySelectorAll("details")] : [details];
   };
+
+  // The newest turn is shown first, and stays in view unless the reader scrolls up.
+  const toEnd = () => {
+    const log = document.querySelector("#live .live");
+    if (log) log.scrollTop = log.scrollHeight;
+  };
+  toEnd();
 
   // Loads the turns of the agents and adds the new ones, each at its place. A turn that is there stays, so that a screen reader
   // reads each turn once.
