@@ -219,14 +219,14 @@ fn a_stream_goes_on_by_its_beats_also_while_other_threads_work() {
             line.clear();
             // After the end of the stream there is no beat.
             let read = stream.lines.read_line(&mut line);
-            if line.starts_with(':') || !matches!(read, Ok(1..)) {
+            if line == "event: beat\n" || !matches!(read, Ok(1..)) {
                 break;
             }
         }
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         line
     });
-    assert_eq!(beat, ":\n");
+    assert_eq!(beat, "event: beat\n");
 }
 
 #[test]

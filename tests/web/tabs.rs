@@ -1,5 +1,7 @@
 //! Pages in several tabs of a real browser, one of which owns the stream of events.
 
+use serde_json::json;
+
 use crate::browser::{Browser, enter};
 use crate::scene::Scene;
 
@@ -22,4 +24,28 @@ fn a_page_of_a_refusal_does_not_keep_events_from_the_other_tabs() {
     browser.wait_for(&format!(
         "document.querySelector('main a[href=\"/threads/{thread}\"]')"
     ));
+}
+
+#[test]
+fn a_page_that_hears_nothing_is_not_live_and_asks_again() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    // A stream that stalls at once, and a page with little patience.
+    let stalled = "window.made = 0;
+        window.EventSource = class extends EventTarget {
+          constructor() { super(); window.made += 1; }
+          close() {}
+        };
+        const real = window.setTimeout;
+        window.setTimeout = (act, time) => real(act, time === 45000 ? 2000 : time);";
+    let script = json!({ "source": stalled });
+    browser.tell("Page.addScriptToEvaluateOnNewDocument", &script);
+    enter(&browser, &scene, "/");
+    let says = "document.getElementById('fresh').textContent";
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(browser.value(says), "");
+    browser.wait_for(&format!("{says} === 'not connected'"));
+    browser.wait_for("made > 1");
 }

@@ -168,7 +168,16 @@
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
   // Whether the page was loaded again after it started to listen. Events before that were lost.
   let hasCaughtUp = false;
+  // A stream may stall without an error. It has a beat every 15 seconds.
+  const SILENCE = 45000;
+  let silence = 0;
+  let reconnect = () => {};
+  const listen = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => { say("not connected"); reconnect(); listen(); }, SILENCE);
+  };
   const hear = (name, data) => {
+    listen();
     const begins = name === "hello" || name === "reset";
     hasCaughtUp = hasCaughtUp || begins;
     const touches = (id) => id === own || document.querySelector(`main a[href="/threads/${id}"]`);
@@ -182,16 +191,27 @@
   };
   if (isFresh() && window.EventSource) {
     const channel = window.BroadcastChannel && new BroadcastChannel("uwf-events");
-    if (channel) channel.onmessage = (message) => hear(message.data.name, message.data.data);
+    // Whether the stream of this tab has said hello. A new tab asks the others for that.
+    let isOpen = false;
+    if (channel) channel.onmessage = (message) => {
+      const { name, data } = message.data;
+      if (name !== "ask") hear(name, data);
+      else if (isOpen) channel.postMessage({ name: "beat", data: {} });
+    };
     const lead = () => new Promise(() => {
       const tell = (name, data) => {
+        isOpen = name !== "lost" && name !== "bye";
         // The other tabs first: a fault in this page must not stop them.
         if (channel) channel.postMessage({ name, data });
         hear(name, data);
       };
+      let stream;
+      let later = 0;
       const open = () => {
-        const stream = new EventSource("/api/v1/events");
-        for (const name of ["hello", "reset", "threads", "thread", "turn", "bye"]) {
+        clearTimeout(later);
+        if (stream) stream.close();
+        stream = new EventSource("/api/v1/events");
+        for (const name of ["hello", "reset", "threads", "thread", "turn", "beat", "bye"]) {
           stream.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
         }
         stream.onerror = () => {
@@ -199,15 +219,18 @@
           if (stream.readyState !== EventSource.CLOSED) return;
           // The stream was refused. If the session has ended, the refresh leads to the form to log in.
           refreshSoon();
-          setTimeout(open, 10000);
+          later = setTimeout(open, 10000);
         };
       };
+      reconnect = () => { tell("lost", {}); open(); };
       open();
     });
     if (channel && navigator.locks) navigator.locks.request("uwf-events", lead);
     else lead();
     // If another tab owns the stream, its first event came before this page.
-    setTimeout(() => { if (!hasCaughtUp) hear("reset", {}); }, 400);
+    setTimeout(() => { if (!hasCaughtUp) refreshSoon(); }, 400);
+    if (channel) channel.postMessage({ name: "ask" });
+    listen();
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 
