@@ -27,6 +27,27 @@ fn a_page_of_a_refusal_does_not_keep_events_from_the_other_tabs() {
 }
 
 #[test]
+fn the_page_of_a_thread_follows_its_name_its_labels_and_its_forks() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    scene.world.step(&thread).exits(0);
+    enter(&browser, &scene, &format!("/threads/{thread}"));
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    let shows = |text: &str| browser.wait_for(&format!("main.innerText.includes('{text}')"));
+    let uwf = |args: &[&str]| scene.world.uwf(args).exits(0);
+    uwf(&["thread", "rename", &thread, "a-new-name"]);
+    shows("a-new-name");
+    uwf(&["thread", "label", &thread, "key=word"]);
+    shows("key=word");
+    uwf(&["thread", "fork", &format!("{thread}~1"), "--name", "of-it"]);
+    shows("of-it");
+    browser.complains_of_nothing();
+}
+
+#[test]
 fn a_page_that_hears_nothing_is_not_live_and_asks_again() {
     let Some(browser) = Browser::start() else {
         return;

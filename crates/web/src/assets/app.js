@@ -163,6 +163,8 @@
     return later;
   };
   const refreshSoon = again(refresh, 60);
+  // Every step of any thread is such an event. It may also be a new name, a label or a fork of this one.
+  const refreshLater = again(refresh, 1000);
   // The refresh waits: a click on a button moves the focus first, and must not lose its button.
   addEventListener("focusout", () => { if (isBehind) { isBehind = false; setTimeout(refreshSoon, 500); } });
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
@@ -185,6 +187,7 @@
     else if (name === "lost") say("not connected");
     else say("live", true);
     if (begins || (isList && (name === "threads" || name === "thread"))) refreshSoon();
+    else if (name === "threads") refreshLater();
     else if (name === "thread" && touches(data.thread)) refreshSoon();
     else if (name === "turn" && data.thread === own) byId("live") ? turnsSoon() : refreshSoon();
     else if (name === "turn" && own && touches(data.thread)) turnsSoon();
