@@ -54,6 +54,24 @@ fn the_focus_stays_at_the_same_row_and_the_same_step() {
 }
 
 #[test]
+fn the_page_of_what_is_said_now_is_kept_fresh() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::held();
+    let thread = scene.thread();
+    enter(&browser, &scene, &format!("/threads/{thread}/live"));
+    is_live(&browser);
+    let mut child = scene.world.spawn(&["thread", "step", &thread]);
+    scene.world.agent_at_work(&thread);
+    browser.wait_for("document.querySelector('#live li pre')");
+    File::create(scene.go()).unwrap();
+    assert!(child.wait().unwrap().success());
+    browser.wait_for("!document.querySelector('#live li')");
+    browser.complains_of_nothing();
+}
+
+#[test]
 fn what_was_scrolled_stays_and_what_is_said_is_followed_to_its_end() {
     let Some(browser) = Browser::start() else {
         return;

@@ -121,7 +121,7 @@
     const request = new XMLHttpRequest();
     request.responseType = "document";
     request.timeout = 15000;
-    request.open("GET", location.pathname + "/live");
+    request.open("GET", `/threads/${own}/live`);
     request.onloadend = () => {
       saying = false;
       const fresh = request.response && request.response.querySelector("#live ol");
@@ -148,7 +148,7 @@
   };
 
   // One tab of the browser owns the stream of events and tells the other tabs: a browser opens few connections to one host.
-  const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)$/) || [])[1];
+  const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)(\/live)?$/) || [])[1];
   const isList = location.pathname === "/";
   // A page without the place that says so, such as a refusal, is not kept fresh and does not own the stream.
   const isFresh = () => byId("fresh") && (isList || own) && !byId("main").querySelector("form.act");
