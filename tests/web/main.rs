@@ -17,6 +17,7 @@ mod forms;
 mod hostile;
 mod hostile_pages;
 mod large_files;
+mod long_words;
 mod lost_state;
 mod pages;
 mod pictures;
