@@ -258,3 +258,17 @@ fn what_was_typed_is_not_lost_if_the_session_has_ended() {
     assert_eq!(sent.status, 401, "{}", sent.body);
     assert!(sent.body.contains(&link), "{}", sent.body);
 }
+
+#[test]
+fn every_refusal_below_the_address_of_data_is_data() {
+    let scene = Scene::new(&[]);
+    for path in [
+        "/api/",
+        "/api/v1",
+        "/api/v1/",
+        "/api/v1/nothing",
+        "/api/v2/threads",
+    ] {
+        refused(&scene.server.get(path), 404, "not-found");
+    }
+}
