@@ -272,3 +272,14 @@ fn every_refusal_below_the_address_of_data_is_data() {
         refused(&scene.server.get(path), 404, "not-found");
     }
 }
+
+#[test]
+fn a_thread_has_the_same_hint_as_for_the_command() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    scene.world.uwf(&["thread", "pause", &thread]).exits(0);
+    let shown = scene.world.show(&thread)["hint"].clone();
+    assert!(shown.as_str().unwrap().contains("unpause"), "{shown}");
+    let data = scene.server.get(&format!("/api/v1/threads/{thread}"));
+    assert_eq!(data.json()["hint"], shown);
+}
