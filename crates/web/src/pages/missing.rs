@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::acts::field;
 use crate::fields::Fields;
 use crate::once;
-use crate::pages::frame::bare;
+use crate::pages::frame::refused;
 use crate::pages::login;
 use crate::parts::{Said, preformatted};
 use crate::posted::KEY_FIELD;
@@ -39,7 +39,7 @@ pub(crate) fn page(refusal: &Refusal, way: &Markup) -> Markup {
         500..=599 => "Something is wrong",
         _ => "Not possible",
     };
-    bare(
+    refused(
         title,
         &html! {
             h1 { (title) }
