@@ -102,7 +102,7 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
             span { "Head " (hash_link(view.head)) }
             @if let Some(run) = &view.run { span { "Run " code { (Said(&run.id)) } } }
             @if let Some(place) = &view.workspace {
-                span { "Worktree " code { (Said(&place.folder.display().to_string())) } @if !place.exists { " (gone)" } }
+                span { "Worktree " code { (Said(&place.folder.display().to_string())) } @if !place.exists { " (gone)" } " at branch " code { (Said(&place.branch)) } }
             }
         }
     }
