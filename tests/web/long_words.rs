@@ -41,7 +41,7 @@ fn a_long_word_makes_no_page_wider_than_its_window() {
     let world = World::new();
     let word = "w".repeat(180);
     record(&world, &word);
-    let name = "n".repeat(60);
+    let name = format!("a-{}", "n".repeat(58));
     let label = format!("{}={}", "k".repeat(60), "v".repeat(60));
     let start = ["thread", "start", "review", "-p", &word, "--name", &name];
     let started = world

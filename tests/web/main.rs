@@ -13,6 +13,7 @@ mod checking;
 mod children;
 mod events;
 mod forms;
+mod graphs;
 #[path = "../e2e/hostile.rs"]
 mod hostile;
 mod hostile_pages;
