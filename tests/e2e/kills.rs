@@ -195,6 +195,8 @@ fn an_attempt_that_was_ended_with_its_thread_is_on_record() {
     let attempts = &world.show(&thread)["attempts"];
     assert_eq!(attempts.as_array().unwrap().len(), 1, "{attempts}");
     assert_eq!(attempts[0]["class"], json!("cancelled"));
+    // No step of the thread follows.
+    assert_eq!(attempts[0]["hint"], json!(null));
 }
 
 #[test]

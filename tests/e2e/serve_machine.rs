@@ -30,7 +30,7 @@ fn agents_are_shown_with_their_roles_and_without_secrets() {
         assert!(page.contains(shown), "{shown}: {page}");
     }
     assert!(!page.contains("abc-secret") && !agents.to_string().contains("abc-secret"));
-    let refused = server.get("/machine/remote");
+    let refused = server.get("/api/v1/machine/remote");
     assert_eq!(refused.status, 422, "{}", refused.body);
 }
 

@@ -8,10 +8,28 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::scene::Scene;
+use crate::web_client::TOKEN;
+
 /// The name under which WebDriver hands out elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 /// How long something may take to appear on a page, where no test says another time.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Opens a page as somebody who has the token.
+pub(crate) fn enter(browser: &Browser, scene: &Scene, path: &str) {
+    let next = path
+        .replace('/', "%2F")
+        .replace('?', "%3F")
+        .replace('=', "%3D");
+    browser.open(&format!(
+        "http://{}/login?next={next}#{TOKEN}",
+        scene.server.at
+    ));
+    browser.wait_for("document.getElementById('fresh')");
+    let address = browser.value("location.href");
+    assert!(!address.as_str().unwrap().contains(TOKEN), "{address}");
+}
 
 /// A browser with its driver. Both end with the value.
 pub(crate) struct Browser {

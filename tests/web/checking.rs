@@ -54,3 +54,15 @@ fn a_check_leaves_signals_and_children_of_the_server_as_they_were() {
     let status = scene.server.child.wait().unwrap();
     assert_eq!(status.code(), Some(0), "{status}");
 }
+
+#[test]
+fn a_machine_without_a_remote_says_so() {
+    let scene = Scene::new(&[]);
+    let page = scene.server.get("/machine/remote");
+    assert_eq!(page.status, 200, "{}", page.body);
+    assert!(
+        page.body.contains("No remote is configured."),
+        "{}",
+        page.body
+    );
+}

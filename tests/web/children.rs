@@ -125,6 +125,25 @@ fn a_child_that_ends_at_once_is_no_refusal_whatever_comes_after_its_step() {
 }
 
 #[test]
+fn the_page_of_a_thread_counts_what_its_children_did() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    scene.world.put(PARENT);
+    let thread = scene.world.start("parent");
+    // The writer of the child is done, and its reviewer asks.
+    scene
+        .world
+        .uwf(&["thread", "step", &thread, "--count", "2"]);
+    let all = &scene.world.show(&thread)["withChildren"]["steps"];
+    assert!(all.as_u64() > Some(0), "{all}");
+    let page = person.look(&format!("/threads/{thread}")).body;
+    let says = format!("<b>0 steps</b>, in all <b>{all}</b> with its children");
+    assert!(page.contains(&says), "{page}");
+    let costs = format!("Cost <a href=\"/threads/{thread}/costs\"");
+    assert!(page.contains(&costs), "{page}");
+}
+
+#[test]
 fn a_run_that_stopped_because_a_child_asks_was_not_refused() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);

@@ -148,6 +148,34 @@ fn who_asks_for_one_thread_hears_of_no_other_and_of_each_line() {
 }
 
 #[test]
+fn a_look_at_a_thread_that_works_is_no_event() {
+    let scene = Scene::held();
+    let thread = scene.thread();
+    let child = scene.world.spawn(&["thread", "step", &thread]);
+    scene.world.agent_at_work(&thread);
+    let mut stream = Stream::open(&scene.server, "");
+    stream.until("reset", "");
+    let limit = |time| stream.lines.get_ref().set_read_timeout(Some(time)).unwrap();
+    limit(SOON);
+    let mut line = String::new();
+    // What the agent said just before is told yet.
+    while stream.lines.read_line(&mut line).is_ok() {}
+    for path in ["", "/live", "/costs", "/do/kill"] {
+        let page = scene.server.get(&format!("/threads/{thread}{path}"));
+        assert_eq!(page.status, 200, "{}", page.body);
+    }
+    for path in ["/", "/machine"] {
+        assert_eq!(scene.server.get(path).status, 200);
+    }
+    line.clear();
+    let heard = stream.lines.read_line(&mut line);
+    assert!(heard.is_err(), "{line}");
+    std::fs::write(scene.go(), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 fn a_stream_tells_nothing_after_the_end_of_its_session() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);
@@ -191,14 +219,14 @@ fn a_stream_goes_on_by_its_beats_also_while_other_threads_work() {
             line.clear();
             // After the end of the stream there is no beat.
             let read = stream.lines.read_line(&mut line);
-            if line.starts_with(':') || !matches!(read, Ok(1..)) {
+            if line == "event: beat\n" || !matches!(read, Ok(1..)) {
                 break;
             }
         }
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         line
     });
-    assert_eq!(beat, ":\n");
+    assert_eq!(beat, "event: beat\n");
 }
 
 #[test]

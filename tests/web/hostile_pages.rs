@@ -37,38 +37,38 @@ const PARTS: [&str; 9] = [
 /// How many pages are looked at, at most.
 const MOST: usize = 400;
 
-/// Makes threads that have hostile texts in all that they record. Returns the number of them.
-fn record(world: &World) -> usize {
+/// Makes threads that have a text in all that they record. Returns the number of them.
+pub(crate) fn record(world: &World, evil: &str) -> usize {
     let start = |workflow: &str, more: &[&str]| {
-        let args = [&["thread", "start", workflow, "-p", EVIL], more].concat();
+        let args = [&["thread", "start", workflow, "-p", evil], more].concat();
         let started = world.uwf(&args).exits(0).json();
         started["thread"].as_str().unwrap().to_owned()
     };
     // A question, and its answer.
-    let answer = |output| json!({ "output": output, "body": EVIL, "stderr": EVIL });
+    let answer = |output| json!({ "output": output, "body": evil, "stderr": evil });
     let reviewer = [
-        answer(json!({ "$status": "ask", "question": EVIL })),
-        answer(json!({ "$status": "approved", "summary": EVIL })),
+        answer(json!({ "$status": "ask", "question": evil })),
+        answer(json!({ "$status": "approved", "summary": evil })),
     ];
-    let writer = [answer(json!({ "plan": EVIL }))];
+    let writer = [answer(json!({ "plan": evil }))];
     world.mock(&json!({ "roles": { "writer": writer, "reviewer": reviewer } }).to_string());
     world.put(REVIEW);
     let asks = start("review", &["--label", "a=b"]);
     world.uwf(&["thread", "step", &asks, "--count", "2"]);
-    world.uwf(&["thread", "resume", &asks, "-p", EVIL]).exits(0);
+    world.uwf(&["thread", "resume", &asks, "-p", evil]).exits(0);
     world
         .uwf(&["thread", "fork", &format!("{asks}~1")])
         .exits(0);
     let paused = start("review", &[]);
     world
-        .uwf(&["thread", "pause", &paused, "-m", EVIL])
+        .uwf(&["thread", "pause", &paused, "-m", evil])
         .exits(0);
 
     // An agent with hostile arguments, artefacts and folders.
-    let folder = world.project().join(EVIL);
+    let folder = world.project().join(evil);
     std::fs::create_dir(&folder).unwrap();
-    let text = hostile::quoted(EVIL);
-    let answer = format!("---\n$status: again\ntext: {text}\n---\n{EVIL}\n");
+    let text = hostile::quoted(evil);
+    let answer = format!("---\n$status: again\ntext: {text}\n---\n{evil}\n");
     let answer = world.write("answer.md", &answer);
     let says = format!(
         "echo \"$1\" >&2\n[ \"$2\" = fails ] && exit 1\necho \"$1\" > \"$UWF_ARTIFACTS\"'/<img src=x>.html'\ncat '{}'",
@@ -76,13 +76,13 @@ fn record(world: &World) -> usize {
     );
     let script = world.script("agent.sh", &says);
     let script = script.to_str().unwrap();
-    world.agent("uwf-command", &["--", script, EVIL, "works"]);
-    let workflow = world.put(&hostile::workflow(EVIL));
+    world.agent("uwf-command", &["--", script, evil, "works"]);
+    let workflow = world.put(&hostile::workflow(evil));
     let again = start(&workflow, &["--cwd", folder.to_str().unwrap()]);
     for _ in 0..2 {
         world.step(&again).exits(0);
     }
-    world.agent("uwf-command", &["--", script, EVIL, "fails"]);
+    world.agent("uwf-command", &["--", script, evil, "fails"]);
     world.step(&again).exits(3);
 
     let line = format!(
@@ -94,7 +94,7 @@ fn record(world: &World) -> usize {
 }
 
 /// Returns the addresses of our pages in one of them, without what only a browser sees.
-fn links(page: &str) -> Vec<String> {
+pub(crate) fn links(page: &str) -> Vec<String> {
     let values = page.split(" href=\"").skip(1);
     let values = values.filter_map(|rest| Some(rest.split_once('"')?.0.replace("&amp;", "&")));
     let pages = values.map(|link| link.split('#').next().unwrap_or_default().to_owned());
@@ -134,7 +134,7 @@ fn is_harmless_page(path: &str, answer: &Answer) -> bool {
 #[test]
 fn no_recorded_text_is_markup_on_any_page_and_no_link_is_dead() {
     let world = World::new();
-    let threads = record(&world);
+    let threads = record(&world, EVIL);
     let server = Server::start(&world, &[]);
     let person = Person::of(&server);
     let mut known = BTreeSet::from(["/".to_owned(), "/new".to_owned()]);

@@ -13,15 +13,19 @@ mod checking;
 mod children;
 mod events;
 mod forms;
+mod graphs;
 #[path = "../e2e/hostile.rs"]
 mod hostile;
 mod hostile_pages;
 mod large_files;
+mod long_words;
 mod lost_state;
 mod pages;
 mod pictures;
+mod reading;
 mod scene;
 mod slow_disk;
+mod tabs;
 mod twice;
 #[path = "../e2e/web_client.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]

@@ -5,27 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::browser::{Browser, axe};
+use crate::browser::{Browser, axe, enter};
 use crate::scene::Scene;
 use crate::web_client::TOKEN;
 
 /// How long a page may be behind.
 const SOON: Duration = Duration::from_secs(1);
-
-/// Opens a page as somebody who has the token.
-fn enter(browser: &Browser, scene: &Scene, path: &str) {
-    let next = path
-        .replace('/', "%2F")
-        .replace('?', "%3F")
-        .replace('=', "%3D");
-    browser.open(&format!(
-        "http://{}/login?next={next}#{TOKEN}",
-        scene.server.at
-    ));
-    browser.wait_for("document.getElementById('fresh')");
-    let address = browser.value("location.href");
-    assert!(!address.as_str().unwrap().contains(TOKEN), "{address}");
-}
 
 /// Returns the addresses of all pages that show a thread with its steps, or act on it.
 fn addresses(scene: &Scene, thread: &str) -> Vec<String> {

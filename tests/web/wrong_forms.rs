@@ -232,3 +232,54 @@ fn a_page_about_something_else_than_steps_is_never_stale() {
     let unpause = scene.act(&format!("threads/{thread}/unpause"), &stale);
     refused(&unpause, 409, "changed");
 }
+
+#[test]
+fn what_was_typed_is_not_lost_if_the_session_has_ended() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let path = format!("/threads/{thread}/do/pause");
+    let page = person.look(&path);
+    let key = hidden(&person.look("/").body, "key").unwrap();
+    let form = format!("key={key}");
+    leads(&scene.server.post("/logout", &[person.cookie()], &form));
+    let said = "a long <b>reason</b>";
+    let sent = person.send(&page, &path, &[("message", said)]);
+    assert_eq!(sent.status, 401, "{}", sent.body);
+    let next = path.replace('/', "%2F");
+    let link = format!("href=\"/login?next={next}\"");
+    assert!(sent.body.contains(&link), "{}", sent.body);
+    let kept = "a long &lt;b&gt;reason&lt;/b&gt;";
+    assert!(sent.body.contains(kept), "{}", sent.body);
+    assert!(!sent.body.contains(&*key), "{}", sent.body);
+    // What is too long for that is not read.
+    let long = "x".repeat(9 * 1024);
+    let sent = person.send(&page, &path, &[("message", &long)]);
+    assert_eq!(sent.status, 401, "{}", sent.body);
+    assert!(sent.body.contains(&link), "{}", sent.body);
+}
+
+#[test]
+fn every_refusal_below_the_address_of_data_is_data() {
+    let scene = Scene::new(&[]);
+    for path in [
+        "/api/",
+        "/api/v1",
+        "/api/v1/",
+        "/api/v1/nothing",
+        "/api/v2/threads",
+    ] {
+        refused(&scene.server.get(path), 404, "not-found");
+    }
+}
+
+#[test]
+fn a_thread_has_the_same_hint_as_for_the_command() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    scene.world.uwf(&["thread", "pause", &thread]).exits(0);
+    let shown = scene.world.show(&thread)["hint"].clone();
+    assert!(shown.as_str().unwrap().contains("unpause"), "{shown}");
+    let data = scene.server.get(&format!("/api/v1/threads/{thread}"));
+    assert_eq!(data.json()["hint"], shown);
+}

@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
 use crate::dir::{create_dir, directory_of};
+use crate::open::open_to_look;
 use crate::{FileError, calls, open_append};
 
 /// How often a held lock is tried, and the pause between two tries.
@@ -91,6 +92,33 @@ impl FileLock {
             thread::sleep(PAUSE);
         }
         Self::try_acquire(path)
+    }
+
+    /// Tells whether a process has the exclusive lock. The file is opened only to read, and is not made. So no one who watches its
+    /// folder hears of that.
+    ///
+    /// # Errors
+    /// See [`acquire`](Self::acquire).
+    pub fn is_taken(path: &Path) -> Result<bool, FileError> {
+        loop {
+            let file = match open_to_look(path) {
+                Err(error) if error.is_not_found() => return Ok(false),
+                opened => opened?,
+            };
+            match file.try_lock_shared() {
+                Ok(()) => {
+                    let is_current = is_at(&file, path);
+                    drop(Self::of(file, path));
+                    if is_current {
+                        return Ok(false);
+                    }
+                }
+                Err(TryLockError::WouldBlock) => return Ok(true),
+                Err(TryLockError::Error(error)) => {
+                    return Err(FileError::io("lock", path)(error));
+                }
+            }
+        }
     }
 
     /// Replaces the file, which others may have locked, by a new one, and takes the exclusive lock of that. A lock on
@@ -212,6 +240,22 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_look_at_a_lock_makes_and_takes_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("none").join("lock");
+        assert!(!FileLock::is_taken(&path).unwrap());
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+        let lock = FileLock::acquire(&path).unwrap();
+        assert!(FileLock::is_taken(&path).unwrap());
+        drop(lock);
+        assert!(!FileLock::is_taken(&path).unwrap());
+        assert!(FileLock::try_acquire(&path).unwrap().is_some());
+        let elsewhere = temp.path().join("link");
+        std::os::unix::fs::symlink(&path, &elsewhere).unwrap();
+        assert!(FileLock::is_taken(&elsewhere).is_err());
     }
 
     #[test]

@@ -82,6 +82,13 @@ pub fn open_append(path: &Path) -> Result<File, FileError> {
         .map_err(|error| error.about("open", path))
 }
 
+/// Opens a file of our own for reading. No link is followed.
+pub(crate) fn open_to_look(path: &Path) -> Result<File, FileError> {
+    open_regular(OpenOptions::new().read(true), OFlags::NOFOLLOW, path)
+        .map(|(file, _)| file)
+        .map_err(|error| error.about("open", path))
+}
+
 /// Creates a new file with mode 0600 for appending and reading, in place of an existing one. The old file is removed
 /// and not truncated, since some file systems write a truncated file to the disk at once.
 ///

@@ -44,6 +44,9 @@ const ARROW_SIDE: f64 = 3.8;
 /// Half the height of a badge.
 const BADGE: f64 = 8.5;
 
+/// A graph in a page that is wider than this has the class `broad`: its texts would be tiny if it were made to fit.
+const BROAD: f64 = 720.0;
+
 /// A graph with its texts and looks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
@@ -209,14 +212,19 @@ impl Writer {
     }
 
     fn open(&mut self, picture: &Picture, width: f64, height: f64, sheet: Sheet) {
+        let is_broad = width > BROAD;
         let (width, height) = (number(width), number(height));
         // Readers skip what is in an image, also its links.
         let role = match picture.nodes.iter().any(|node| node.link.is_some()) {
             true => "group",
             false => "img",
         };
+        let class = match sheet {
+            Sheet::OfPage if is_broad => "graph broad",
+            Sheet::OfPage | Sheet::Inside => "graph",
+        };
         self.line(format_args!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="{role}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">"#
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="{class}" role="{role}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">"#
         ));
         self.line(format_args!("<title>{}</title>", escaped(&picture.title)));
         let description = escaped(&picture.description);

@@ -223,7 +223,12 @@ pub(crate) fn refused_page(refusal: &Refusal) -> Response {
 
 /// Returns a refusal for people, with a link back to their thread if they come from one.
 pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Response {
-    let page = html(refusal.status, missing::page(refusal, thread));
+    refused_with(refusal, &thread.map(missing::back_to).unwrap_or_default())
+}
+
+/// Returns a refusal for people, with what leads on from it.
+pub(crate) fn refused_with(refusal: &Refusal, way: &Markup) -> Response {
+    let page = html(refusal.status, missing::page(refusal, way));
     because(refusal.code, page)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use uwf_engine::{EngineError, Site};
+use uwf_engine::{EngineError, Site, ThreadView};
 
 use crate::audit::Refusals;
 use crate::gate::Gate;
@@ -52,6 +52,8 @@ pub(crate) struct App {
     pub(crate) carry: fn(&Site, &Order) -> Result<Carried, Explained>,
     /// Adds to the text of a command what it needs to mean this site.
     pub(crate) here: fn(&str) -> String,
+    /// Tells what a person has to do about a thread that waits for a person.
+    pub(crate) hint: fn(&ThreadView) -> Option<String>,
 }
 
 /// The shared state, as handlers get it.

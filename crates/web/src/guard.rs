@@ -17,10 +17,12 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::answer::{because, refused_data, refused_page, secured, see_other};
+use crate::answer::{because, refused_data, refused_page, refused_with, secured, see_other};
 use crate::app::{App, Shared};
 use crate::audit::{self, Peer};
 use crate::gate::Gate;
+use crate::pages::missing;
+use crate::posted;
 use crate::routes::{self, Kind};
 use crate::token::Token;
 use crate::trouble::Refusal;
@@ -148,6 +150,9 @@ pub(crate) async fn admit(
             }
             Err(refusal) => refused(kind, &refusal),
         },
+        Verdict::Unknown if kind == Kind::Page && *request.method() == Method::POST => {
+            session_has_ended(request).await
+        }
         Verdict::Unknown => unknown(kind, request.method(), request.uri()),
         Verdict::Refused(refusal) => refused(kind, &refusal),
     };
@@ -227,6 +232,24 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
         (Kind::Page | Kind::Open | Kind::Session, _) => refused_page(&refusal),
         (Kind::Data, _) => refused_data(&refusal),
     }
+}
+
+/// Refuses a form of a page whose session has ended. A short text that the person typed is on the page, so that it is not lost.
+async fn session_has_ended(request: Request) -> Response {
+    let page = request.uri().path().to_owned();
+    let typed = posted::few_fields(request.into_body()).await;
+    let message = "the session has ended, so nothing was done";
+    let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "unknown", message);
+    let refusal = match &typed {
+        Ok(_) => refusal.hint("copy what you typed from here"),
+        Err(_) => refusal.hint(
+            "log in with another tab, go back in this one, and see whether the text is there",
+        ),
+    };
+    refused_with(
+        &refusal,
+        &missing::log_in(&page, &typed.unwrap_or_default()),
+    )
 }
 
 #[cfg(test)]

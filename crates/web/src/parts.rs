@@ -237,8 +237,11 @@ pub(crate) fn new_thread(asked: &Asked, workflow: Option<&str>) -> Markup {
 /// Returns the drawing of a graph, whose nodes are links. If the graph cannot be drawn, a hint says why.
 pub(crate) fn drawing(graph: &GraphView, link: &dyn Fn(&GraphNode) -> Option<String>) -> Markup {
     match linked_svg(graph, link) {
-        // It escapes the texts in it.
-        Ok(svg) => PreEscaped(svg),
+        // A large graph is wider than its place. The place is a stop of the keyboard, by which it can be scrolled.
+        Ok(svg) => html! {
+            // The drawing escapes the texts in it.
+            div.drawing role="region" aria-label="Drawing of the graph" tabindex="0" { (PreEscaped(svg)) }
+        },
         Err(error) => html! { p.hint { "The graph is not drawn: " (error.to_string()) "." } },
     }
 }

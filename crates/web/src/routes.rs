@@ -5,7 +5,7 @@
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 
 use crate::app::Shared;
 use crate::handlers::Work::{Command, Reads};
@@ -53,6 +53,8 @@ pub(crate) fn router(app: &Shared) -> Router {
         .method_not_allowed_fallback(answer::page_without_method)
         .nest(API, of_data())
         .nest("/api", no_data())
+        // A nested router does not have the address with a slash and nothing after it.
+        .route("/api/", any(answer::data_not_found))
         .layer(from_fn_with_state(app.clone(), guard::admit))
         .with_state(app.clone())
 }

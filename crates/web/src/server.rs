@@ -156,6 +156,7 @@ impl Server {
             check: settings.check,
             carry: settings.carry,
             here: settings.here,
+            hint: settings.hint,
         });
         // The first look: it records what exists, so that later looks notice a loss. A new root may be empty.
         let _ = app.seen.check(&app.site.root);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use url::Url;
-use uwf_engine::{EngineError, Site};
+use uwf_engine::{EngineError, Site, ThreadView};
 
 use crate::guard::Access;
 use crate::order::{Carried, Order};
@@ -33,6 +33,8 @@ pub struct Settings {
     pub carry: fn(&Site, &Order) -> Result<Carried, Explained>,
     /// Adds to the text of a command what it needs to mean this site.
     pub here: fn(&str) -> String,
+    /// Tells what a person has to do about a thread that waits for a person.
+    pub hint: fn(&ThreadView) -> Option<String>,
 }
 
 /// What a check found.

@@ -51,6 +51,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         check: checking::check,
         carry: acting::carry,
         here: |command| hints::here(command).into_owned(),
+        hint: hints::thread::hint_here,
     });
     let server = server.map_err(|error| failed(&error))?;
     allow_files();

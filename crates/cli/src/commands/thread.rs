@@ -140,7 +140,7 @@ fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
     if let Some(reason) = &view.unnamed {
         warn(&format!("the name of the thread cannot be read: {reason}"));
     }
-    view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into_owned());
+    view.hint = hints::thread::hint_here(&view);
     let shown = ShownView {
         thread: view,
         now_ms: context.site().env.now_ms(),

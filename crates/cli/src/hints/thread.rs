@@ -10,6 +10,11 @@ use uwf_protocol::limits::Reached;
 use super::fix;
 use super::run_name::RunName;
 
+/// Returns the same as [`hint`], with commands that mean this root.
+pub(crate) fn hint_here(view: &ThreadView) -> Option<String> {
+    hint(view).map(|hint| super::here(&hint).into_owned())
+}
+
 /// Returns what a person has to do, if the thread waits for a person.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     let (thread, state) = (view.thread, &view.state);

@@ -230,10 +230,24 @@ pub(crate) fn attempts_at(ledger: &Ledger, head: CasRef) -> Vec<AttemptView> {
         .collect()
 }
 
+/// Returns the failed attempts at the head of an ended thread, newest last. What would repeat one that came before the end is not
+/// possible now, so it has no hint.
+pub(crate) fn attempts_of_ended(ledger: &Ledger, record: &HistoryRecord) -> Vec<AttemptView> {
+    let mut attempts = attempts_at(ledger, record.head);
+    for attempt in attempts.iter_mut().filter(|one| !is_after_end(one, record)) {
+        attempt.hint = None;
+    }
+    attempts
+}
+
+fn is_after_end(attempt: &AttemptView, record: &HistoryRecord) -> bool {
+    attempt.started_at_ms >= record.completed_at
+}
+
 /// Returns the attempt to resume an ended thread, if that failed and is the last that happened to the thread.
 pub(crate) fn failed_resume(ledger: &Ledger, record: &HistoryRecord) -> Option<AttemptView> {
     let last = attempts_at(ledger, record.head).pop();
-    last.filter(|attempt| attempt.started_at_ms >= record.completed_at)
+    last.filter(|attempt| is_after_end(attempt, record))
 }
 
 /// Returns why the thread is blocked, with the causes; `None` if it is not.

@@ -230,7 +230,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         blocked_reason: None,
         fix: None,
         resume_failed: failed.is_some(),
-        attempts: activity::attempts_at(&run.ledger, record.head),
+        attempts: activity::attempts_of_ended(&run.ledger, record),
         steps: count_steps(&site.store, &run.ledger, record.head)?,
         run: start.and_then(|start| RunOfThread::of(site, record.thread, start)),
         parent: start.and_then(|start| ParentView::of(site, record.thread, start)),

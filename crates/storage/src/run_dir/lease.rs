@@ -82,14 +82,13 @@ impl Lease {
         self.lock_file().is_file()
     }
 
-    /// Tells whether an engine or a process of its agent has the lock. This makes no file.
+    /// Tells whether an engine or a process of its agent has the lock. This makes no file, and those who watch the thread hear
+    /// nothing of it.
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub fn is_held(&self) -> Result<bool, StorageError> {
-        // Trying a lock would make its file.
-        let was_taken = self.was_taken() || self.owner_file().is_file();
-        Ok(was_taken && self.try_acquire()?.is_none())
+        Ok(FileLock::is_taken(&self.owner_file())? || FileLock::is_taken(&self.lock_file())?)
     }
 
     /// Tells whether the thread was worked on and is free now. Then processes that still have its slot or claim are leftovers of

@@ -24,7 +24,8 @@ use crate::pages::frame::Page;
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
 
-use from_form::{field, orders};
+pub(crate) use from_form::field;
+use from_form::orders;
 
 pub(crate) use start::{
     data as start_data, data_fields as start_data_fields, fields as start_fields,

@@ -14,7 +14,9 @@ pub(crate) fn list(asked: &Asked) -> Result<Data, Trouble> {
 
 /// Returns a thread.
 pub(crate) fn show(asked: &Asked) -> Result<Data, Trouble> {
-    Ok(Data::of(&show_thread(asked.site(), asked.thread()?)?))
+    let mut view = show_thread(asked.site(), asked.thread()?)?;
+    view.hint = (asked.app.hint)(&view);
+    Ok(Data::of(&view))
 }
 
 /// Returns the steps of a thread.

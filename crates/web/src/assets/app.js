@@ -56,28 +56,43 @@
     const all = [...main.querySelectorAll("details")];
     const states = new Map(all.map((one, nth) => [keyOf(one, siblings(one).indexOf(one)), one.open]));
     const at = document.activeElement;
-    const focus = at && main.contains(at) && { id: at.id, href: at.getAttribute("href"), tag: at.tagName };
+    const focus = at && at !== main && main.contains(at) && placeOf(at);
     for (const one of fresh.querySelectorAll("details")) {
       const open = states.get(keyOf(one, siblings(one).indexOf(one)));
       if (open !== undefined) one.open = open;
     }
     if (main.innerHTML === fresh.innerHTML) return;
+    const isScrolled = (one) => (one.scrollTop || one.scrollLeft) && !one.closest("#live");
+    const scrolled = [...main.querySelectorAll("*")].filter(isScrolled).map((one) => [placeOf(one), one.scrollTop, one.scrollLeft]);
     const typed = fields(main).filter(isTyped).map((one) => [one.name, one.value]);
     put(main, fresh);
     for (const [name, value] of typed) {
       const field = fields(main).find((one) => one.name === name);
       if (field) field.value = value;
     }
-    if (!focus) return;
-    const again = focus.id ? byId(focus.id)
-      : [...main.querySelectorAll(focus.tag)].find((one) => one.getAttribute("href") === focus.href);
+    for (const [place, top, left] of scrolled) {
+      const one = elementAt(place);
+      if (one) [one.scrollTop, one.scrollLeft] = [top, left];
+    }
+    const again = focus && at !== document.activeElement && elementAt(focus);
     if (again) again.focus({ preventScroll: true });
   };
+  // The place of an element: which one of its kind it is in the next element around it that has an id.
+  const kindOf = (one) => [one.tagName, one.getAttribute("href"), one.getAttribute("class")].join(" ");
+  const alike = (room, tag, kind) => [...room.querySelectorAll(tag)].filter((one) => kindOf(one) === kind);
+  const placeOf = (one) => {
+    const [room, tag, kind] = [one.parentElement.closest("[id]"), one.tagName, kindOf(one)];
+    return { id: one.id, room: room.id, tag, kind, nth: alike(room, tag, kind).indexOf(one) };
+  };
+  const elementAt = ({ id, room, tag, kind, nth }) => id ? byId(id) : byId(room) && alike(byId(room), tag, kind)[nth];
   // The turns of the agents stay in the page, so that a screen reader reads only the new ones.
   const put = (main, fresh) => {
     const [old, next] = [main, fresh].map((one) => one.querySelector("#live"));
     const nodes = [...document.adoptNode(fresh).childNodes];
-    if (!old || !next) return main.replaceChildren(...nodes);
+    if (!old || !next) {
+      main.replaceChildren(...nodes);
+      return toEnd();
+    }
     addNew(old.querySelector("ol"), [...next.querySelectorAll("ol > li")]);
     for (const one of [...main.childNodes]) if (one !== old) one.remove();
     const at = nodes.indexOf(next);
@@ -89,6 +104,13 @@
     return room ? [...room.querySelectorAll("details")] : [details];
   };
 
+  // The newest turn is shown first, and stays in view unless the reader scrolls up.
+  const toEnd = () => {
+    const log = document.querySelector("#live .live");
+    if (log) log.scrollTop = log.scrollHeight;
+  };
+  toEnd();
+
   // Loads the turns of the agents and adds the new ones, each at its place. A turn that is there stays, so that a screen reader
   // reads each turn once.
   let saying = false;
@@ -99,7 +121,7 @@
     const request = new XMLHttpRequest();
     request.responseType = "document";
     request.timeout = 15000;
-    request.open("GET", location.pathname + "/live");
+    request.open("GET", `/threads/${own}/live`);
     request.onloadend = () => {
       saying = false;
       const fresh = request.response && request.response.querySelector("#live ol");
@@ -126,9 +148,10 @@
   };
 
   // One tab of the browser owns the stream of events and tells the other tabs: a browser opens few connections to one host.
-  const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)$/) || [])[1];
+  const own = (location.pathname.match(/^\/threads\/([0-9A-Z]+)(\/live)?$/) || [])[1];
   const isList = location.pathname === "/";
-  const isFresh = () => (isList || own) && !byId("main").querySelector("form.act");
+  // A page without the place that says so, such as a refusal, is not kept fresh and does not own the stream.
+  const isFresh = () => byId("fresh") && (isList || own) && !byId("main").querySelector("form.act");
   const say = (text, isLive) => {
     const fresh = byId("fresh");
     fresh.textContent = text;
@@ -140,12 +163,23 @@
     return later;
   };
   const refreshSoon = again(refresh, 60);
+  // Every step of any thread is such an event. It may also be a new name, a label or a fork of this one.
+  const refreshLater = again(refresh, 1000);
   // The refresh waits: a click on a button moves the focus first, and must not lose its button.
   addEventListener("focusout", () => { if (isBehind) { isBehind = false; setTimeout(refreshSoon, 500); } });
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
   // Whether the page was loaded again after it started to listen. Events before that were lost.
   let hasCaughtUp = false;
+  // A stream may stall without an error. It has a beat every 15 seconds.
+  const SILENCE = 45000;
+  let silence = 0;
+  let reconnect = () => {};
+  const listen = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => { say("not connected"); reconnect(); listen(); }, SILENCE);
+  };
   const hear = (name, data) => {
+    listen();
     const begins = name === "hello" || name === "reset";
     hasCaughtUp = hasCaughtUp || begins;
     const touches = (id) => id === own || document.querySelector(`main a[href="/threads/${id}"]`);
@@ -153,21 +187,34 @@
     else if (name === "lost") say("not connected");
     else say("live", true);
     if (begins || (isList && (name === "threads" || name === "thread"))) refreshSoon();
+    else if (name === "threads") refreshLater();
     else if (name === "thread" && touches(data.thread)) refreshSoon();
     else if (name === "turn" && data.thread === own) byId("live") ? turnsSoon() : refreshSoon();
     else if (name === "turn" && own && touches(data.thread)) turnsSoon();
   };
   if (isFresh() && window.EventSource) {
     const channel = window.BroadcastChannel && new BroadcastChannel("uwf-events");
-    if (channel) channel.onmessage = (message) => hear(message.data.name, message.data.data);
+    // Whether the stream of this tab has said hello. A new tab asks the others for that.
+    let isOpen = false;
+    if (channel) channel.onmessage = (message) => {
+      const { name, data } = message.data;
+      if (name !== "ask") hear(name, data);
+      else if (isOpen) channel.postMessage({ name: "beat", data: {} });
+    };
     const lead = () => new Promise(() => {
       const tell = (name, data) => {
-        hear(name, data);
+        isOpen = name !== "lost" && name !== "bye";
+        // The other tabs first: a fault in this page must not stop them.
         if (channel) channel.postMessage({ name, data });
+        hear(name, data);
       };
+      let stream;
+      let later = 0;
       const open = () => {
-        const stream = new EventSource("/api/v1/events");
-        for (const name of ["hello", "reset", "threads", "thread", "turn", "bye"]) {
+        clearTimeout(later);
+        if (stream) stream.close();
+        stream = new EventSource("/api/v1/events");
+        for (const name of ["hello", "reset", "threads", "thread", "turn", "beat", "bye"]) {
           stream.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
         }
         stream.onerror = () => {
@@ -175,15 +222,18 @@
           if (stream.readyState !== EventSource.CLOSED) return;
           // The stream was refused. If the session has ended, the refresh leads to the form to log in.
           refreshSoon();
-          setTimeout(open, 10000);
+          later = setTimeout(open, 10000);
         };
       };
+      reconnect = () => { tell("lost", {}); open(); };
       open();
     });
     if (channel && navigator.locks) navigator.locks.request("uwf-events", lead);
     else lead();
     // If another tab owns the stream, its first event came before this page.
-    setTimeout(() => { if (!hasCaughtUp) hear("reset", {}); }, 400);
+    setTimeout(() => { if (!hasCaughtUp) refreshSoon(); }, 400);
+    if (channel) channel.postMessage({ name: "ask" });
+    listen();
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 

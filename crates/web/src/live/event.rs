@@ -22,8 +22,8 @@ pub(crate) enum Event {
 
 /// How long a browser waits before it connects again, in milliseconds.
 const RETRY: u32 = 2000;
-/// The comment that keeps an idle connection open.
-pub(crate) const BEAT: &str = ":\n\n";
+/// The event that keeps an idle connection open, and by which a page sees that the stream goes on.
+pub(crate) const BEAT: &str = "event: beat\ndata: {}\n\n";
 
 /// Returns the first event of a stream.
 pub(crate) fn hello(read_only: bool) -> String {

@@ -28,7 +28,7 @@ use hub::Hub;
 
 /// How many streams are open at most. A further one is refused.
 pub(crate) const STREAMS: usize = 1024;
-/// How often a stream has a comment, which keeps an idle connection open.
+/// How often a stream says that it goes on.
 const BEATS: Duration = Duration::from_secs(15);
 /// How long an event waits for room in the buffer of a listener. Then the listener is dropped.
 const PATIENCE: Duration = Duration::from_secs(10);

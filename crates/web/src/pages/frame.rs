@@ -43,6 +43,17 @@ impl Tab {
         (Self::Machine, "/machine", "Machine"),
         (Self::Help, "/help", "Help"),
     ];
+
+    /// Returns the links to the pages, of which this one is the current one.
+    fn navigation(self) -> Markup {
+        html! {
+            nav aria-label="Pages" {
+                @for (tab, address, label) in Self::SHOWN {
+                    a href=(address) aria-current=[(tab == self).then_some("page")] { (label) }
+                }
+            }
+        }
+    }
 }
 
 /// A page with everything around it.
@@ -69,11 +80,7 @@ impl Page {
                     a.skip href="#main" { "Skip to the content" }
                     header.top {
                         a.brand href="/" { "uwf" }
-                        nav aria-label="Pages" {
-                            @for (tab, address, label) in Tab::SHOWN {
-                                a href=(address) aria-current=[(tab == self.tab).then_some("page")] { (label) }
-                            }
-                        }
+                        (self.tab.navigation())
                         @if asked.app.access == Access::ReadOnly {
                             span.mode title="This server was started with --read-only" { "read-only" }
                         }
@@ -96,14 +103,23 @@ impl Page {
     }
 }
 
-/// Returns a page without the links to other pages: the form to log in, or a refusal.
+/// Returns a page without the links to other pages: the form to log in.
 pub(crate) fn bare(title: &str, main: &Markup) -> Markup {
+    narrow(title, &html! {}, main)
+}
+
+/// Returns the page of a refusal, with the links to the pages.
+pub(crate) fn refused(title: &str, main: &Markup) -> Markup {
+    narrow(title, &Tab::None.navigation(), main)
+}
+
+fn narrow(title: &str, navigation: &Markup, main: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             (head(title))
             body.bare {
-                header.top { a.brand href="/" { "uwf" } }
+                header.top { a.brand href="/" { "uwf" } (navigation) }
                 main #main { (main) }
             }
         }

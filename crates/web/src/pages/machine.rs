@@ -47,11 +47,16 @@ pub(crate) fn checks(asked: &Asked) -> Result<Page, Trouble> {
 
 /// Returns the page with the threads at the remote.
 pub(crate) fn remote(asked: &Asked) -> Result<Page, Trouble> {
-    let threads = crate::remote::ask(asked)?;
+    // The page says it if there is no remote.
+    let has_none = machine(asked.site()).is_ok_and(|view| view.remote.is_none());
+    let threads = match has_none {
+        true => None,
+        false => Some(crate::remote::ask(asked)?),
+    };
     of(
         asked,
         &Extra {
-            threads: Some(threads),
+            threads,
             ..Extra::default()
         },
     )

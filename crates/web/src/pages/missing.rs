@@ -2,25 +2,50 @@
 
 use maud::{Markup, html};
 
-use crate::pages::frame::bare;
-use crate::parts::Said;
+use crate::acts::field;
+use crate::fields::Fields;
+use crate::once;
+use crate::pages::frame::refused;
+use crate::pages::login;
+use crate::parts::{Said, preformatted};
+use crate::posted::KEY_FIELD;
 use crate::trouble::Refusal;
 
-/// Returns the page of a refusal, with a link back to the thread if the request was about one.
-pub(crate) fn page(refusal: &Refusal, thread: Option<&str>) -> Markup {
+/// The fields of a form that no person typed.
+const OURS: [&str; 3] = [KEY_FIELD, once::FIELD, field::HEAD];
+
+/// Returns the link back to the thread that a request was about.
+pub(crate) fn back_to(thread: &str) -> Markup {
+    html! { p { a href=(thread) { "Back to the thread" } } }
+}
+
+/// Returns the way to log in, and then to the page of a form, and what was typed there, to copy it.
+pub(crate) fn log_in(page: &str, typed: &Fields) -> Markup {
+    let typed = typed.0.iter();
+    let typed = typed.filter(|(name, _)| !OURS.contains(&name.as_str()));
+    html! {
+        p { a href=(login::address(page)) { "Log in, and open the form again" } }
+        @for (name, value) in typed {
+            section.typed { h2 { "What you sent as " code { (Said(name)) } } (preformatted(value)) }
+        }
+    }
+}
+
+/// Returns the page of a refusal, with what leads on.
+pub(crate) fn page(refusal: &Refusal, way: &Markup) -> Markup {
     let title = match refusal.status.as_u16() {
         404 => "Not found",
         401 | 403 | 421 => "Not allowed",
         500..=599 => "Something is wrong",
         _ => "Not possible",
     };
-    bare(
+    refused(
         title,
         &html! {
             h1 { (title) }
             p { (Said(&refusal.message)) (stop(&refusal.message)) }
             @if let Some(hint) = &refusal.hint { p.hint { (Said(hint)) (stop(hint)) } }
-            @if let Some(thread) = thread { p { a href=(thread) { "Back to the thread" } } }
+            (way)
             p { a href="/" { "To the threads" } }
         },
     )

@@ -120,7 +120,7 @@ fn urgent(board: &Board, now_ms: i64) -> Markup {
             h2 #urgent { "Waiting for you" }
             ul {
                 @for item in threads {
-                    li.row {
+                    li.row id=(format!("waits-{}", item.thread)) {
                         (status(item.status))
                         a href=(thread_address(item.thread)) { (Said(task(&item.outline))) }
                         @if let Some(at_ms) = item.outline.changed_at_ms { (when(at_ms, now_ms)) }
@@ -156,7 +156,7 @@ fn row(item: &ThreadItem, now_ms: i64) -> Markup {
     let outline = &item.outline;
     let role = item.current_role.as_ref().or(item.suspended_role.as_ref());
     html! {
-        tr {
+        tr id=(format!("row-{}", item.thread)) {
             td.task {
                 a href=(thread_address(item.thread)) { (Said(task(&item.outline))) }
                 span.under {

@@ -31,7 +31,7 @@ pub(super) fn section(story: &StoryPage, access: Access) -> Markup {
         section aria-labelledby="steps" {
             h2 #steps { "Steps" }
             div.steps {
-                article.step.task {
+                article.step.task #task {
                     details open[story.steps.is_empty()] {
                         summary { span.role { "Task" } span.teaser { (Said(&cut_line(&story.task, TEASER))) } }
                         div.body { (preformatted(&story.task)) }

@@ -78,6 +78,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 
 fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
     let outline = &view.outline;
+    let in_all = view.with_children.as_ref();
+    let usage = in_all.map(|all| &all.usage).or(outline.usage.as_ref());
     html! {
         p.crumbs {
             a href="/" { "Threads" } span aria-hidden="true" { "/" }
@@ -91,16 +93,16 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
         }
         div.facts {
             span { "Workflow " (workflow_link(view.workflow, view.workflow_name.as_deref())) }
-            span { b { (counted(view.steps, "step")) } }
-            @if outline.usage.as_ref().is_some_and(|total| total.runs > 0) {
-                span { "Cost " a href=(format!("{}/costs", thread_address(view.thread))) { b { (cost(outline.usage.as_ref())) } } }
+            span { b { (counted(view.steps, "step")) } @if let Some(all) = in_all { ", in all " b { (all.steps) } " with its children" } }
+            @if usage.is_some_and(|total| total.runs > 0) {
+                span { "Cost " a href=(format!("{}/costs", thread_address(view.thread))) { b { (cost(usage)) } } }
             }
             @if let Some(at_ms) = outline.started_at_ms { span { "Started " (when(at_ms, now_ms)) } }
             @if let Some(at_ms) = outline.changed_at_ms { span { "Changed " (when(at_ms, now_ms)) } }
             span { "Head " (hash_link(view.head)) }
             @if let Some(run) = &view.run { span { "Run " code { (Said(&run.id)) } } }
             @if let Some(place) = &view.workspace {
-                span { "Worktree " code { (Said(&place.folder.display().to_string())) } @if !place.exists { " (gone)" } }
+                span { "Worktree " code { (Said(&place.folder.display().to_string())) } @if !place.exists { " (gone)" } " at branch " code { (Said(&place.branch)) } }
             }
         }
     }

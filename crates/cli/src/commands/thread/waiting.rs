@@ -65,7 +65,7 @@ impl Waiting<'_> {
             if is_new_step || (!now.is_at_work && seen != Some(now)) {
                 let mut view = uwf_engine::show(self.context.site(), self.thread)?;
                 if let Some(exit) = verdict(self.goal, &view, self.head) {
-                    view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into());
+                    view.hint = hints::thread::hint_here(&view);
                     return Ok((view, exit));
                 }
                 // Who works on it since the glance may leave no trace that the next one sees.
