@@ -360,8 +360,11 @@ impl Worker<'_> {
 
     /// Ends all steps, with their agents.
     fn end(&mut self, stop: Stop) -> Result<Exit, Failure> {
-        for shown in self.jobs.end(stop) {
-            self.count.failed(Exit::Signal(stop.signal));
+        for (exit, shown) in self.jobs.end(stop) {
+            match exit {
+                Exit::Done => self.count.done(),
+                exit => self.count.failed(exit),
+            }
             if let Err(failure) = shown {
                 failure.print();
             }
