@@ -253,6 +253,7 @@ fn launch(
         program: &agent.program,
         args: &args,
         env: &variables,
+        withheld: &agent.env.withheld(),
         cwd,
         stdout: run.scratch.stdout_file(),
         stderr: run.scratch.stderr_file(),
