@@ -405,6 +405,7 @@ impl Job<'_> {
         }
         if here == there && found.listed.status == self.status {
             let sent = nodes::send(self.site, remote, &named)?;
+            self.tell(remote, found, &record)?;
             return Ok((PushOutcome::Unchanged, sent));
         }
         // If the heads are the same, the thread here is behind if it has ended there.
@@ -414,6 +415,7 @@ impl Job<'_> {
         };
         if is_behind {
             let sent = nodes::send(self.site, remote, &named)?;
+            self.tell(remote, found, &record)?;
             return Ok((PushOutcome::Behind, sent));
         }
         // The head of the remote may be a step that was never here.
