@@ -1,16 +1,20 @@
 //! What was spent once counts once, also when the answer of an attempt that was ended is used by a later one.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::builtin;
 use crate::checks::checked;
 use crate::crash::tracer::{Point, Verdict, trace};
+use crate::gates::{at_work, open_gate};
 use crate::model_server::{ModelServer, Scripted};
+use crate::postgres::{Server, new_schema};
 use crate::processes::{kill, signal};
+use crate::sharing::{agree, machines_in, shared, with_server};
 use crate::trees::LOOP;
-use crate::world::{ONE_STEP, World, wait_until};
+use crate::world::{ONE_STEP, Run, World, binary, wait_until};
 
 /// A tool that tells the tokens of its messages while it works, and the cost at the end. Its answers are in files
 /// `answer-<n>`; the call whose number is in `slow` waits for a file `gate`.
@@ -199,6 +203,109 @@ fn an_answer_that_is_used_counts_once_also_if_the_engine_dies_when_the_head_has_
         (calls(&world), world.show(&thread)["steps"].clone()),
         (2, json!(2))
     );
+}
+
+/// An agent that is told to stop, says so, and finishes its step when its gate opens.
+pub(crate) fn stubborn_agent(world: &World, script: &str) {
+    world.write("answers.yaml", script);
+    world.scripted_agent(&format!(
+        "echo >> {project}/runs\ntrap 'touch {project}/told' INT TERM\nwhile [ -e {project}/wait ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answers.yaml \"$@\"",
+        project = world.project().display(),
+        uwf = binary().display(),
+    ));
+}
+
+/// Waits until such an agent was told to stop, and lets it finish.
+pub(crate) fn finishes_all_the_same(world: &World) {
+    let told = world.project().join("told");
+    wait_until("the agent is told to stop", || told.exists());
+    open_gate(world);
+}
+
+#[test]
+fn a_step_that_is_finished_after_the_call_was_told_to_stop_is_committed_and_counts_once() {
+    let world = World::new();
+    world.put(&format!("{LOOP}limits: {{ maxCostUsd: 5 }}\n"));
+    let usage = "usage: { inputTokens: 100, outputTokens: 20, costUsd: 0.25 }";
+    stubborn_agent(
+        &world,
+        &format!("roles:\n  writer:\n    - output: {{ $status: again }}\n      {usage}\n"),
+    );
+    let thread = world.start("loop");
+    let step = ["thread", "step", thread.as_str()];
+    let engine = at_work(&world, &step);
+    signal("TERM", engine.id());
+    finishes_all_the_same(&world);
+    let report = Run::from(engine.wait_with_output().unwrap()).exits(0);
+    assert_eq!(report.json()["head"], world.show(&thread)["head"]);
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    let runs = (&cost["total"]["runs"], &cost["total"]["costUsd"]);
+    assert_eq!(runs, (&json!(1), &json!(0.25)), "{cost}");
+    world.step(&thread).exits(0);
+    assert_eq!(world.show(&thread)["steps"], json!(2));
+    // A run of the thread begins nothing more.
+    fs::remove_file(world.project().join("told")).unwrap();
+    let run = at_work(&world, &["thread", "run", &thread]);
+    signal("TERM", run.id());
+    finishes_all_the_same(&world);
+    Run::from(run.wait_with_output().unwrap()).exits(143);
+    assert_eq!(world.show(&thread)["steps"], json!(3));
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    assert_eq!(cost["total"]["runs"], json!(3), "{cost}");
+}
+
+/// Two machines that share a thread. The agent of the first one finishes its step all the same.
+fn stubborn_machines(server: &Server) -> ([World; 2], String) {
+    let machines = machines_in(server, &new_schema());
+    let usage = "usage: { inputTokens: 100, outputTokens: 20, costUsd: 0.25 }";
+    for world in &machines {
+        stubborn_agent(
+            world,
+            &format!("roles:\n  writer:\n    - output: {{ status: more }}\n      {usage}\n"),
+        );
+    }
+    let thread = shared(&machines, "again");
+    (machines, thread)
+}
+
+#[test]
+fn a_step_that_is_finished_after_a_takeover_is_kept_and_counts_once() {
+    with_server(|server| {
+        let (machines, thread) = stubborn_machines(server);
+        let [one, other] = &machines;
+        one.configure("remote.lease", "2s");
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        other.uwf(&["remote", "release", &thread, "--yes"]).exits(0);
+        other.step(&thread).exits(0);
+        finishes_all_the_same(one);
+        assert_eq!(working.wait().unwrap().code(), Some(5));
+        agree(&machines, &thread, 1);
+        let cost = one.uwf(&["thread", "cost", &thread]).exits(0).json();
+        let total = &cost["total"];
+        let sums = (&total["runs"], &total["costUsd"], &total["costUnknown"]);
+        assert_eq!(sums, (&json!(2), &json!(0.5), &json!(0)), "{cost}");
+        let kept = one.show(&thread)["refusedSteps"][0]["step"].clone();
+        one.uwf(&["step", "read", kept.as_str().unwrap()]).exits(0);
+    });
+}
+
+#[test]
+fn a_step_that_is_finished_after_a_worker_was_told_to_stop_twice_counts_once() {
+    with_server(|server| {
+        let (machines, thread) = stubborn_machines(server);
+        let one = &machines[0];
+        let worker = at_work(one, &["work"]);
+        signal("TERM", worker.id());
+        // Two signals that wait at once are one.
+        std::thread::sleep(Duration::from_secs(1));
+        signal("TERM", worker.id());
+        finishes_all_the_same(one);
+        let run = Run::from(worker.wait_with_output().unwrap()).exits(143);
+        run.says("1 step done");
+        let cost = one.uwf(&["thread", "cost", &thread]).exits(0).json();
+        assert_eq!(cost["total"]["runs"], json!(1), "{cost}");
+        agree(&machines, &thread, 1);
+    });
 }
 
 /// A check that waits for the file `go-<run>`, which has its exit code.

@@ -7,7 +7,9 @@ use crate::gc::text;
 use crate::postgres::{USER, new_schema};
 use crate::processes;
 use crate::pty::Terminal;
-use crate::sharing::{agree, at_remote, head, machines_in, shared, with_remote, with_server};
+use crate::sharing::{
+    agree, as_worker, at_remote, head, machines_in, shared, with_remote, with_server,
+};
 use crate::sharing_place::Place;
 use crate::world::World;
 
@@ -220,6 +222,22 @@ fn a_push_that_is_refused_leaves_the_thread_as_it_was() {
         one.configure("remote.url", &server.url());
         one.uwf(&["push", &thread]).exits(0);
         assert_eq!(at_remote(one, &thread)["head"], json!(head(one, &thread)));
+    });
+}
+
+#[test]
+fn a_worker_who_may_not_collect_garbage_condemns_nothing() {
+    with_server(|server| {
+        let place = Place::new(server);
+        litter(&place);
+        as_worker(&place.machines[1], server, &place.schema);
+        place
+            .remote_of(1, &["gc"])
+            .exits(1)
+            .says("only the owner of the schema");
+        assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
+        let collected = place.remote_of(0, &["gc"]).exits(0).json();
+        assert!(collected["condemned"].as_u64() > Some(0), "{collected}");
     });
 }
 

@@ -263,3 +263,37 @@ fn a_thread_that_was_killed_elsewhere_while_its_agent_goes_on_here_names_the_kil
         sharing::agree(&machines, &thread, 0);
     });
 }
+
+/// Returns how many runs a thread has on a machine.
+fn runs_of(world: &World, thread: &str) -> serde_json::Value {
+    let cost = world.uwf(&["thread", "cost", thread]).exits(0).json();
+    cost["total"]["runs"].clone()
+}
+
+#[test]
+fn what_an_agent_used_up_is_known_to_all_though_another_machine_killed_its_thread() {
+    with_server(|server| {
+        for finishes in [false, true] {
+            let machines = machines_in(server, &new_schema());
+            let [one, other] = &machines;
+            one.configure("remote.lease", "2s");
+            let thread = sharing::shared(&machines, "again");
+            let mut engine = gates::at_work(one, &["thread", "step", &thread]);
+            if finishes {
+                // The engine dies, and the step waits for the next call.
+                processes::kill(engine);
+                gates::open_gate(one);
+                one.wait_until_free(&thread);
+                other.uwf(&["thread", "kill", &thread]).exits(0);
+                one.step(&thread).exits(7);
+            } else {
+                other.uwf(&["thread", "kill", &thread]).exits(0);
+                assert_ne!(engine.wait().unwrap().code(), Some(0));
+            }
+            assert_eq!(runs_of(one, &thread), json!(1), "{finishes}");
+            one.uwf(&["push", &thread]).exits(0);
+            other.uwf(&["fetch", &thread]).exits(0);
+            assert_eq!(runs_of(other, &thread), json!(1), "{finishes}");
+        }
+    });
+}

@@ -42,6 +42,10 @@ fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
             "no remote has an address with `mysql:`",
         ),
         ("s3://key:secret-9@bucket/p", "key"),
+        (
+            "postgres://u@h/d?sslrootcert=ca.pem",
+            "is not an absolute path",
+        ),
     ] {
         for set in [&["config", "set", "remote.url"][..], &["remote", "add"]] {
             let refused = world.uwf(&[set, &[url]].concat()).exits(1);
@@ -52,6 +56,12 @@ fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
     }
     let url = "postgres://u@127.0.0.1/d";
     world.uwf(&["config", "set", "remote.url", url]).exits(0);
+    let missing = world.dir().join("ca.pem");
+    let url = format!("{url}?sslrootcert={}", missing.display());
+    let said = world.uwf(&["remote", "add", &url]).exits(1);
+    assert!(!said.stderr.contains("refuses"), "{}", said.stderr);
+    said.says("this machine cannot ask the remote")
+        .says("ca.pem: No such file or directory");
 }
 
 /// Returns what the doctor finds out about the remote.

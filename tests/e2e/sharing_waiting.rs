@@ -10,6 +10,7 @@ use crate::gc::text;
 use crate::postgres::{new_schema, own_server};
 use crate::processes;
 use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
+use crate::sharing_place::Place;
 use crate::sharing_runs;
 use crate::sharing_runs_played::with_child_begun;
 use crate::world::{World, wait_until};
@@ -55,6 +56,35 @@ fn a_push_shares_a_thread_with_the_finished_step_that_waits_here() {
         assert_eq!(pushed[0]["outcome"], json!("shared"), "{pushed}");
         assert_eq!(one.show(&thread)["steps"], json!(1));
         assert_eq!(at_remote(one, &thread)["head"], json!(head(one, &thread)));
+    });
+}
+
+/// A server that was restored from a backup does not know the thread, or its last steps.
+#[test]
+fn a_push_shares_the_waiting_step_of_a_thread_that_the_remote_has_lost() {
+    with_server(|server| {
+        for loses_all in [true, false] {
+            let place = Place::new(server);
+            let ([one, other], thread) = (&place.machines, &place.thread);
+            let start = head(one, thread);
+            one.step(thread).exits(0);
+            let_a_step_wait(one, thread);
+            place.run(match loses_all {
+                true => "DELETE FROM @.threads",
+                false => "UPDATE @.threads SET lease_owner = NULL, lease_until = NULL, head = (SELECT from_head FROM @.history ORDER BY version LIMIT 1)",
+            });
+            place.run("DELETE FROM @.history");
+            let said = one.uwf(&["work", "--idle", "1s"]).exits(1);
+            said.says(&format!("`uwf push {thread}` shares it"));
+            let pushed = one.uwf(&["push", thread]).exits(0).json();
+            let outcome = if loses_all { "shared" } else { "forwarded" };
+            assert_eq!(pushed[0]["outcome"], json!(outcome), "{pushed}");
+            assert_eq!(runs(one), 2, "no agent was started");
+            assert_ne!(at_remote(one, thread)["head"], json!(start));
+            assert_eq!(at_remote(one, thread)["status"], json!("ready"));
+            other.step(thread).exits(0);
+            agree(&place.machines, thread, 3);
+        }
     });
 }
 

@@ -5,16 +5,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use uwf_protocol::agent::env;
-use uwf_protocol::config::{AgentConfig, Config};
+use uwf_protocol::config::{AgentConfig, Config, RemoteConfig};
 use uwf_storage::{Env, Root};
 use uwf_util::mask::{Masks, is_maskable};
 
 use crate::{ConfigError, file, load_dotenv, load_for};
 
+/// The variables that are only for `uwf` itself. An agent gets such a one only if its secrets name it.
+const OURS: [&str; 1] = [RemoteConfig::PASSWORD];
+
 /// What stands between the names of secrets in [`env::SECRETS`].
 const SEPARATOR: char = ',';
 
-/// What the config says about the environment of an agent. An agent that is not in the config gets all of `.env`.
+/// What the config says about the environment of an agent. An agent that is not in the config gets all of `.env` but what
+/// [no agent gets by itself](OURS).
 #[derive(Clone, Default)]
 pub struct AgentEnv {
     variables: Vec<(String, String)>,
@@ -45,6 +49,7 @@ impl AgentEnv {
         added.retain(|(name, _)| {
             let is_named = |secrets: &Vec<String>| secrets.contains(name);
             self.secrets.as_ref().is_none_or(is_named)
+                && !self.withheld().contains(&name.as_str())
                 && !ours.is_set(name)
                 && !env::CONTRACT.contains(&name.as_str())
         });
@@ -56,6 +61,13 @@ impl AgentEnv {
             added.push((env::SECRETS.to_owned(), names));
         }
         Ok(added)
+    }
+
+    /// Returns the variables that the agent does not inherit from us.
+    #[must_use]
+    pub fn withheld(&self) -> Vec<&'static str> {
+        let is_named = |name: &&str| self.secrets.iter().flatten().any(|secret| secret == name);
+        OURS.into_iter().filter(|name| !is_named(name)).collect()
     }
 
     /// Checks that every secret of the agent is there. Returns the names of those that are too short to be masked.
@@ -100,7 +112,8 @@ impl AgentEnv {
     }
 }
 
-/// Returns the masks for the secrets of all agents of the config, and for those of an agent that has called us.
+/// Returns the masks for the secrets of all agents of the config, for those of an agent that has called us, and for the password of the
+/// remote.
 ///
 /// # Errors
 /// [`ConfigError::Storage`] if `.env` cannot be read.
@@ -117,10 +130,8 @@ pub(crate) fn declared(
 ) -> Result<Vec<Vec<u8>>, ConfigError> {
     let agents = || config.agents.values();
     let named = agents().flat_map(|agent| agent.secrets.iter().flatten());
-    let names: Vec<&str> = named.map(String::as_str).chain(names_in(ours)).collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
+    let named = named.map(String::as_str);
+    let names: Vec<&str> = named.chain(names_in(ours)).chain(OURS).collect();
     let dotenv = load_dotenv(root)?;
     let own = agents().flat_map(|agent| &agent.env);
     let in_files = dotenv
@@ -207,6 +218,21 @@ mod tests {
                 ("UWF_SECRETS", "B"),
             ],
         );
+    }
+
+    #[test]
+    fn the_password_of_the_remote_is_for_agents_that_name_it_and_is_always_masked() {
+        let (_temp, root) = root("UWF_REMOTE_PASSWORD=of-the-file\n");
+        let ours = Env::from_parts(&[(RemoteConfig::PASSWORD, "of-the-shell")], "/", 0, 0);
+        let none = AgentEnv::of(&agent("{}"));
+        let nowhere = Env::from_parts(&[], "/", 0, 0);
+        assert_eq!(none.added(&root, &nowhere).unwrap(), []);
+        assert_eq!(none.withheld(), [RemoteConfig::PASSWORD]);
+        let names = AgentEnv::of(&agent(r#"{"secrets": ["UWF_REMOTE_PASSWORD"]}"#));
+        assert_eq!(names.added(&root, &nowhere).unwrap().len(), 2);
+        assert!(names.withheld().is_empty());
+        let masks = secret_masks(&Config::default(), &root, &ours).unwrap();
+        assert_eq!(masks.text("of-the-file of-the-shell"), "*** ***");
     }
 
     #[test]

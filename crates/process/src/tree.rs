@@ -138,6 +138,11 @@ impl Tree {
         Err(running)
     }
 
+    /// Returns how the next program ended of which no caller knows it yet, with its number.
+    pub fn next_known_end(&mut self) -> Option<(u32, ExitStatus)> {
+        self.next_ended().ok()
+    }
+
     fn programs_mut(&mut self) -> impl Iterator<Item = &mut Program> {
         std::iter::once(&mut self.first).chain(&mut self.added)
     }

@@ -54,6 +54,11 @@ pub enum AddressError {
     /// It asks for a connection to another machine that is not encrypted.
     #[error("`sslmode=disable` is only for a server on this machine, and {0} is another one")]
     NotEncrypted(String),
+    /// The file of the authorities would be another one in each folder.
+    #[error(
+        "`sslrootcert={0}` is not an absolute path, and commands are called in other folders, too; without it, the authorities of the system count"
+    )]
+    RelativeFile(String),
     /// The name of the schema is not a plain word.
     #[error(
         "`{0}` is not the name of a schema: lower-case letters, digits and `_` are expected, at most 63, and no digit first"
@@ -86,6 +91,9 @@ impl Address {
             return Err(AddressError::HasPassword);
         }
         let (mode, authorities) = take_tls(&mut url);
+        if let Some(file) = authorities.as_ref().filter(|file| !file.is_absolute()) {
+            return Err(AddressError::RelativeFile(file.display().to_string()));
+        }
         let mut config: Config =
             url.as_str()
                 .parse()
@@ -204,6 +212,10 @@ mod tests {
             tls("postgres://u@h/d?sslmode=require"),
             Err(AddressError::SslMode("require".into()))
         );
+        for file in ["ca.pem", ""] {
+            let url = format!("postgres://u@h/d?sslrootcert={file}");
+            assert_eq!(tls(&url), Err(AddressError::RelativeFile(file.into())));
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ impl Postgres {
 
     fn collect_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
         self.must_be_new_enough()?;
+        self.must_be_allowed()?;
         let age = millis(age.max(self.connection.limits.least_age));
         let condemn = self.statements.condemn.clone();
         // Point 7: here, and again before the reprieve.
@@ -98,6 +99,17 @@ impl Postgres {
             reprieved,
             removed,
         })
+    }
+
+    /// Fails if this user may not remove nodes. Such a user may condemn nodes, and a collection does that first.
+    fn must_be_allowed(&mut self) -> Result<(), RemoteError> {
+        let rows = self.connection.call(&self.statements.may_remove, &[])?;
+        match column(first(&rows)?, "allowed")? {
+            true => Ok(()),
+            false => Err(RemoteError::Denied(
+                "only the owner of the schema collects its garbage".to_owned(),
+            )),
+        }
     }
 
     /// Returns the nodes that records name and that are not in the column `roots` of their threads (point 7).

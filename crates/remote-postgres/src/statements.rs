@@ -22,6 +22,7 @@ pub(crate) struct Statements {
     pub(crate) set_name: String,
     pub(crate) name: String,
     pub(crate) names: String,
+    pub(crate) may_remove: String,
     pub(crate) condemn: String,
     pub(crate) now: String,
     pub(crate) barriers: [String; 3],
@@ -152,6 +153,7 @@ impl Statements {
             set_name: text.write(include_str!("../sql/set_name.sql")),
             name: text.write(include_str!("../sql/name.sql")),
             names: text.write(include_str!("../sql/names.sql")),
+            may_remove: text.write(include_str!("../sql/may_remove.sql")),
             condemn: text.marking(include_str!("../sql/condemn.sql"), "$1"),
             now: text.write(include_str!("../sql/now.sql")),
             barriers: [

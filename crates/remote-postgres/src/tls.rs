@@ -9,13 +9,13 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::RemoteError;
 
 /// Returns a client that checks the certificate and the name of a server. If there is a file, only its authorities count, otherwise
 /// those of the system.
 ///
 /// # Errors
-/// [`RemoteError::NotLetIn`] if the authorities cannot be read.
+/// [`RemoteError::Unprepared`] if the authorities cannot be read.
 pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(provider()))
         .with_safe_default_protocol_versions()
@@ -30,9 +30,8 @@ pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteE
     };
     let unusable = |problem: String| unusable(format!("{}: {problem}", file.display()));
     let mut roots = RootCertStore::empty();
-    for certificate in
-        CertificateDer::pem_file_iter(file).map_err(|problem| unusable(problem.to_string()))?
-    {
+    let pem = std::fs::read(file).map_err(|problem| unusable(problem.to_string()))?;
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
         let certificate = certificate.map_err(|problem| unusable(problem.to_string()))?;
         roots
             .add(certificate)
@@ -46,7 +45,7 @@ pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteE
 
 /// Returns the error for an encryption that cannot be used.
 fn unusable(problem: String) -> RemoteError {
-    RemoteError::NotLetIn(Entry::Way, problem)
+    RemoteError::Unprepared(problem)
 }
 
 /// Returns the cryptography, with P-256 first. PostgreSQL before version 18 has no other group, and would need one more round trip

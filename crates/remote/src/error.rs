@@ -19,6 +19,9 @@ pub enum RemoteError {
     /// The remote lets nobody in by this name, with this key, from here, or over this connection.
     #[error("the remote refuses this user: {1}")]
     NotLetIn(Entry, String),
+    /// Something is wrong on this machine. Nothing was sent.
+    #[error("this machine cannot ask the remote: {0}")]
+    Unprepared(String),
     /// The server has no such database.
     #[error("the server has no such database: {0}")]
     NoDatabase(String),
@@ -52,6 +55,7 @@ impl RemoteError {
             Self::Away(_) | Self::Contended(_) | Self::Cancelled(_) => true,
             Self::Denied(_)
             | Self::NotLetIn(..)
+            | Self::Unprepared(_)
             | Self::NoDatabase(_)
             | Self::NotMade
             | Self::NotMigrated

@@ -97,7 +97,7 @@ fn of_name(name: &str, had: bool) -> String {
 fn of_entry(entry: Entry) -> Option<String> {
     let hint = match entry {
         Entry::Password => {
-            "the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; `uwf config get remote.url` shows the user"
+            "the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; the user is in the address, `remote.url` in `config.yaml` of the root"
         }
         Entry::User => {
             "`createuser -h <host> --pwprompt <user>` makes the user, as a user of the server who may; `uwf remote add <url>` names another one"
@@ -134,6 +134,8 @@ fn of_remote(error: &RemoteError) -> Option<String> {
             "the owner of the schema may do everything: `uwf remote roles` prints the SQL for users who read or work, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
                 .to_owned()
         }
+        // The text says it.
+        RemoteError::Unprepared(_) => return None,
         RemoteError::NotLetIn(entry, _) => return of_entry(*entry),
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
         RemoteError::Broken(_) => {

@@ -116,8 +116,6 @@ pub(crate) fn run_agent(
         let _ = run.scratch.mask(agent_run.masks);
     }
     let outcome = match ended.ending {
-        RunEnding::Interrupted(signal) => Err(Problem::interrupted(signal)),
-        RunEnding::Unwanted => Err(Problem::taken_over()),
         RunEnding::NotStarted(signal) if survivors.is_empty() => {
             return Err(EngineError::NotStarted(signal));
         }
@@ -131,7 +129,9 @@ pub(crate) fn run_agent(
         RunEnding::Exited(_)
         | RunEnding::Finished
         | RunEnding::TimedOut(_)
-        | RunEnding::Idle(_) => check_run(runner, run, agent_run, ended)?,
+        | RunEnding::Idle(_)
+        | RunEnding::Unwanted
+        | RunEnding::Interrupted(_) => check_run(runner, run, agent_run, ended)?,
     };
     Ok(AgentRunResult { outcome, survivors })
 }
@@ -158,7 +158,7 @@ fn clean_up(
     Ok(())
 }
 
-/// Returns the step of a run that ended by itself or by a limit of time, or why there is none.
+/// Returns the step of a run whose agent was started, or why there is none.
 fn check_run(
     runner: &Runner,
     run: &RunDir,
@@ -202,7 +202,8 @@ fn has_whole_output(run: &RunDir, ended: &EndedRun) -> bool {
 }
 
 /// Returns the step of the run: the pending record names it, or else the agent's last line does. A step that was
-/// finished only after a limit of time does not count.
+/// finished only after a limit of time does not count. One that was finished after we were told to stop counts: it was paid for, and
+/// nothing is wrong with it.
 fn finished_step(
     run: &RunDir,
     thread: &Thread,
@@ -220,6 +221,8 @@ fn finished_step(
             let printed = run.scratch.stdout_end(answer::ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
+        (None, RunEnding::Interrupted(signal)) => Err(Problem::interrupted(*signal)),
+        (None, RunEnding::Unwanted) => Err(Problem::taken_over()),
         (None, ending) => Err(agent.ended(ending)),
     })
 }
@@ -250,6 +253,7 @@ fn launch(
         program: &agent.program,
         args: &args,
         env: &variables,
+        withheld: &agent.env.withheld(),
         cwd,
         stdout: run.scratch.stdout_file(),
         stderr: run.scratch.stderr_file(),

@@ -45,6 +45,8 @@ pub(crate) struct LaunchSpec<'a> {
     pub(crate) program: &'a Program,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a [(String, String)],
+    /// The variables of our environment that it does not inherit.
+    pub(crate) withheld: &'a [&'static str],
     pub(crate) cwd: &'a Path,
     pub(crate) stdout: PathBuf,
     pub(crate) stderr: PathBuf,
@@ -281,6 +283,9 @@ fn command(spec: &LaunchSpec) -> Command {
             command
         }
     };
+    for name in spec.withheld {
+        command.env_remove(name);
+    }
     command
         .args(spec.args)
         .envs(spec.env.iter().map(|(name, value)| (name, value)))

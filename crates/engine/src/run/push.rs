@@ -18,7 +18,7 @@ use crate::run::finished::commit_waiting_step;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_missing_children, there};
-use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, settle_end};
+use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, settle_end, waiting_step};
 use crate::thread::{self, Thread};
 use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site};
@@ -129,8 +129,20 @@ impl Family<'_> {
         id: ThreadId,
         line: Line,
     ) -> Result<Pushed, EngineError> {
+        let shared_again = match has_lost(&self.runner.site, remote, id)? {
+            // The step can only follow a head that the remote has. No worker may take the thread before the step is there.
+            true => Some(self.push_committed(remote, id, Line::Waits)?),
+            false => None,
+        };
         let before = commit_waiting_step(self.runner, id)?;
         let pushed = self.push_committed(remote, id, line)?;
+        if let Some(first) = shared_again {
+            return Ok(Pushed {
+                outcome: first.outcome,
+                nodes: first.nodes + pushed.nodes,
+                ..pushed
+            });
+        }
         match (before, pushed.outcome) {
             (Some(before), PushOutcome::Unchanged) => Ok(Pushed {
                 outcome: PushOutcome::Forwarded,
@@ -172,6 +184,17 @@ impl Family<'_> {
             Ok(pushed)
         })
     }
+}
+
+/// Tells whether a finished step of a shared thread waits here, and the remote does not know the head that the step follows. It has
+/// lost that: the server was restored from a backup.
+fn has_lost(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<bool, EngineError> {
+    if waiting_step(site, id)?.is_none() || site.root.shared(id).read()?.is_none() {
+        return Ok(false);
+    }
+    let head = thread::find(site, id)?.head();
+    let found = there(remote, id, Some(head))?;
+    Ok(!found.is_some_and(|found| found.had || found.listed.head == head))
 }
 
 /// Fails if a thread is a child that is not shared yet. It must be pushed with its parent.
@@ -382,6 +405,7 @@ impl Job<'_> {
         }
         if here == there && found.listed.status == self.status {
             let sent = nodes::send(self.site, remote, &named)?;
+            self.tell(remote, found, &record)?;
             return Ok((PushOutcome::Unchanged, sent));
         }
         // If the heads are the same, the thread here is behind if it has ended there.
@@ -391,6 +415,7 @@ impl Job<'_> {
         };
         if is_behind {
             let sent = nodes::send(self.site, remote, &named)?;
+            self.tell(remote, found, &record)?;
             return Ok((PushOutcome::Behind, sent));
         }
         // The head of the remote may be a step that was never here.

@@ -26,7 +26,7 @@ fn connect(url: &str, password: Option<&str>) -> Postgres {
 fn denied(url: &str, password: Option<&str>) -> String {
     let mut remote = connect(url, password);
     match remote.hello() {
-        Err(RemoteError::NotLetIn(_, why)) => {
+        Err(RemoteError::NotLetIn(_, why) | RemoteError::Unprepared(why)) => {
             let all = format!("{why} {remote:?} {:?}", remote.hello());
             for secret in [RIGHT, WRONG] {
                 assert!(!all.contains(secret), "{all}");
@@ -90,7 +90,10 @@ fn only_a_server_with_the_right_certificate_is_trusted() {
         ),
         (url("localhost", "right.pem"), "it is for another name"),
         (url("127.0.0.1", "empty.pem"), "no certificate in it"),
-        (url("127.0.0.1", "none.pem"), "none.pem"),
+        (
+            url("127.0.0.1", "none.pem"),
+            "none.pem: No such file or directory",
+        ),
         (
             format!("{}?sslmode=verify-full", server.url()),
             "its authority is not known here",

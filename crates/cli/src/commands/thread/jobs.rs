@@ -4,7 +4,7 @@
 //! records its attempt as usual.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -135,20 +135,30 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Ends all processes, each with its agent, and shows what they printed.
-    pub(crate) fn end(&mut self, stop: Stop) -> Vec<Result<(), Failure>> {
+    /// Ends all processes, each with its agent, and shows what they printed. A step that was finished all the same is done.
+    pub(crate) fn end(&mut self, stop: Stop) -> Vec<(Exit, Result<(), Failure>)> {
         stderr::erase_line();
         let asked = match stop.by_supervisor {
             true => EndRequest::SentBySupervisor,
             false => EndRequest::NotSent,
         };
+        let mut done = HashSet::new();
         if let Some(tree) = &mut self.tree {
             tree.ask_by(stop.signal);
             // A process that could not be ended keeps its thread busy, and the next call names it.
             let _ = tree.end(asked, self.grace, &self.context.runner.signals);
+            while let Some((pid, status)) = tree.next_known_end() {
+                done.extend(status.success().then_some(pid));
+            }
         }
-        let mut jobs: Vec<Job> = self.running.drain().map(|(_, job)| job).collect();
-        jobs.iter_mut().map(Job::show).collect()
+        let ended = self.running.drain().map(|(pid, mut job)| {
+            let exit = match done.contains(&pid) {
+                true => Exit::Done,
+                false => Exit::Signal(stop.signal),
+            };
+            (exit, job.show())
+        });
+        ended.collect()
     }
 }
 

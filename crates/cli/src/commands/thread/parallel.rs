@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use super::jobs::{Jobs, Next};
@@ -47,9 +46,9 @@ pub(super) fn step(
                 tally.add(many, exit);
             }
             Next::Stopped(stop) => {
-                for shown in jobs.end(stop) {
+                for (exit, shown) in jobs.end(stop) {
                     failure = failure.and(shown);
-                    tally.add(many, Exit::Signal(stop.signal));
+                    tally.add(many, exit);
                 }
                 return failure;
             }

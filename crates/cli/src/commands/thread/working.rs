@@ -147,13 +147,21 @@ impl Worker<'_> {
     }
 
     /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first failed step whose
-    /// thread is still ready.
+    /// thread is still ready, or whose finished step still waits here.
     fn left_undone(&mut self) -> Exit {
         let failed = self.resting.iter().filter(|(_, rest)| rest.failures > 0);
         let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
         failed.sort_unstable_by_key(|(thread, _)| *thread);
         let mut left = self.has_seen_damage.then_some(Exit::Store);
+        let waiting = waiting_threads(self.context.site()).unwrap_or_default();
         for (thread, exit) in failed {
+            if waiting.contains(&thread) {
+                warn(&format!(
+                    "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
+                ));
+                left.get_or_insert(exit);
+                continue;
+            }
             match self.remote.find(thread, CasRef::from_u64(0)) {
                 Ok(Some(found)) if is_left(&found.listed) => {
                     warn(&format!(
@@ -360,8 +368,11 @@ impl Worker<'_> {
 
     /// Ends all steps, with their agents.
     fn end(&mut self, stop: Stop) -> Result<Exit, Failure> {
-        for shown in self.jobs.end(stop) {
-            self.count.failed(Exit::Signal(stop.signal));
+        for (exit, shown) in self.jobs.end(stop) {
+            match exit {
+                Exit::Done => self.count.done(),
+                exit => self.count.failed(exit),
+            }
             if let Err(failure) = shown {
                 failure.print();
             }

@@ -9,6 +9,7 @@ use uwf_pipeline::nodes::{AttemptRecord, LostAttempt, VisitNode};
 use uwf_pipeline::state::SCHEMA_VERSION;
 use uwf_pipeline::{Event, Masks};
 use uwf_process::end_for_another;
+use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::LeaseRecord;
@@ -23,7 +24,7 @@ use super::resume::made_again;
 use super::wish::{LostPicture, ResumeWish};
 use super::worker::Worker;
 use crate::attempt::{Members, describe};
-use crate::pipelines::chain;
+use crate::pipelines::chain::{self, Opened};
 use crate::pipelines::resume_error::ResumeError;
 use crate::pipelines::secrets::process_masks;
 use crate::unfound::Unfound;
@@ -134,9 +135,16 @@ pub(super) fn end_lost(
     }))
 }
 
-/// Returns the variables of our environment.
-pub(super) fn our_variables(env: &Env) -> Vec<(OsString, OsString)> {
-    let variables = env.variables();
+/// Returns the variables of our environment for the programs of a run. They get the password of the remote only if one of its
+/// pipelines names it as a secret.
+pub(super) fn our_variables(env: &Env, opened: &Opened) -> Vec<(OsString, OsString)> {
+    let is_named = opened
+        .pipelines()
+        .flat_map(|pipeline| pipeline.all_secrets())
+        .any(|name| name == RemoteConfig::PASSWORD);
+    let variables = env
+        .variables()
+        .filter(|(name, _)| is_named || *name != RemoteConfig::PASSWORD);
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     variables.collect()
 }

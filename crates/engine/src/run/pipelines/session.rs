@@ -103,7 +103,7 @@ pub(super) fn work(
     let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
     need_workspace(site, &cwd)?;
     let notes = need_folder((&root, thread), entry.resume, head == start)?;
-    let ours = our_variables(&site.env);
+    let ours = our_variables(&site.env, &opened);
     let other = entry.resume.and_then(ResumeWish::acceptable);
     let masks = masks(
         &opened,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use uwf_protocol::ids::CasRef;
 use uwf_remote::{
-    Acquired, Advanced, After, Lease, Leased, Push, Remote, RemoteError, Standing, Want, Which,
+    Acquired, Advanced, After, Found, Lease, Leased, Push, Remote, RemoteError, Standing, Want,
+    Which,
 };
 use uwf_storage::SharedRecord;
 
@@ -44,6 +45,30 @@ impl Job<'_> {
             // It has ended there, and has gone on here.
             None => Err(self.diverged(from)),
         }
+    }
+
+    /// Tells the remote what is known here of the attempts, if that is new there. A step tells it under its lease. But the lease may
+    /// be lost, and an ended thread has none: then only this call tells it.
+    pub(super) fn tell(
+        &self,
+        remote: &mut dyn Remote,
+        found: &Found,
+        record: &SharedRecord,
+    ) -> Result<(), EngineError> {
+        let known = self.run.ledger.export_at(self.thread.head);
+        if found.record.merged(&known) == found.record {
+            return Ok(());
+        }
+        // No lease has this number, so none is given back.
+        let none = Lease {
+            thread: self.thread.id,
+            fence: 0,
+            owner: owner(record),
+            lasts: LEASE,
+        };
+        let told = remote.release(&none, &known);
+        told.map(drop)
+            .map_err(|error| SharingError::from(error).into())
     }
 
     /// Takes the lease of the thread; `None` if the thread has ended. If a person has ended the thread here, the lease of another
