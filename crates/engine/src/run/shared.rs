@@ -30,6 +30,10 @@ use crate::{EngineError, Runner, Site, tags, thread};
 
 /// How many nodes may come with a lease. A root that lacks more brings them by other calls.
 const WITH_LEASE: usize = 5_000;
+/// How often a step looks again for the mark under which another call of this machine has just taken the thread.
+const LOOKS: u32 = 5;
+/// How long it waits before.
+const UNTIL_MARKED: Duration = Duration::from_millis(100);
 
 /// A shared thread whose lease this call has.
 pub(crate) struct SharedThread {
@@ -266,7 +270,8 @@ pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
     })
 }
 
-/// Takes the lease of a thread.
+/// Takes the lease of a thread. The caller has its lock. Another call of this machine may have taken the thread as the next one, and
+/// not yet have written down under which mark. So if a call of this machine has the lease, the mark is read again after a moment.
 fn take_lease(
     runner: &Runner,
     run: &RunDir,
@@ -274,23 +279,36 @@ fn take_lease(
     (thread, record): (ThreadId, &SharedRecord),
     have: &[CasRef],
 ) -> Result<Leased, EngineError> {
-    let owner = owner(record);
-    let want = Want {
-        owner: &owner,
-        lasts: lease_time(&runner.site)?,
-        have,
-        at_most: WITH_LEASE,
-    };
-    let acquired = remote.acquire(Which::Thread(thread), &want);
-    match acquired.map_err(SharingError::from)? {
-        Acquired::Leased(leased) => Ok(*leased),
-        Acquired::Busy { owner, left } => Err(SharingError::busy(thread, owner, left).into()),
-        Acquired::Ended => Err(end_as_there(runner, run, remote, thread)),
-        Acquired::Unknown | Acquired::Nothing => {
-            // The config may name another remote than the one that shares the thread.
-            let hello = remote.hello().map_err(SharingError::from)?;
-            check_remote(thread, record, &hello.store)?;
-            Err(SharingError::Unknown(thread).into())
+    let mut record = record.clone();
+    let lasts = lease_time(&runner.site)?;
+    let mut looks = 0;
+    loop {
+        let own = owner(&record);
+        let want = Want {
+            owner: &own,
+            lasts,
+            have,
+            at_most: WITH_LEASE,
+        };
+        let acquired = remote.acquire(Which::Thread(thread), &want);
+        match acquired.map_err(SharingError::from)? {
+            Acquired::Leased(leased) => return Ok(*leased),
+            Acquired::Busy { owner, .. } if owner.machine == own.machine && looks < LOOKS => {
+                looks += 1;
+                std::thread::sleep(UNTIL_MARKED);
+                let again = runner.site.root.shared(thread).read()?;
+                record = again.unwrap_or(record);
+            }
+            Acquired::Busy { owner, left } => {
+                return Err(SharingError::busy(thread, owner, left).into());
+            }
+            Acquired::Ended => return Err(end_as_there(runner, run, remote, thread)),
+            Acquired::Unknown | Acquired::Nothing => {
+                // The config may name another remote than the one that shares the thread.
+                let hello = remote.hello().map_err(SharingError::from)?;
+                check_remote(thread, &record, &hello.store)?;
+                return Err(SharingError::Unknown(thread).into());
+            }
         }
     }
 }
