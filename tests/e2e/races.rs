@@ -143,9 +143,12 @@ fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
     });
     world.agent_at_work(&thread);
     world.uwf(&["thread", "kill", &thread]).exits(0);
-    assert_eq!(step.wait_with_output().unwrap().status.code(), Some(7));
+    let step = Run::from(step.wait_with_output().unwrap()).exits(7);
+    step.says("the work is not lost: `uwf thread fork ");
     assert_eq!(world.state("threads.yaml").trim(), "");
-    assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+    let shown = world.show(&thread);
+    let ended = (&shown["status"], &shown["usage"]["runs"]);
+    assert_eq!(ended, (&json!("cancelled"), &json!(1)), "{shown}");
 }
 
 #[test]

@@ -192,6 +192,8 @@ pub enum EngineError {
         step: CasRef,
         /// What the thread is now.
         found: String,
+        /// Whether somebody has ended the thread.
+        has_ended: bool,
     },
     /// No edge leads on from the thread's head.
     #[error("thread `{thread}` is blocked: the graph gives no next step")]

@@ -49,7 +49,10 @@ impl EngineError {
             | Self::NoNodes(_) => Exit::Request,
             Self::Bundle(BundleError::Unreadable(_)) | Self::NoThreads(_) => Exit::Store,
             Self::Bundle(_) | Self::Foreign(_) | Self::Io { .. } => Exit::Request,
-            Self::Ended { .. } => Exit::Ended,
+            Self::Ended { .. }
+            | Self::HeadMoved {
+                has_ended: true, ..
+            } => Exit::Ended,
             Self::Suspended { .. } | Self::Paused { .. } | Self::Limit { .. } => Exit::Suspended,
             // A signal ended the call: the exit code says so, even if processes are left.
             Self::Survivors {

@@ -120,42 +120,51 @@ fn move_shared_head(
         AtRemote::Elsewhere(head) => head,
     };
     step.keep(runner, run)?;
-    Err(step.moved(elsewhere(head)))
+    Err(step.moved(elsewhere(head), false))
 }
 
-/// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused; if the thread is no longer
-/// active, nothing is recorded. Archives the thread if the graph leads to `$END`.
+/// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused. If somebody has ended the thread,
+/// what the step used up is counted, and its pending record stays: the command that ends the thread names the step. Archives the thread
+/// if the graph leads to `$END`.
 fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), EngineError> {
-    let found = match advance(runner, step)? {
-        Advance::Moved => return Ok(()),
-        Advance::NotActive => "no longer active".to_owned(),
+    match advance(runner, step)? {
+        Advance::Moved => Ok(()),
+        Advance::NotActive => {
+            step.astray().count(runner, run)?;
+            Err(step.moved("no longer active".to_owned(), true))
+        }
         Advance::HeadIs(head) => {
             step.keep(runner, run)?;
-            format!("at `{head}`")
+            Err(step.moved(format!("at `{head}`"), false))
         }
-    };
-    Err(step.moved(found))
+    }
 }
 
 impl DurableStep {
     /// Keeps the step, which does not follow the head, and counts what it used up.
     fn keep(&self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
-        let astray = Astray {
-            step: self.thread.head,
-            head: self.follows,
-            replaces: self.replaces,
-        };
+        let astray = self.astray();
         astray.count(runner, run)?;
         astray.keep(runner, run)
     }
 
+    /// Returns the step as one that does not follow the head.
+    fn astray(&self) -> Astray {
+        Astray {
+            step: self.thread.head,
+            head: self.follows,
+            replaces: self.replaces,
+        }
+    }
+
     /// Returns the error for a step that is not committed, because of what the thread is now.
-    fn moved(&self, found: String) -> EngineError {
+    fn moved(&self, found: String, has_ended: bool) -> EngineError {
         EngineError::HeadMoved {
             thread: self.thread.id,
             role: self.role.clone(),
             step: self.thread.head,
             found,
+            has_ended,
         }
     }
 }

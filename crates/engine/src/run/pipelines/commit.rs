@@ -359,6 +359,7 @@ impl<'a> Chain<'a> {
             role: step.node.role,
             step: self.newest,
             found,
+            has_ended: false,
         })
     }
 
