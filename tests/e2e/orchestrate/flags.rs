@@ -278,17 +278,17 @@ fn a_provider_waits_for_a_slot_as_an_agent_does() {
     let log = || fs::read_to_string(world.project().join("log")).unwrap_or_default();
     let mut first = start("first");
     wait_until("the first provider runs", || log() == "in\n");
-    let second = start("r");
-    wait_until("the second run waits", || {
-        let text = fs::read(root(&world).join("state.json")).unwrap_or_default();
+    // The step before the provider has ended.
+    let waits = |id: &str| {
+        let folder = world.project().join(".orchestrate/runs").join(id);
+        let text = fs::read(folder.join("state.json")).unwrap_or_default();
         let state: Value = serde_json::from_slice(&text).unwrap_or_default();
         state["steps"]["C"]["status"] == "completed"
-    });
+    };
+    let second = start("r");
+    wait_until("the second run waits", || waits("r"));
     let mut third = start("third");
-    wait_until("the third run waits", || {
-        let folder = world.project().join(".orchestrate/runs/third");
-        folder.join("state.json").exists()
-    });
+    wait_until("the third run waits", || waits("third"));
     signal("TERM", third.id());
     assert_eq!(third.wait().unwrap().code(), Some(143));
     assert_eq!(log(), "in\n");
