@@ -18,7 +18,7 @@ const OURS: [&str; 1] = [RemoteConfig::PASSWORD];
 const SEPARATOR: char = ',';
 
 /// What the config says about the environment of an agent. An agent that is not in the config gets all of `.env` but what
-/// [no agent gets by itself](OURS).
+/// no agent gets by itself (`OURS`).
 #[derive(Clone, Default)]
 pub struct AgentEnv {
     variables: Vec<(String, String)>,
