@@ -79,11 +79,12 @@ impl Gate {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::settings::Front;
 
-    fn gate() -> Gate {
+    /// The gate of a server behind a proxy that also answers by the name `Box:8930`.
+    pub(crate) fn gate() -> Gate {
         let listen: SocketAddr = "127.0.0.1:8930".parse().unwrap();
         let public = Some("https://uwf.example");
         let place = Place::new(listen, public, Front::Proxy).unwrap();

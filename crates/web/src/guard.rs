@@ -254,17 +254,8 @@ async fn session_has_ended(request: Request) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use super::*;
-    use crate::settings::{Front, Place};
-
-    fn gate() -> Gate {
-        let listen: SocketAddr = "127.0.0.1:8930".parse().unwrap();
-        let public = Some("https://uwf.example");
-        let place = Place::new(listen, public, Front::Proxy).unwrap();
-        Gate::new(listen, &place, &["Box:8930".to_owned()])
-    }
+    use crate::gate::tests::gate;
 
     fn person() -> Visitor {
         Visitor::Person {

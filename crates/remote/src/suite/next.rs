@@ -158,7 +158,7 @@ fn unable(place: &dyn Place) {
     assert_eq!(leased(Client::new(place, 2).acquire(1)).head, hash(START));
 }
 
-/// The next thread that is none of these.
+/// Asks for the next thread, and leaves these out.
 fn without(except: &[ThreadId]) -> Which<'_> {
     Which::Next {
         labels: &[],

@@ -26,7 +26,7 @@ const COLLECT: Duration = Duration::from_millis(100);
 pub(crate) struct Hub {
     events: Sender<Event>,
     is_watching: Mutex<bool>,
-    /// Why pages may be out of date for a while, in words for people.
+    /// The sentence that tells people why pages may be out of date for a while.
     slow: Mutex<Option<String>>,
 }
 
