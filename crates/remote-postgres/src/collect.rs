@@ -11,12 +11,10 @@ use uwf_remote::RemoteError;
 
 use crate::connection::Parameter;
 use crate::rows::{self, broken, column, count, first};
-use crate::{Postgres, millis, records};
+use crate::{Postgres, millis, pages, records};
 
 /// How many nodes one statement removes.
 const BATCH: i64 = 10_000;
-/// How many threads a page has at most.
-const THREADS: i64 = 100;
 
 /// What a collection did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,26 +112,18 @@ impl Postgres {
 
     /// Returns the nodes that records name and that are not in the column `roots` of their threads (point 7).
     fn named_by_records(&mut self) -> Result<Vec<i64>, RemoteError> {
-        let (mut after, mut named): (Option<String>, BTreeSet<i64>) = (None, BTreeSet::new());
-        loop {
-            let page = self.connection.maintenance_call(
-                &self.statements.records,
-                &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
-            )?;
-            for row in &page {
-                let known: Vec<i64> = column(row, "roots")?;
-                let id: &str = column(row, "id")?;
-                let unreadable = |_| broken(&format!("a record of the thread {id} cannot be read"));
-                for one in column::<Vec<&[u8]>>(row, "records")? {
-                    let of_record = records::roots(&rows::record(one).map_err(unreadable)?);
-                    named.extend(of_record.into_iter().filter(|node| !known.contains(node)));
-                }
+        let mut named = BTreeSet::new();
+        pages::each_thread(&mut self.connection, &self.statements.records, |row| {
+            let known: Vec<i64> = column(row, "roots")?;
+            let id: &str = column(row, "id")?;
+            let unreadable = |_| broken(&format!("a record of the thread {id} cannot be read"));
+            for one in column::<Vec<&[u8]>>(row, "records")? {
+                let of_record = records::roots(&rows::record(one).map_err(unreadable)?);
+                named.extend(of_record.into_iter().filter(|node| !known.contains(node)));
             }
-            match page.last() {
-                Some(last) => after = Some(column(last, "id")?),
-                None => return Ok(named.into_iter().collect()),
-            }
-        }
+            Ok(())
+        })?;
+        Ok(named.into_iter().collect())
     }
 
     /// Runs a statement that changes nodes, and returns how many it changed.

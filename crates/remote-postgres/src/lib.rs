@@ -19,6 +19,7 @@ mod link;
 mod migrate;
 mod names;
 mod nodes;
+mod pages;
 mod records;
 mod repair;
 mod rows;

@@ -7,15 +7,13 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::RemoteError;
 
-use crate::Postgres;
 use crate::advance::Columns;
 use crate::rows::{column, number, numbers};
 use crate::verify::named_by;
+use crate::{Postgres, pages};
 
 /// How many nodes a page has at most.
 const NODES: i64 = 10_000;
-/// How many threads a page has at most.
-const THREADS: i64 = 100;
 
 /// The threads and names that need certain nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,28 +37,18 @@ impl Postgres {
     fn all_needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
         let reached = above(&self.links()?, numbers(nodes));
         let mut needing = Needing::default();
-        let mut after: Option<String> = None;
-        loop {
-            let page = self.connection.maintenance_call(
-                &self.statements.thread_needs,
-                &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
-            )?;
-            for row in &page {
-                let needs: Vec<i64> = column(row, "needs")?;
-                let named = named_by(&column::<Vec<&[u8]>>(row, "records")?);
-                if needs
-                    .iter()
-                    .chain(&named)
-                    .any(|need| reached.contains(need))
-                {
-                    needing.threads.push(column(row, "id")?);
-                }
+        pages::each_thread(&mut self.connection, &self.statements.thread_needs, |row| {
+            let needs: Vec<i64> = column(row, "needs")?;
+            let named = named_by(&column::<Vec<&[u8]>>(row, "records")?);
+            if needs
+                .iter()
+                .chain(&named)
+                .any(|need| reached.contains(need))
+            {
+                needing.threads.push(column(row, "id")?);
             }
-            match page.last() {
-                Some(last) => after = Some(column(last, "id")?),
-                None => break,
-            }
-        }
+            Ok(())
+        })?;
         let names = self
             .connection
             .maintenance_call(&self.statements.check_names, &[])?;

@@ -14,14 +14,12 @@ use uwf_protocol::raw_node::RawNode;
 use uwf_remote::RemoteError;
 
 use crate::rows::{self, column, hash, hashes, is_whole, numbers, raw_node};
-use crate::{Postgres, records};
+use crate::{Postgres, pages, records};
 
 /// How many nodes a page has at most.
 const NODES: i64 = 1000;
 /// After how many bytes of payloads a page ends.
 const BYTES: i64 = 8 << 20;
-/// How many threads a page has at most.
-const THREADS: i64 = 100;
 
 /// Something that is wrong with a remote. A node that a collection has condemned is not missing: it is there until it is removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -254,21 +252,16 @@ impl Postgres {
     }
 
     fn verify_threads(&mut self, found: &mut dyn FnMut(Fault)) -> Result<u64, RemoteError> {
-        let (mut after, mut seen): (Option<String>, u64) = (None, 0);
-        loop {
-            let page = self.connection.maintenance_call(
-                &self.statements.check_threads,
-                &[(&after, Type::TEXT), (&THREADS, Type::INT8)],
-            )?;
-            for row in &page {
-                check_thread(row, found)?;
+        let mut seen = 0;
+        pages::each_thread(
+            &mut self.connection,
+            &self.statements.check_threads,
+            |row| {
                 seen += 1;
-            }
-            match page.last() {
-                Some(last) => after = Some(column(last, "id")?),
-                None => return Ok(seen),
-            }
-        }
+                check_thread(row, found)
+            },
+        )?;
+        Ok(seen)
     }
 }
 
