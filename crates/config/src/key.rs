@@ -104,7 +104,10 @@ const WORKSPACE: Fields = &[
 const REMOTE: Fields = &[
     ("url", Kind::Text),
     ("schema", Kind::Text),
-    ("lease", Kind::DurationFrom(RemoteConfig::LEAST_LEASE_MS)),
+    (
+        "lease",
+        Kind::DurationWithin(RemoteConfig::LEAST_LEASE_MS, RemoteConfig::LONGEST_LEASE_MS),
+    ),
 ];
 pub(crate) const PRICE: Fields = &[
     ("input", Kind::Rate),

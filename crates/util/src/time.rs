@@ -3,6 +3,8 @@
 //! Times are milliseconds since 1970 in an `i64`; nothing here asks a clock. A time filter has the forms that the
 //! reference program accepts. The one difference: a time without a zone is UTC, and not local time.
 
+use std::ops::RangeInclusive;
+
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::{rfc2822, strtime};
 use jiff::tz::TimeZone;
@@ -58,6 +60,24 @@ pub fn parse_duration(text: &str) -> Option<u64> {
         rest = after.trim_start();
     }
     (larger != u64::MAX).then_some(total)
+}
+
+/// Parses a duration that must lie within this range of milliseconds.
+///
+/// # Errors
+/// Why the text is none, as a person reads it.
+pub fn duration_within(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let (least, most) = (exact_duration(*range.start()), exact_duration(*range.end()));
+    match parse_duration(text) {
+        Some(ms) if ms < *range.start() => {
+            Err(format!("`{text}` is too short: `{least}` is the least"))
+        }
+        Some(ms) if ms > *range.end() => Err(format!("`{text}` is too long: `{most}` is the most")),
+        Some(ms) => Ok(ms),
+        None => Err(format!(
+            "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
+        )),
+    }
 }
 
 /// Returns the duration as [`parse_duration`] reads it back, to the millisecond: `2h`, `1h30m`, `1d12h`.

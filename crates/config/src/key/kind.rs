@@ -1,5 +1,7 @@
 //! What the value of a key must be: how it is typed on a command line, and what is wrong with it in a file.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 use uwf_protocol::agent::env;
 use uwf_protocol::config::Retry;
@@ -31,8 +33,8 @@ pub(crate) enum Kind {
     /// The name of an environment variable.
     Variable,
     Duration,
-    /// A duration of this many milliseconds at least.
-    DurationFrom(u64),
+    /// A duration of so many milliseconds at least, and so many at most.
+    DurationWithin(u64, u64),
     TextList,
     /// The value of a variable.
     VariableValue,
@@ -77,7 +79,7 @@ impl Kind {
             | Self::Variable
             | Self::VariableValue
             | Self::Duration
-            | Self::DurationFrom(_)
+            | Self::DurationWithin(..)
             | Self::Word(_)
             | Self::Group(_) => text.into(),
         };
@@ -158,8 +160,8 @@ impl Kind {
                 let is_variable = value.as_str().is_some_and(endpoint::is_variable);
                 (!is_variable).then(|| endpoint::NO_VARIABLE.to_owned())
             }
-            (Self::Duration, value) => no_duration(value, 0),
-            (Self::DurationFrom(least_ms), value) => no_duration(value, least_ms),
+            (Self::Duration, value) => no_duration(value, 0..=u64::MAX),
+            (Self::DurationWithin(least, most), value) => no_duration(value, least..=most),
             (Self::Word(words), value) => {
                 let is_one = value.as_str().is_some_and(|text| words.contains(&text));
                 (!is_one).then(|| {
@@ -182,16 +184,9 @@ fn no_number(value: &Value, least: u32, most: u32) -> Option<String> {
     (!fits).then(|| format!("`{value}` is not a whole number from {least} to {most}"))
 }
 
-/// Returns why a value is no duration that is long enough.
-fn no_duration(value: &Value, least_ms: u64) -> Option<String> {
-    let (text, least) = (plain(value), time::exact_duration(least_ms));
-    match value.as_str().and_then(time::parse_duration) {
-        Some(ms) if ms >= least_ms => None,
-        Some(_) => Some(format!("`{text}` is too short: `{least}` is the least")),
-        None => Some(format!(
-            "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
-        )),
-    }
+/// Returns why a value is no duration within a range of milliseconds.
+fn no_duration(value: &Value, range: RangeInclusive<u64>) -> Option<String> {
+    time::duration_within(&plain(value), range).err()
 }
 
 /// Parses the value of the limit that a dotted key names.

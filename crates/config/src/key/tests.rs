@@ -94,6 +94,7 @@ fn a_wrong_key_is_refused_with_the_valid_ones() {
         &["`ended` is not known", "`completed`"],
     );
     check_error("remote.lease", "999ms", &["`999ms` is too short", "`1s`"]);
+    check_error("remote.lease", "31d", &["`31d` is too long", "`30d`"]);
     check_error("remote.lease", "soon", &["`soon` is not a duration"]);
     check_error("hooks.step", "x", &["incomplete", "`suspended`"]);
     check_error("defaultAgent.x", "", &["has no keys"]);

@@ -255,19 +255,14 @@ fn has_waiting_step(run: &RunDir) -> bool {
 pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
     let text = config.lease.as_deref().unwrap_or(RemoteConfig::LEASE);
-    let least = RemoteConfig::LEAST_LEASE_MS;
-    let problem = match time::parse_duration(text) {
-        Some(ms) if ms >= least => return Ok(Duration::from_millis(ms)),
-        Some(_) => format!(
-            "`{text}` is too short: `{}` is the least",
-            time::exact_duration(least)
-        ),
-        None => format!("`{text}` is not a duration such as `30s`, `2m` or `1h`"),
-    };
-    Err(EngineError::Config {
-        key: "remote.lease".to_owned(),
-        problem,
-    })
+    let range = RemoteConfig::LEAST_LEASE_MS..=RemoteConfig::LONGEST_LEASE_MS;
+    let parsed = time::duration_within(text, range);
+    parsed
+        .map(Duration::from_millis)
+        .map_err(|problem| EngineError::Config {
+            key: "remote.lease".to_owned(),
+            problem,
+        })
 }
 
 /// Takes the lease of a thread. The caller has its lock. Another call of this machine may have taken the thread as the next one, and
