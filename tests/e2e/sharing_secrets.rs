@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::worktrees::{self, git};
 use crate::world::{ONE_STEP, Run, World};
 
 const PASSWORD: &str = "open-sesame-1";
@@ -97,4 +98,24 @@ fn a_command_of_a_pipeline_does_not_get_the_password_unless_the_pipeline_names_i
         let got = fs::read_to_string(world.project().join("got")).unwrap();
         assert_eq!(got, expected);
     }
+}
+
+#[test]
+fn a_filter_of_a_repository_does_not_get_the_password_of_the_remote() {
+    let world = worktrees::world();
+    world.write(".gitattributes", "sub/* filter=tells\n");
+    git(&world, &["add", ".gitattributes"]);
+    git(&world, &["commit", "--quiet", "--message=filtered"]);
+    let log = world.dir().join("filter.log");
+    let tells = format!(
+        "echo \"got:$UWF_REMOTE_PASSWORD\" >> {}; cat",
+        log.display()
+    );
+    git(&world, &["config", "filter.tells.smudge", &tells]);
+    let thread = world.start("again");
+    let mut step = world.command(&["thread", "step", &thread]);
+    let step = step.env("UWF_REMOTE_PASSWORD", PASSWORD).output().unwrap();
+    Run::from(step).exits(0);
+    let logged = fs::read_to_string(log).unwrap();
+    assert_eq!(logged.lines().collect::<Vec<_>>(), ["got:"]);
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use uwf_protocol::config::RemoteConfig;
 
 use crate::SnapshotError;
 use crate::start::{Ended, Start, Unsupervised};
@@ -170,6 +171,8 @@ impl<'a> Git<'a> {
         for name in FOREIGN {
             command.env_remove(name);
         }
+        // Filters are programs that the repository names, and agents may write that.
+        command.env_remove(RemoteConfig::PASSWORD);
         // Messages are read by this program, too. A call that only looks must not write the user's index.
         command.env("LC_ALL", "C").env("GIT_OPTIONAL_LOCKS", "0");
         // Nobody is there to answer a question, and nothing is fetched.
