@@ -191,16 +191,24 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     let threads = threads.map(|thread| orchestrate::thread_or_run(context, thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
-    let names = each(args.workflows.iter().collect(), |name| {
-        let pushed = push_name(site, remote.as_mut(), name, args.force)?;
-        Ok(Shared::Name(pushed))
-    });
+    let names = each(
+        args.workflows.iter().collect(),
+        |name| the_name(name),
+        |name| {
+            let pushed = push_name(site, remote.as_mut(), name, args.force)?;
+            Ok(Shared::Name(pushed))
+        },
+    );
     let label = args.new_label();
-    let (pushed, exit) = each(threads, |thread| {
+    let (pushed, exit) = each(threads, the_thread, |thread| {
         push(&context.runner, remote.as_mut(), thread, label)
     });
     let pushed: Vec<Pushed> = pushed.into_iter().flatten().collect();
-    let (_, of_labels) = each(pushed.iter().collect(), label_as_asked);
+    let (_, of_labels) = each(
+        pushed.iter().collect(),
+        |one| the_thread(&one.thread),
+        label_as_asked,
+    );
     let threads = pushed.into_iter().map(Shared::Thread).collect();
     let threads = together((threads, exit), (Vec::new(), of_labels));
     let (pushed, exit) = together(names, threads);
@@ -244,7 +252,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     };
     let names = fetch_names(site, remote.as_mut(), args)?;
     let mut family = FamilyFetch::default();
-    let (_, exit) = each(threads, |thread| match args.all {
+    let (_, exit) = each(threads, the_thread, |thread| match args.all {
         true => fetch(site, remote.as_mut(), thread).map(|one| family.fetched.push(one)),
         false => family.fetch(site, remote.as_mut(), thread),
     });
@@ -274,16 +282,24 @@ fn fetch_names(
 ) -> Result<(Vec<Shared<Fetched, FetchedName>>, Exit), Failure> {
     if args.workflows {
         let all = remote_names(remote)?;
-        return Ok(each(all, |name| {
-            let fetched = fetch_name(site, remote, &name, args.force)?;
-            Ok(Shared::Name(fetched))
-        }));
+        return Ok(each(
+            all,
+            |one| the_name(&one.name),
+            |name| {
+                let fetched = fetch_name(site, remote, &name, args.force)?;
+                Ok(Shared::Name(fetched))
+            },
+        ));
     }
-    Ok(each(args.names.iter().collect(), |name| {
-        let there = remote_name(remote, name)?;
-        let fetched = fetch_name(site, remote, &there, args.force)?;
-        Ok(Shared::Name(fetched))
-    }))
+    Ok(each(
+        args.names.iter().collect(),
+        |name| the_name(name),
+        |name| {
+            let there = remote_name(remote, name)?;
+            let fetched = fetch_name(site, remote, &there, args.force)?;
+            Ok(Shared::Name(fetched))
+        },
+    ))
 }
 
 /// Returns the failure of a call that did not find a workflow here. The remote is not asked for it.
@@ -339,13 +355,30 @@ fn here_or_there(
     }
 }
 
-/// Does something with each thread or name. A failure does not keep the others from being tried. The first one decides the exit code.
-fn each<I, T>(items: Vec<I>, mut work: impl FnMut(I) -> Result<T, EngineError>) -> (Vec<T>, Exit) {
+fn the_thread(thread: &ThreadId) -> String {
+    format!("thread `{thread}`")
+}
+
+fn the_name(name: &str) -> String {
+    format!("workflow `{name}`")
+}
+
+/// Does something with each thread or name. A failure says which of them it is about, and does not keep the others from being tried. The
+/// first one decides the exit code.
+fn each<I, T>(
+    items: Vec<I>,
+    about: impl Fn(&I) -> String,
+    mut work: impl FnMut(I) -> Result<T, EngineError>,
+) -> (Vec<T>, Exit) {
     let (mut done, mut first) = (Vec::new(), Exit::Done);
     for item in items {
+        let about = about(&item);
         match work(item).map_err(Failure::from) {
             Ok(one) => done.push(one),
-            Err(failure) => {
+            Err(mut failure) => {
+                if !failure.what.contains(&about) {
+                    failure.what = format!("{about}: {}", failure.what);
+                }
                 failure.print();
                 if first == Exit::Done {
                     first = failure.exit;
