@@ -4,7 +4,7 @@
 //! records its attempt as usual.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -142,21 +142,18 @@ impl<'a> Jobs<'a> {
             true => EndRequest::SentBySupervisor,
             false => EndRequest::NotSent,
         };
-        let mut done = HashSet::new();
+        let mut exits = HashMap::new();
         if let Some(tree) = &mut self.tree {
             tree.ask_by(stop.signal);
             // A process that could not be ended keeps its thread busy, and the next call names it.
             let _ = tree.end(asked, self.grace, &self.context.runner.signals);
             while let Some((pid, status)) = tree.next_known_end() {
-                done.extend(status.success().then_some(pid));
+                exits.extend(status.code().map(|_| (pid, exit_of(status))));
             }
         }
         let ended = self.running.drain().map(|(pid, mut job)| {
-            let exit = match done.contains(&pid) {
-                true => Exit::Done,
-                false => Exit::Signal(stop.signal),
-            };
-            (exit, job.show())
+            let exit = exits.get(&pid).copied();
+            (exit.unwrap_or(Exit::Signal(stop.signal)), job.show())
         });
         ended.collect()
     }
