@@ -208,3 +208,33 @@ fn the_finished_step_of_a_child_is_named_when_its_run_is_ended() {
         }
     });
 }
+
+#[test]
+fn a_worker_names_a_finished_step_that_it_cannot_share() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        one.configure("remote.lease", "1s");
+        let thread = shared(&machines, "again");
+        processes::kill(at_work(one, &["thread", "step", &thread]));
+        wait_until("the lease has ended", || {
+            at_remote(other, &thread)["leftMs"].is_null()
+        });
+        let mut working = at_work(other, &["thread", "step", &thread]);
+        open_gate(one);
+        wait_until("the agent has finished", || one.pending(&thread).is_some());
+        one.wait_until_free(&thread);
+        one.uwf(&["work", "--idle", "1s"])
+            .exits(5)
+            .says(&format!("`uwf push {thread}` shares it"));
+        open_gate(other);
+        assert!(working.wait().unwrap().success());
+        one.uwf(&["thread", "step", &thread]);
+        let kept = one.show(&thread)["refusedSteps"].clone();
+        assert_eq!(kept.as_array().map(Vec::len), Some(1), "{kept}");
+        assert_eq!(
+            runs(one) + runs(other),
+            one.show(&thread)["usage"]["runs"].as_u64().unwrap() as usize
+        );
+    });
+}

@@ -443,11 +443,23 @@ fn a_worker_waits_for_a_server_that_is_away() {
     close_gate(other);
     open_gate(other);
     assert_eq!(worker.wait().unwrap().code(), Some(5), "the remote is away");
-    other.uwf(&["work"]).exits(5).says("cannot be reached");
+    other
+        .uwf(&["work", "--idle", "1s"])
+        .exits(5)
+        .says("cannot be reached");
+    // A worker that comes while the server is away waits for it, too.
+    other.write("answers.yaml", &NOTE.replace("note: n", "status: done"));
+    let mut late = other.spawn(&["work"]);
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(late.try_wait().unwrap().is_none());
     server.resume();
-    other.uwf(&["thread", "step", &thread, "--wait"]).exits(0);
-    assert_eq!(runs(other), 1, "the step was not paid for twice");
-    agree(&machines, &thread, 1);
+    wait_until("the thread has ended", || {
+        at_remote(other, &thread)["status"] == json!("ended")
+    });
+    signal("TERM", late.id());
+    assert_eq!(late.wait().unwrap().code(), Some(0));
+    assert_eq!(runs(other), 2, "no step was paid for twice");
+    agree(&machines, &thread, 2);
 }
 
 #[test]

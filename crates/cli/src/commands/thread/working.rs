@@ -40,11 +40,17 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
     let jobs = Jobs::new(context)?;
     let mut remote = sharing::open(context.site())?;
     // What is wrong with the remote is said before the worker waits for anything.
-    let answer = sharing::answer(remote.hello());
+    let answer = remote.hello();
     if context.runner.signals.stop().is_some() {
         return Ok(Exit::Done);
     }
-    answer?;
+    let is_away = match answer {
+        Err(error) if error.may_pass() => {
+            warn(&format!("{error}; trying again"));
+            true
+        }
+        answer => sharing::answer(answer).map(|_| false)?,
+    };
     let mut worker = Worker {
         context,
         args,
@@ -56,7 +62,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         look_at: Instant::now(),
         look_here_at: Instant::now(),
         idle: Idle::new(Instant::now()),
-        is_away: false,
+        is_away,
         damaged_in_turn: 0,
         has_seen_damage: false,
         is_told: false,
@@ -146,22 +152,29 @@ impl Worker<'_> {
         }))
     }
 
-    /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first failed step whose
-    /// thread is still ready, or whose finished step still waits here.
+    /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first thread whose
+    /// finished step still waits here, or whose step has failed and that is still ready.
     fn left_undone(&mut self) -> Exit {
-        let failed = self.resting.iter().filter(|(_, rest)| rest.failures > 0);
-        let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
-        failed.sort_unstable_by_key(|(thread, _)| *thread);
         let mut left = self.has_seen_damage.then_some(Exit::Store);
         let waiting = waiting_threads(self.context.site()).unwrap_or_default();
-        for (thread, exit) in failed {
-            if waiting.contains(&thread) {
-                warn(&format!(
-                    "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
-                ));
+        for thread in &waiting {
+            warn(&format!(
+                "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
+            ));
+            // A thread that a person has paused waits for that person.
+            let exit = self
+                .resting
+                .get(thread)
+                .map_or(Exit::Busy, |rest| rest.exit);
+            if exit != Exit::Suspended {
                 left.get_or_insert(exit);
-                continue;
             }
+        }
+        let failed = self.resting.iter().filter(|(_, rest)| rest.failures > 0);
+        let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
+        failed.retain(|(thread, _)| !waiting.contains(thread));
+        failed.sort_unstable_by_key(|(thread, _)| *thread);
+        for (thread, exit) in failed {
             match self.remote.find(thread, CasRef::from_u64(0)) {
                 Ok(Some(found)) if is_left(&found.listed) => {
                     warn(&format!(
