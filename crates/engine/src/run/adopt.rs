@@ -77,8 +77,9 @@ pub(crate) fn adopt(
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     run.outbox.readmit(&pending)?;
-    let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
+    // The pending record names the step. A lease record that outlived it would be that of a lost attempt.
     run.lease.clear_record()?;
+    let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
     settle_scratch(runner, run, &start);
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);

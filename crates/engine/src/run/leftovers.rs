@@ -8,6 +8,7 @@ use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::read_step;
 
 use crate::attempt::{self, Members, program_has_ended};
+use crate::run::owned::OwnedRun;
 use crate::run::{agent_command, answer};
 use crate::thread::Thread;
 use crate::{EngineError, Runner, lost_run};
@@ -17,12 +18,11 @@ use crate::{EngineError, Runner, lost_run};
 /// If its step is finished, or its program has ended, the rest is left over: it is ended or may go on, as after any step,
 /// and is returned for people. Otherwise the processes may still be doing paid work, so the thread is busy.
 ///
-/// If the thread's head has moved from where the attempt started, the step was committed by a call that was killed right
-/// after that. Then the attempt is over. Its lease record is blanked, or it would count as a failed attempt: invariant 9
-/// of the lock of a thread in docs/architecture.md.
+/// If the thread's head has moved from where the attempt started, the attempt is over: invariant 9 of the lock of a thread in
+/// docs/architecture.md. Its lease record is blanked. If another machine has moved the head, the attempt is lost, and is recorded.
 pub(crate) fn end_remaining(
     runner: &Runner,
-    run: &RunDir,
+    run: &OwnedRun,
     thread: &Thread,
     earlier: &LeaseRecord,
     is_finished: bool,
@@ -42,6 +42,9 @@ pub(crate) fn end_remaining(
         Some(members) => expect_none(runner, thread.id, &members.members())?,
     };
     if is_over {
+        if run.shared.is_some() && !is_finished {
+            lost_run::record_lost_run(&runner.site, run, thread)?;
+        }
         run.lease.clear_record()?;
     }
     Ok(left)

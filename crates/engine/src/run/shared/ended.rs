@@ -16,7 +16,7 @@ use crate::run::refused::refuse;
 use crate::sharing::family::there;
 use crate::sharing::fetch::bring_end;
 use crate::thread::{self, Thread};
-use crate::{EngineError, Runner};
+use crate::{EngineError, Runner, lost_run};
 
 /// Ends a thread here, if it has ended at the remote. A finished step that waits here is kept beside the thread.
 ///
@@ -108,11 +108,13 @@ fn end_lost_program(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), E
     Ok(())
 }
 
-/// Settles what a thread has left here that has ended: the program of a lost attempt, finished steps that wait, and the picture of
+/// Settles what a thread has left here that has ended: a lost attempt and its program, finished steps that wait, and the picture of
 /// a run. If `fetch` has brought the end, or a call was killed after it, the next call does this.
 pub(super) fn settle_ended(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
     end_lost_program(runner, run, id)?;
     keep_waiting_step(runner, run, id)?;
+    let head = thread::find(&runner.site, id)?.head();
+    lost_run::record_at(&runner.site, run, id, head)?;
     commit_waiting_steps_of_children(runner, id)?;
     if let Err(error) = show_end(runner, id) {
         (runner.notice)(&format!(
