@@ -213,8 +213,9 @@ fn a_finished_step_of_a_thread_that_is_killed_is_named() {
     world.wait_until_free(&thread);
     let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
     let step = killed["finishedStep"].as_str().unwrap().to_owned();
-    let doctor = world.uwf(&["doctor", "--offline", "--format", "text"]);
-    let hint = format!("`uwf thread fork {step}` goes on from it");
-    assert!(doctor.stdout.contains(&hint), "{}", doctor.stdout);
+    let shown = world.show(&thread);
+    assert_eq!(shown["refusedSteps"][0]["step"], json!(step), "{shown}");
+    assert_eq!(shown["usage"]["runs"], json!(1), "it was paid for");
+    assert_eq!(shown["finishedStep"], json!(null), "nobody commits it");
     world.uwf(&["thread", "fork", &step]).exits(0);
 }

@@ -123,12 +123,10 @@ fn a_thread_killed_during_a_step_stays_killed() {
     world.step(&thread).exits(7);
 }
 
-#[test]
-fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
-    let world = World::new();
-    world.put(ONE_STEP);
-    // This agent does not let itself be ended by a signal that can be caught: it finishes its step when one comes.
-    world.write("answer.yaml", NOTE);
+/// Chooses an agent that does not let itself be ended by a signal that can be caught: it finishes its step when one comes. It makes the
+/// file `ready` before it waits for one.
+pub(crate) fn heedless_agent(world: &World, answers: &str) {
+    world.write("answer.yaml", answers);
     let body = format!(
         "trap 'told=yes' INT TERM\necho ready > {project}/ready\nuntil [ \"$told\" ]; do sleep 0.02; done\n\
          trap '' INT TERM\nexec {uwf} agent mock {project}/answer.yaml \"$@\"",
@@ -136,6 +134,13 @@ fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
         uwf = crate::world::binary().display(),
     );
     world.scripted_agent(&body);
+}
+
+#[test]
+fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    heedless_agent(&world, NOTE);
     let thread = world.start("one");
     let step = world.spawn(&["thread", "step", &thread]);
     wait_until("the agent heeds no signal", || {

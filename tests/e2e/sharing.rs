@@ -195,7 +195,7 @@ fn an_agent_whose_thread_another_machine_took_over_is_ended() {
         assert!(!processes::is_running(agent), "it works for nothing");
         let attempts = one.state(&format!("runs/{thread}/attempts.jsonl"));
         assert!(
-            attempts.contains("another machine has the thread now"),
+            attempts.contains("no longer has the lease of the thread"),
             "{attempts}"
         );
         open_gate(one);

@@ -11,7 +11,7 @@ use crate::sharing::{
     agree, as_worker, at_remote, head, machines_in, shared, with_remote, with_server,
 };
 use crate::sharing_place::Place;
-use crate::world::World;
+use crate::world::{Run, World};
 
 /// Stores a node that nothing needs.
 fn litter(place: &Place) {
@@ -119,17 +119,24 @@ fn a_machine_whose_lease_was_ended_shares_its_step_later_if_no_other_one_has_gon
         let place = Place::new(server);
         let [one, _] = &place.machines;
         let thread = &place.thread;
-        let mut working = at_work(one, &["thread", "step", thread]);
+        let working = at_work(one, &["thread", "step", thread]);
         place.remote_of(1, &["release", thread]).exits(0);
         open_gate(one);
-        assert_eq!(working.wait().unwrap().code(), Some(5));
-        let kept = text(&one.show(thread)["refusedSteps"][0]["step"]);
-        one.uwf(&["step", "read", &kept]).exits(0);
-        agree(&place.machines, thread, 0);
-        let adopted = one.step(thread).exits(0).json();
-        assert_eq!(adopted["adopted"], json!(true), "{adopted}");
+        let said = Run::from(working.wait_with_output().unwrap()).exits(5);
+        said.says("no longer leased to this machine")
+            .says(&format!("`uwf push {thread}` shares what is finished here"));
+        let waiting = text(&one.show(thread)["finishedStep"]);
+        one.uwf(&["step", "read", &waiting]).exits(0);
+        let pushed = one.uwf(&["push", thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("forwarded"), "{pushed}");
+        assert_eq!(pushed[0]["head"], json!(waiting), "{pushed}");
         assert_eq!(runs(one), 1, "the step was not paid for twice");
         agree(&place.machines, thread, 1);
+        for world in &place.machines {
+            let shown = world.show(thread);
+            let counted = (&shown["usage"]["runs"], &shown["refusedSteps"]);
+            assert_eq!(counted, (&json!(1), &json!(null)), "{shown}");
+        }
     });
 }
 
@@ -290,7 +297,7 @@ fn a_kill_counts_although_another_machine_works_whose_step_is_kept() {
         assert!(killed.stderr.contains(&says), "{}", killed.stderr);
         assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
         open_gate(other);
-        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert_eq!(working.wait().unwrap().code(), Some(7));
         for world in &machines {
             assert_eq!(world.show(&thread)["status"], json!("cancelled"));
         }

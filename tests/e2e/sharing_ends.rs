@@ -5,12 +5,13 @@ use serde_json::json;
 use crate::gates::{self, runs};
 use crate::postgres::{Server, new_schema, own_server};
 use crate::processes::{self, signal};
+use crate::races::heedless_agent;
 use crate::sharing::{self, at_remote, machines_in, with_server};
 use crate::sharing_runs::{
     agree_on, at_work, done, machines, open_gate, pipeline, program, resume, shared,
 };
 use crate::sharing_runs_played::{agree, with_child_begun};
-use crate::world::World;
+use crate::world::{Run, World, wait_until};
 
 #[test]
 fn a_child_that_another_machine_completed_is_not_cancelled_by_the_run() {
@@ -294,6 +295,60 @@ fn what_an_agent_used_up_is_known_to_all_though_another_machine_killed_its_threa
             one.uwf(&["push", &thread]).exits(0);
             other.uwf(&["fetch", &thread]).exits(0);
             assert_eq!(runs_of(other, &thread), json!(1), "{finishes}");
+        }
+    });
+}
+
+#[test]
+fn a_step_that_outlives_the_kill_of_its_thread_is_in_no_chain_and_counts_once() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = sharing::shared(&machines, "again");
+        heedless_agent(one, sharing::MORE);
+        let step = one.spawn(&["thread", "step", &thread]);
+        wait_until("the agent heeds no signal", || {
+            one.project().join("ready").exists()
+        });
+        one.agent_at_work(&thread);
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        let step = Run::from(step.wait_with_output().unwrap()).exits(7);
+        step.says("the work is not lost: `uwf thread fork ");
+        one.uwf(&["push", &thread]).exits(0);
+        sharing::agree(&machines, &thread, 0);
+        for machine in &machines {
+            assert_eq!(machine.show(&thread)["status"], json!("cancelled"));
+            assert_eq!(runs_of(machine, &thread), json!(1));
+        }
+        assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    });
+}
+
+#[test]
+fn an_attempt_that_died_with_its_engine_counts_though_another_machine_went_on() {
+    with_server(|server| {
+        for fetches in [false, true] {
+            let machines = machines_in(server, &new_schema());
+            let [one, other] = &machines;
+            one.configure("remote.lease", "1s");
+            let thread = sharing::shared(&machines, "again");
+            let engine = gates::at_work(one, &["thread", "step", &thread]);
+            let agent = one.agent_at_work(&thread);
+            processes::kill(engine);
+            signal("KILL", agent);
+            one.wait_until_free(&thread);
+            wait_until("the lease has ended", || {
+                at_remote(other, &thread)["leftMs"].is_null()
+            });
+            other.step(&thread).exits(0);
+            if fetches {
+                one.uwf(&["fetch", &thread]).exits(0);
+            }
+            gates::open_gate(one);
+            one.step(&thread).exits(0);
+            assert_eq!(runs_of(one, &thread), json!(3), "{fetches}");
+            other.uwf(&["fetch", &thread]).exits(0);
+            assert_eq!(runs_of(other, &thread), json!(3), "{fetches}");
         }
     });
 }

@@ -192,7 +192,7 @@ pub enum EngineError {
         step: CasRef,
         /// What the thread is now.
         found: String,
-        /// Whether somebody has ended the thread.
+        /// Whether the thread has ended, here or at the remote.
         has_ended: bool,
     },
     /// No edge leads on from the thread's head.

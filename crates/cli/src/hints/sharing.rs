@@ -52,7 +52,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             "`uwf cas verify` checks the nodes here; nothing was changed at the remote".to_owned()
         }
         SharingError::TakenOver(thread) => format!(
-            "nothing is lost: `uwf thread step {thread}` shares what is finished here, or names it if another machine has gone on; `uwf thread list --remote` shows who works on what"
+            "nothing is lost: `uwf push {thread}` shares what is finished here, or keeps it beside the thread if another machine has gone on; `uwf thread list --remote` shows who works on what"
         ),
         SharingError::IsChild { parent, .. } => {
             format!("`uwf push {parent}` shares both")

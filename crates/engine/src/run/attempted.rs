@@ -114,7 +114,7 @@ impl Problem {
         Self {
             phase: Phase::Agent,
             class: FailureClass::Cancelled,
-            text: "another machine has the thread now, so the agent was ended".to_owned(),
+            text: "this machine no longer has the lease of the thread, so the agent was ended: another machine has taken it over, or a person has ended the lease".to_owned(),
             exit_code: None,
             hint: None,
             cause: Cause::TakenOver,

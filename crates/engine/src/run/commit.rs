@@ -16,10 +16,11 @@ use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
 use crate::run::owned::OwnedRun;
-use crate::run::refused::Astray;
-use crate::run::shared::{AtRemote, NewHead, SharedThread, elsewhere};
+use crate::run::refused::{Astray, Why};
+use crate::run::shared::{AtRemote, NewHead, SharedThread, at_remote};
+use crate::sharing::error::SharingError;
 use crate::snapshots::log_snapshot_notes;
-use crate::thread::Thread;
+use crate::thread::{Thread, active_head};
 use crate::{EngineError, Runner, tags};
 
 /// A thread after a step was committed.
@@ -64,6 +65,10 @@ pub(crate) fn commit(
 ) -> Result<Committed, EngineError> {
     let step = make_durable(runner, before, step, nodes)?;
     if let Some(shared) = &run.shared {
+        // A person may have ended the thread here, and tells the remote so. Then no machine goes on with the step.
+        if let Err(EngineError::Ended { .. }) = active_head(&runner.site, step.thread.id) {
+            return Err(step.outlives_thread(runner, run)?);
+        }
         move_shared_head(runner, run, shared, &step)?;
     }
     move_head(runner, run, &step)?;
@@ -97,7 +102,8 @@ fn make_durable(
     })
 }
 
-/// Moves the head at the remote to the step. If another machine has gone on there meanwhile, the step is refused.
+/// Moves the head at the remote to the step. If another machine has gone on there meanwhile, the step is refused. If only the lease was
+/// lost, the step stays on record: the next call shares it, or refuses it.
 fn move_shared_head(
     runner: &Runner,
     run: &RunDir,
@@ -115,24 +121,24 @@ fn move_shared_head(
         status,
         lease: After::GiveBack,
     };
-    let head = match shared.advance(&runner.site, run, &new)? {
-        AtRemote::Moved => return Ok(()),
-        AtRemote::Elsewhere(head) => head,
-    };
-    step.keep(runner, run)?;
-    Err(step.moved(elsewhere(head), false))
+    match shared.advance(&runner.site, run, &new)? {
+        AtRemote::Moved => Ok(()),
+        AtRemote::Elsewhere { head, has_ended } => {
+            step.keep(runner, run)?;
+            Err(step.moved(at_remote(head), has_ended))
+        }
+        AtRemote::LeaseLost => Err(SharingError::TakenOver(step.thread.id).into()),
+    }
 }
 
-/// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused. If somebody has ended the thread,
-/// what the step used up is counted, and its pending record stays: the command that ends the thread names the step. Archives the thread
-/// if the graph leads to `$END`.
-fn move_head(runner: &Runner, run: &RunDir, step: &DurableStep) -> Result<(), EngineError> {
+/// Moves the head to the step, if the head did not change meanwhile. If it did, the step is refused. Archives the thread if the graph
+/// leads to `$END`.
+fn move_head(runner: &Runner, run: &OwnedRun, step: &DurableStep) -> Result<(), EngineError> {
     match advance(runner, step)? {
         Advance::Moved => Ok(()),
-        Advance::NotActive => {
-            step.astray().count(runner, run)?;
-            Err(step.moved("no longer active".to_owned(), true))
-        }
+        // The chain at the remote has the step, and counts it there.
+        Advance::NotActive if run.shared.is_some() => Err(step.after_end()),
+        Advance::NotActive => Err(step.outlives_thread(runner, run)?),
         Advance::HeadIs(head) => {
             step.keep(runner, run)?;
             Err(step.moved(format!("at `{head}`"), false))
@@ -144,8 +150,20 @@ impl DurableStep {
     /// Keeps the step, which does not follow the head, and counts what it used up.
     fn keep(&self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
         let astray = self.astray();
-        astray.count(runner, run)?;
+        astray.count(runner, run, Why::HeadMoved)?;
         astray.keep(runner, run)
+    }
+
+    /// Counts what the step used up, whose thread was ended meanwhile, and returns the error for it. The pending record stays: the
+    /// command that ends the thread names the step.
+    fn outlives_thread(&self, runner: &Runner, run: &RunDir) -> Result<EngineError, EngineError> {
+        self.astray().count(runner, run, Why::ThreadEnded)?;
+        Ok(self.after_end())
+    }
+
+    /// Returns the error for a step whose thread was ended meanwhile.
+    fn after_end(&self) -> EngineError {
+        self.moved("no longer active".to_owned(), true)
     }
 
     /// Returns the step as one that does not follow the head.

@@ -8,7 +8,7 @@ use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::config::Config;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::run::ProcessIdentity;
+use uwf_protocol::run::{Pending, ProcessIdentity};
 use uwf_remote::Remote;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
 
@@ -23,6 +23,7 @@ use crate::run::agent_command;
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
+use crate::run::refused::{Why, keep_beside};
 use crate::run::shared::ended::take_end;
 use crate::sharing::family::{FamilyFetch, there};
 use crate::sharing::owe_end;
@@ -118,7 +119,7 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         children.push(killed.thread);
         children.extend(killed.children);
     }
-    settle_lost_run(runner, &run, id, head)?;
+    let finished_step = settle_lost_run(runner, &run, id, head)?;
     if let Err(error) = show_cancelled(runner, id) {
         (runner.notice)(&format!(
             "the files of the run do not show its end: {error}"
@@ -135,8 +136,7 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         thread: id,
         agent_ended,
         is_run: is_run(&runner.site.store, last).unwrap_or(false),
-        // The thread is ended even if the pending record cannot be read.
-        finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
+        finished_step,
         children,
         finished_below,
     })
@@ -199,6 +199,9 @@ fn left_something(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
         return Ok(true);
     }
     let head = thread::find(&runner.site, id)?.head();
+    if run.outbox.read_pending()?.is_some() && !is_run(&runner.site.store, head)? {
+        return Ok(true);
+    }
     let children = open_children(runner, id, head)?;
     Ok(!children.is_empty())
 }
@@ -279,19 +282,22 @@ pub(crate) fn end_children(
     Ok(killed.iter().flat_map(Killed::finished).collect())
 }
 
-/// Records the attempt of an agent that died together with its engine before this call: it was paid for. Then nothing needs what
-/// the attempt left. A process that still has the thread's lock records its own attempt.
+/// Keeps a finished step beside the thread, or records the attempt of an agent that died together with its engine before this call:
+/// both were paid for. Then nothing needs what the attempt left. A process that still has the thread's lock records its own attempt.
+/// Returns the finished step. The thread is ended even if its record cannot be read.
 fn settle_lost_run(
     runner: &Runner,
     run: &RunDir,
     id: ThreadId,
     head: Option<CasRef>,
-) -> Result<(), EngineError> {
+) -> Result<Option<CasRef>, EngineError> {
+    let pending = run.outbox.read_pending().ok().flatten();
+    let finished_step = pending.as_ref().map(|it| it.step);
     if !run.exists() {
-        return Ok(());
+        return Ok(None);
     }
     let Some(_lock) = run.lease.acquire_if_free()? else {
-        return Ok(());
+        return Ok(finished_step);
     };
     let record = run.lease.read_record();
     // No attempt follows that could use an answer that waits.
@@ -303,7 +309,29 @@ fn settle_lost_run(
     if let Some(head) = head.filter(|_| record.is_some()) {
         lost_run::record_at(&runner.site, run, id, head)?;
     }
-    Ok(run.scratch.remove_artifacts()?)
+    run.scratch.remove_artifacts()?;
+    if let Some(pending) = pending {
+        keep_finished(runner, run, id, &pending)?;
+    }
+    Ok(finished_step)
+}
+
+/// Keeps a finished step beside its thread, which was ended. That of a run of a pipeline stays on record, as does one of a thread with
+/// damaged nodes.
+fn keep_finished(
+    runner: &Runner,
+    run: &RunDir,
+    id: ThreadId,
+    pending: &Pending,
+) -> Result<(), EngineError> {
+    let site = &runner.site;
+    let last = thread::find(site, id)?.head();
+    match Thread::load(&site.store, id, last) {
+        Ok(thread) if !thread.is_run() => {
+            keep_beside(runner, run, &thread, pending, Why::ThreadEnded).map(drop)
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Returns the config for a thread: that of the project, if the thread can be read, and else that of the root.

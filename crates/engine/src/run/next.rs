@@ -97,7 +97,7 @@ fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
 
 /// Returns the active shared threads on which a process of this root works. Their leases may have ended in an outage. If such a
 /// thread were taken under a new mark, the process at work would lose its lease, and end an agent that is paid for. A step that
-/// begins after this has a fresh lease, so the remote gives its thread to nobody.
+/// starts after this look and loses the race for the lease reads the new mark.
 fn at_work(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     let heads = State::new(&site.root).heads()?;
     let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();

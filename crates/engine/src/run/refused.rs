@@ -20,6 +20,15 @@ pub(crate) struct Astray {
     pub(crate) replaces: Option<CasRef>,
 }
 
+/// Why a finished step does not follow the head of its thread.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Why {
+    /// The thread has another head.
+    HeadMoved,
+    /// The thread has ended.
+    ThreadEnded,
+}
+
 /// What is known of a step that is refused.
 #[derive(Debug, Clone)]
 pub(crate) enum Found {
@@ -55,7 +64,7 @@ impl Astray {
 
     /// Counts what the step used up as that of a failed attempt: it was paid for, and no chain of this thread counts it. The attempts
     /// whose answer it uses are counted in it.
-    pub(crate) fn count(self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
+    pub(crate) fn count(self, runner: &Runner, run: &RunDir, why: Why) -> Result<(), EngineError> {
         // A step that was refused before is counted, and is a failed attempt of its own answer.
         let mut attempts = run.ledger.attempts().into_iter();
         if attempts.any(|attempt| attempt.kept == Some(self.step)) {
@@ -75,7 +84,11 @@ impl Astray {
         Ok(run.ledger.count_kept(&Attempt {
             replaces: self.replaces,
             agent: node.agent,
-            error: "the head had moved when it was finished; its step is kept".to_owned(),
+            error: match why {
+                Why::HeadMoved => "the head had moved when it was finished; its step is kept",
+                Why::ThreadEnded => "the thread had ended when it was finished; its step is kept",
+            }
+            .to_owned(),
             hint: Some(format!("`uwf thread fork {step}` goes on from it")),
             usage: Some(usage),
             kept: Some(step),
@@ -93,6 +106,12 @@ impl Astray {
         found: &Found,
     ) -> Result<(), EngineError> {
         self.keep(runner, run)?;
+        self.tell(runner, found);
+        Ok(())
+    }
+
+    /// Tells the person that the step, which an earlier call finished, is kept.
+    fn tell(self, runner: &Runner, found: &Found) {
         let Self { step, head, .. } = self;
         let by = match found {
             Found::Whole(Some(role)) => format!(" of `{role}`"),
@@ -109,7 +128,6 @@ impl Astray {
         (runner.notice)(&format!(
             "step `{step}`{by}, which an earlier call finished, follows `{head}` and is not in the thread: {kept}"
         ));
-        Ok(())
     }
 }
 
@@ -125,14 +143,29 @@ pub(crate) fn is_gone(error: &StoreError) -> bool {
     matches!(error, StoreError::NotFound { .. } | StoreError::Lost { .. })
 }
 
-/// Refuses a finished step that does not follow the thread's head, and removes its pending record. Unless the thread has the
-/// step already or the step is gone, it is recorded as refused. Its nodes are made durable first, if they can be read.
+/// Refuses a finished step that does not follow the thread's head, and tells the person.
 pub(crate) fn refuse(
     runner: &Runner,
     run: &RunDir,
     thread: &Thread,
     pending: &Pending,
 ) -> Result<(), EngineError> {
+    if let Some(found) = keep_beside(runner, run, thread, pending, Why::HeadMoved)? {
+        Astray::of(pending).tell(runner, &found);
+    }
+    Ok(())
+}
+
+/// Keeps a finished step beside its thread, and removes its pending record. Unless the thread has the step already or the step is
+/// gone, it is counted and recorded as refused. Its nodes are made durable first, if they can be read. Returns what is known of a
+/// step that is kept.
+pub(crate) fn keep_beside(
+    runner: &Runner,
+    run: &RunDir,
+    thread: &Thread,
+    pending: &Pending,
+    why: Why,
+) -> Result<Option<Found>, EngineError> {
     let store = &runner.site.store;
     let mut is_in_thread = false;
     for step in steps(store, thread.head) {
@@ -148,10 +181,15 @@ pub(crate) fn refuse(
             Found::Whole(Some(step.node.role))
         }
         Err(ThreadError::Store(error)) if !is_gone(&error) => Found::Unreadable,
-        Ok(_) | Err(_) => return Ok(run.outbox.clear_pending()?),
+        Ok(_) | Err(_) => {
+            run.outbox.clear_pending()?;
+            return Ok(None);
+        }
     };
+    let astray = Astray::of(pending);
     if !thread.is_run() {
-        Astray::of(pending).count(runner, run)?;
+        astray.count(runner, run, why)?;
     }
-    Astray::of(pending).keep_and_tell(runner, run, &found)
+    astray.keep(runner, run)?;
+    Ok(Some(found))
 }

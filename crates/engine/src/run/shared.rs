@@ -15,15 +15,18 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, Advanced, After, Lease, Leased, Owner, Push, Remote, Want, Which};
+use uwf_remote::{
+    Acquired, Advanced, After, Lease, Leased, Listed, Owner, Push, Remote, Want, Which,
+};
 use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
 use uwf_thread::used_up_to;
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
-use crate::run::shared::ended::{end_as_there, follow_end, has_ended, settle_ended};
+use crate::run::shared::ended::{end_as_there, follow_end, settle_ended};
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
+use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
 use crate::sharing::{check_remote, has_on_its_way, is_unused, merge_record, nodes, owner};
 use crate::{EngineError, Runner, Site, tags, thread};
@@ -67,16 +70,20 @@ pub(crate) struct NewHead {
 pub(crate) enum AtRemote {
     /// It is or was the head there.
     Moved,
-    /// The remote has refused the step: the thread has this head there; `None` if the lease was lost and the head is unknown.
-    Elsewhere(Option<CasRef>),
+    /// The remote has refused the step: other machines have gone on, or the thread has ended there.
+    Elsewhere {
+        /// The head there.
+        head: CasRef,
+        /// Whether the thread has ended there.
+        has_ended: bool,
+    },
+    /// The lease was lost, and nobody has gone on yet. The step may still follow the head.
+    LeaseLost,
 }
 
-/// Says where a thread is whose step the remote has refused.
-pub(crate) fn elsewhere(head: Option<CasRef>) -> String {
-    match head {
-        Some(head) => format!("at `{head}` at the remote"),
-        None => "no longer leased to this machine".to_owned(),
-    }
+/// Says where a thread is that has this head at the remote.
+pub(crate) fn at_remote(head: CasRef) -> String {
+    format!("at `{head}` at the remote")
 }
 
 impl SharedThread {
@@ -188,15 +195,19 @@ impl SharedThread {
                     }
                     return Ok(AtRemote::Moved);
                 }
-                Advanced::HeadIs(head) => return Ok(AtRemote::Elsewhere(Some(head))),
-                Advanced::LeaseLost
-                    if is_end(&push) && has_ended(remote.as_mut(), self.lease.thread)? =>
-                {
-                    return Ok(AtRemote::Moved);
+                Advanced::HeadIs(head) => {
+                    return Ok(AtRemote::Elsewhere {
+                        head,
+                        has_ended: false,
+                    });
                 }
                 Advanced::LeaseLost => {
-                    self.is_refused.set(true);
-                    return Ok(AtRemote::Elsewhere(None));
+                    let found = there(remote.as_mut(), self.lease.thread, None)?;
+                    let after = found.map_or(AtRemote::LeaseLost, |found| {
+                        without_lease(&found.listed, &push)
+                    });
+                    self.is_refused.set(!matches!(after, AtRemote::Moved));
+                    return Ok(after);
                 }
                 Advanced::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
                 // The remote has collected nodes that no head needed, and the step needs them again.
@@ -238,10 +249,21 @@ impl SharedThread {
     }
 }
 
-/// Tells whether a push ends a thread at its head. The history has no such move. So if the answer was lost, the repeated push finds
-/// the lease given back, and only the status of the thread tells that the push was done.
-pub(super) fn is_end(push: &Push<'_>) -> bool {
-    push.from == push.to && push.status == HeadStatus::Ended
+/// Returns what became of a push that found the lease lost. If it moved no head, a remote cannot know it again, because the head is
+/// where it was. So if the answer to it was lost, only the status of the thread tells that it was done.
+pub(super) fn without_lease(there: &Listed, push: &Push<'_>) -> AtRemote {
+    let has_ended = there.status == HeadStatus::Ended;
+    let is_at_head = there.head == push.to || has_ended;
+    if push.from == push.to && is_at_head && there.status == push.status {
+        return AtRemote::Moved;
+    }
+    match has_ended || there.head != push.from {
+        true => AtRemote::Elsewhere {
+            head: there.head,
+            has_ended,
+        },
+        false => AtRemote::LeaseLost,
+    }
 }
 
 /// Tells whether a finished step waits here that the remote does not have. Then the lease is kept (point 5). Otherwise another

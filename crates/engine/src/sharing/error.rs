@@ -86,9 +86,9 @@ pub enum SharingError {
         /// The thread at the top of the family.
         parent: ThreadId,
     },
-    /// The lease of a run ended while this process worked on it.
+    /// The lease of a thread ended while this process worked on it.
     #[error(
-        "run `{0}` is no longer leased to this machine: another one has taken it over, or a person has ended the lease"
+        "thread `{0}` is no longer leased to this machine: another one has taken it over, or a person has ended the lease"
     )]
     TakenOver(ThreadId),
     /// The remote has no such name.

@@ -24,7 +24,7 @@ impl RemoteConfig {
     pub const LEASE: &str = "2m";
     /// How long a lease lasts at least, in milliseconds. A shorter one would end before it can be renewed.
     pub const LEAST_LEASE_MS: u64 = 1_000;
-    /// How long a lease lasts at most, in milliseconds: 30 days. So long others wait for a machine that died.
+    /// How long a lease lasts at most, in milliseconds: 30 days. Other machines wait this long for a machine that died.
     pub const LONGEST_LEASE_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
     /// The variable with the password, in `.env` or in the environment.
     pub const PASSWORD: &str = "UWF_REMOTE_PASSWORD";

@@ -87,7 +87,9 @@ fn share_adopted(
     };
     match shared.advance(site, run, &new)? {
         AtRemote::Moved => Ok(()),
-        AtRemote::Elsewhere(_) => Err(SharingError::TakenOver(thread).into()),
+        AtRemote::Elsewhere { .. } | AtRemote::LeaseLost => {
+            Err(SharingError::TakenOver(thread).into())
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use uwf_thread::read_step;
 
 use crate::run::owned::OwnedRun;
 use crate::run::refused::{self, Astray};
-use crate::run::shared::{AtRemote, NewHead, SharedThread, elsewhere};
+use crate::run::shared::{AtRemote, NewHead, SharedThread, at_remote};
 use crate::sharing::error::SharingError;
 use crate::thread::active_head;
 use crate::{EngineError, Runner};
@@ -308,8 +308,11 @@ impl<'a> Chain<'a> {
         };
         match shared.advance(site, self.run, &new)? {
             AtRemote::Moved => Ok(Moved::Yes),
-            AtRemote::Elsewhere(None) => Err(SharingError::TakenOver(self.thread).into()),
-            AtRemote::Elsewhere(head) => self.lose_race(elsewhere(head)),
+            AtRemote::Elsewhere {
+                has_ended: true, ..
+            }
+            | AtRemote::LeaseLost => Err(SharingError::TakenOver(self.thread).into()),
+            AtRemote::Elsewhere { head, .. } => self.lose_race(at_remote(head)),
         }
     }
 

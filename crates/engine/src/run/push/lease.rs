@@ -11,9 +11,9 @@ use uwf_storage::SharedRecord;
 
 use super::Job;
 use crate::EngineError;
-use crate::run::shared::ended::has_ended;
-use crate::run::shared::is_end;
+use crate::run::shared::{AtRemote, without_lease};
 use crate::sharing::error::{SharingError, machine_of};
+use crate::sharing::family::there;
 use crate::sharing::{nodes, owner};
 
 /// How long the lease of a push lasts. The nodes are sent before it is taken.
@@ -118,6 +118,13 @@ impl Job<'_> {
         Ok(())
     }
 
+    /// Tells whether a push was done that found the lease lost.
+    fn was_done(&self, remote: &mut dyn Remote, push: &Push<'_>) -> Result<bool, EngineError> {
+        let found = there(remote, self.thread.id, None)?;
+        let after = found.map(|found| without_lease(&found.listed, push));
+        Ok(matches!(after, Some(AtRemote::Moved)))
+    }
+
     /// Moves the head under a lease, which is given back.
     fn advance(
         &self,
@@ -135,9 +142,7 @@ impl Job<'_> {
         };
         let refused = match remote.advance(lease, &push).map_err(SharingError::from)? {
             Advanced::Moved | Advanced::Already => return Ok(()),
-            Advanced::LeaseLost if is_end(&push) && has_ended(remote, self.thread.id)? => {
-                return Ok(());
-            }
+            Advanced::LeaseLost if self.was_done(remote, &push)? => return Ok(()),
             Advanced::HeadIs(there) => self.diverged(there),
             Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
             Advanced::LeaseLost | Advanced::Lacking(_) => {

@@ -141,7 +141,9 @@ impl SharedThread {
         };
         match self.advance(site, run, &end)? {
             AtRemote::Moved => {}
-            AtRemote::Elsewhere(_) => return Err(again("the thread was changed meanwhile")),
+            AtRemote::Elsewhere { .. } | AtRemote::LeaseLost => {
+                return Err(again("the thread was changed meanwhile"));
+            }
         }
         let record = HistoryRecord {
             thread: thread.id,

@@ -19,7 +19,8 @@ pub(super) struct Renewer {
 }
 
 impl Renewer {
-    /// Begins to renew a lease. If that cannot succeed before somebody changes something, `notice` says so once.
+    /// Begins to renew a lease. If a renewal fails for a reason that does not pass by itself, `notice` says so, once until a renewal
+    /// succeeds.
     pub(super) fn start(
         mut remote: Box<dyn Remote + Send>,
         lease: Lease,
