@@ -58,6 +58,8 @@ use walk::{Trail, Walk};
 const VERSION: u32 = 1;
 /// How many threads of a list are read at once.
 const PAGE: usize = 64;
+/// How many nodes a connection that [rests](Remote::rest) may remember as present.
+const PRESENT: usize = 100_000;
 
 /// A remote in an object storage.
 pub struct Object {
@@ -66,7 +68,7 @@ pub struct Object {
     is_checked: bool,
     /// Nodes that are known to be there.
     present: HashSet<CasRef>,
-    /// The last walk, if its nodes did not fit into one answer.
+    /// The last walk, until all its nodes were given.
     walk: Option<Walk>,
     /// The heads of the thread that was looked at last.
     trail: Trail,
@@ -228,6 +230,9 @@ impl Remote for Object {
     fn rest(&mut self) {
         self.is_checked = false;
         self.walk = None;
+        if self.present.len() > PRESENT {
+            self.present = HashSet::new();
+        }
     }
 
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {

@@ -60,7 +60,7 @@ pub struct Postgres {
     connection: Connection,
     statements: Statements,
     seen: Seen,
-    /// The last walk whose nodes did not fit into one answer.
+    /// The last walk, until all its nodes were given.
     walk: Option<Walk>,
 }
 
@@ -232,6 +232,7 @@ impl Remote for Postgres {
     }
 
     fn rest(&mut self) {
+        self.walk = None;
         self.connection.close();
     }
 

@@ -70,7 +70,7 @@ pub(crate) fn closure(
         nodes: rows.iter().map(rows::node).collect::<Result<_, _>>()?,
         complete: end == walk.order.len(),
     };
-    remote.walk = Some(walk);
+    remote.walk = (!closure.complete).then_some(walk);
     Ok(Given::Nodes(closure))
 }
 
