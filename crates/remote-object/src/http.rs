@@ -12,7 +12,7 @@ use object_store::client::{
 };
 use reqwest::header::DATE;
 use reqwest::redirect::Policy;
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::RemoteError;
 
 use crate::clock::Dates;
 
@@ -53,7 +53,7 @@ impl Http {
         };
         let client = builder
             .build()
-            .map_err(|problem| RemoteError::NotLetIn(Entry::Way, deepest(&problem)))?;
+            .map_err(|problem| RemoteError::Unprepared(deepest(&problem)))?;
         Ok(Self {
             client,
             dates,

@@ -66,7 +66,7 @@ pub struct Object {
     bucket: Bucket,
     /// Whether this connection has seen that the remote is there, and that this program is new enough for it.
     is_checked: bool,
-    /// Nodes that are known to be there.
+    /// Some of the nodes that are there, so that nobody needs to ask for them.
     present: HashSet<CasRef>,
     /// The last walk, until all its nodes were given.
     walk: Option<Walk>,
@@ -93,7 +93,7 @@ impl Object {
     /// Uses a store. All names of objects begin with the prefix, unless it is empty. Nothing is sent before the first call.
     ///
     /// # Errors
-    /// [`RemoteError::Away`] if the system has no room for connections.
+    /// [`RemoteError::Unprepared`] if the system has no room for connections.
     pub fn over(
         store: Arc<dyn ObjectStore>,
         prefix: &str,

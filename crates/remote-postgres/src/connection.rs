@@ -82,7 +82,7 @@ impl Connection {
             .enable_io()
             .enable_time()
             .build()
-            .map_err(|problem| RemoteError::Away(problem.to_string()))?;
+            .map_err(|problem| RemoteError::Unprepared(problem.to_string()))?;
         Ok(Self {
             address,
             password,

@@ -74,7 +74,7 @@ impl Postgres {
     /// Prepares a connection. Nothing is sent before the first call.
     ///
     /// # Errors
-    /// [`RemoteError::Away`] if the system has no room for a connection.
+    /// [`RemoteError::Unprepared`] if the system has no room for a connection.
     pub fn new(address: Address, password: Option<String>) -> Result<Self, RemoteError> {
         Self::with_limits(address, password, Limits::default())
     }
@@ -82,7 +82,7 @@ impl Postgres {
     /// Prepares a connection with these limits. Nothing is sent before the first call.
     ///
     /// # Errors
-    /// [`RemoteError::Away`] if the system has no room for a connection.
+    /// [`RemoteError::Unprepared`] if the system has no room for a connection.
     pub fn with_limits(
         address: Address,
         password: Option<String>,
