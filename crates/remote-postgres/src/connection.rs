@@ -24,9 +24,10 @@ pub struct Limits {
     /// How long nothing may be sent or received during a call. A call may bring some megabytes of nodes, so all of it may take
     /// longer.
     pub call: Duration,
-    /// The same for a call for which the server looks up many nodes. It may send nothing before it has found all of them.
+    /// How long nothing may be sent or received while the server looks up many nodes. It may send nothing before it has found all of
+    /// them.
     pub look_up: Duration,
-    /// The same for a call for maintenance. The server may look at all nodes before it answers.
+    /// How long nothing may be sent or received during a call for maintenance. The server may look at all nodes before it answers.
     pub maintenance: Duration,
     /// The least time for which a node must have been condemned before it is removed. A statement that began before the
     /// condemnation must have ended by then ("Garbage of a remote" in `docs/architecture.md`, point 4).
