@@ -160,9 +160,8 @@ impl Remote for Postgres {
     }
 
     fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
-        let statement = format!("{} RETURNING id", self.statements.renew);
         let rows = self.connection.call(
-            &statement,
+            &self.statements.renew,
             &[
                 (&lease.thread.as_str(), Type::TEXT),
                 (&owner_text(&lease.owner), Type::TEXT),
