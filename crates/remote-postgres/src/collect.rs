@@ -118,7 +118,7 @@ impl Postgres {
             let id: &str = column(row, "id")?;
             let unreadable = |_| broken(&format!("a record of the thread {id} cannot be read"));
             for one in column::<Vec<&[u8]>>(row, "records")? {
-                let of_record = records::roots(&rows::record(one).map_err(unreadable)?);
+                let of_record = records::named_nodes(&rows::record(one).map_err(unreadable)?);
                 named.extend(of_record.into_iter().filter(|node| !known.contains(node)));
             }
             Ok(())

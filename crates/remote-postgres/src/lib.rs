@@ -190,7 +190,7 @@ impl Remote for Postgres {
                 (&lease.fence.cast_signed(), Type::INT8),
                 (&kept.record, Type::BYTEA),
                 (&kept.replaced, Type::BYTEA_ARRAY),
-                (&kept.roots, Type::INT8_ARRAY),
+                (&kept.named_nodes, Type::INT8_ARRAY),
             ],
         )?;
         let Some(row) = rows.first() else {

@@ -28,7 +28,7 @@ pub(crate) struct Replacing {
     pub(crate) record: Vec<u8>,
     pub(crate) replaced: Vec<Vec<u8>>,
     /// The nodes that it names.
-    pub(crate) roots: Vec<i64>,
+    pub(crate) named_nodes: Vec<i64>,
 }
 
 impl Seen {
@@ -59,7 +59,7 @@ impl Seen {
         Ok(Replacing {
             record: record_bytes(&whole)?,
             replaced,
-            roots: roots(&whole),
+            named_nodes: named_nodes(&whole),
         })
     }
 
@@ -77,8 +77,8 @@ impl Seen {
     }
 }
 
-/// Returns the nodes that a record names, as the server keeps them beside it.
-pub(crate) fn roots(record: &ThreadRecord) -> Vec<i64> {
+/// Returns the nodes that a record names, as the server keeps them beside it in the column `roots`.
+pub(crate) fn named_nodes(record: &ThreadRecord) -> Vec<i64> {
     numbers(&record.nodes().collect::<Vec<_>>())
 }
 

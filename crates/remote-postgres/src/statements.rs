@@ -86,11 +86,11 @@ impl<'a> Text<'a> {
         self.write(&tables.replace("{version}", &crate::VERSION.to_string()))
     }
 
-    /// Returns a statement that stores nodes. The parameter `roots` has the nodes that a record names.
-    fn storing(&self, text: &str, roots: &str) -> String {
+    /// Returns a statement that stores nodes. The parameter `nodes` has the nodes that a record names.
+    fn storing(&self, text: &str, nodes: &str) -> String {
         let store = uncommented(include_str!("../sql/store.sql"));
         let text = uncommented(text).replace("{store}", &store);
-        self.write(&naming(&text, roots, "$1"))
+        self.write(&naming(&text, nodes, "$1"))
     }
 
     /// Returns a statement that takes a lease.
@@ -118,9 +118,9 @@ fn without_holes(array: &str) -> String {
 }
 
 /// Fills in which of the nodes that a record names are stored beside it.
-fn naming(text: &str, roots: &str, given: &str) -> String {
+fn naming(text: &str, nodes: &str, given: &str) -> String {
     let named = uncommented(include_str!("../sql/named.sql"));
-    let named = named.replace("{roots}", roots).replace("{given}", given);
+    let named = named.replace("{nodes}", nodes).replace("{given}", given);
     text.replace("{named}", &named)
 }
 
