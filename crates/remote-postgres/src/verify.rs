@@ -77,8 +77,11 @@ impl Fault {
     #[must_use]
     pub fn lost(&self) -> &[CasRef] {
         match self {
-            Self::OtherRefs { .. } | Self::UnknownRefs(_) => &[],
-            _ => self.about(),
+            Self::OtherRefs { .. } | Self::UnknownRefs(_) | Self::Senseless { .. } => &[],
+            Self::Damaged(_)
+            | Self::NodeLacks { .. }
+            | Self::ThreadLacks { .. }
+            | Self::NameLacks { .. } => self.about(),
         }
     }
 
