@@ -8,12 +8,12 @@ use uwf_remote::{
     Advanced, After, Lease, NewThread, Push, Put, RemoteError, Together, Unfit, digest,
 };
 
-use crate::Postgres;
-use crate::acquire::{TIMES, find};
 use crate::connection::Parameter;
 use crate::records;
 use crate::rows::{self, column, first, hash, hashes, number, numbers, owner_text};
 use crate::statements::Statements;
+use crate::threads::find;
+use crate::{Postgres, TIMES};
 
 /// Nodes as the columns of a table, and the other nodes that they need.
 #[derive(Debug, Default)]

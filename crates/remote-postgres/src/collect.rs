@@ -10,8 +10,8 @@ use tokio_postgres::types::Type;
 use uwf_remote::RemoteError;
 
 use crate::connection::Parameter;
-use crate::rows::{self, broken, column, count, first};
-use crate::{Postgres, millis, pages, records};
+use crate::rows::{self, broken, column, count, first, millis};
+use crate::{Postgres, pages, records};
 
 /// How many nodes one statement removes.
 const BATCH: i64 = 10_000;

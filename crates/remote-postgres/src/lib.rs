@@ -25,6 +25,7 @@ mod repair;
 mod rows;
 mod statements;
 mod statistics;
+mod threads;
 mod tls;
 mod verify;
 
@@ -49,11 +50,16 @@ pub use verify::{Fault, Look, References, Verified};
 use connection::Connection;
 use nodes::Walk;
 use records::Seen;
-use rows::{column, hash, owner_text, status};
+use rows::{column, many, millis, owner_text};
 use statements::Statements;
+use threads::listed;
 
 /// The version of what this program stores, and its version as a client.
 pub const VERSION: u32 = 2;
+
+/// How often a call is made again because its answer is out of date. For example, a thread was busy, and is free when its row is
+/// read.
+const TIMES: u32 = 100;
 
 /// A connection to a remote in a database. It is made at the first call, and again when it is lost.
 pub struct Postgres {
@@ -206,7 +212,7 @@ impl Remote for Postgres {
     }
 
     fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
-        end_lease::standing(self, thread)
+        threads::standing(self, thread)
     }
 
     fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
@@ -236,7 +242,7 @@ impl Remote for Postgres {
     }
 
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
-        let Some(row) = acquire::find(self, thread, Some(head))? else {
+        let Some(row) = threads::find(self, thread, Some(head))? else {
             return Ok(None);
         };
         Ok(Some(Found {
@@ -295,35 +301,4 @@ impl Remote for Postgres {
         let listed = names::list(self, after, at_most);
         self.unless_older(listed)
     }
-}
-
-/// Returns the thread in a row of a list.
-fn listed(row: &tokio_postgres::Row) -> Result<Listed, RemoteError> {
-    let label: Option<&str> = column(row, "label")?;
-    Ok(Listed {
-        thread: thread_id(column(row, "id")?)?,
-        workflow: hash(column(row, "workflow")?),
-        head: hash(column(row, "head")?),
-        status: status(column(row, "status")?)?,
-        label: label
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| rows::broken("a label is not `key=value`"))?,
-        busy: acquire::busy(row)?,
-    })
-}
-
-fn thread_id(text: &str) -> Result<ThreadId, RemoteError> {
-    text.parse()
-        .map_err(|_| rows::broken(&format!("`{text}` is not the id of a thread")))
-}
-
-/// Returns a time in milliseconds, as a parameter of a statement.
-fn millis(time: std::time::Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Returns a number of rows, as a parameter of a statement. Statements add one to it, so the largest number is left out.
-fn many(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX).min(i64::MAX - 1)
 }
