@@ -214,7 +214,7 @@ impl Remote for Object {
 
     fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
         self.check()?;
-        nodes::missing(self, hashes)
+        nodes::missing(&self.bucket, &mut self.present, hashes)
     }
 
     fn closure(
