@@ -12,7 +12,9 @@ fn an_address_that_cannot_be_used_is_refused_and_no_key_is_repeated() {
     let world = World::new();
     let refused = |url: &str, why: &str| {
         let run = world.uwf(&["remote", "add", url]);
-        assert!(!run.stderr.contains("hidden"), "{}", run.stderr);
+        for wrong in ["hidden", "refuses this user"] {
+            assert!(!run.stderr.contains(wrong), "{}", run.stderr);
+        }
         run.exits(1).says(why);
     };
     refused("s3://id:hidden@bucket/x?region=r", "a password in it");
@@ -22,6 +24,10 @@ fn an_address_that_cannot_be_used_is_refused_and_no_key_is_repeated() {
         "without encryption",
     );
     refused("az://container/x", "account");
+    refused(
+        "s3://bucket",
+        "this machine cannot ask the remote: the region",
+    );
     refused("s3://bucket?region=r", "AWS_ACCESS_KEY_ID");
     refused("az://container?account=a", "AZURE_STORAGE_ACCOUNT_KEY");
     std::fs::write(

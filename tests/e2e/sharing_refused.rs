@@ -64,6 +64,23 @@ fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
         .says("ca.pem: No such file or directory");
 }
 
+#[test]
+fn a_schema_may_be_called_like_a_word_of_sql_and_leaves_room_for_its_roles() {
+    with_server(|server| {
+        let machines = machines_in(server, "user");
+        let thread = shared(&machines, "again");
+        as_worker(&machines[1], server, "user");
+        for world in &machines {
+            world.step(&thread).exits(0);
+        }
+        agree(&machines, &thread, 2);
+        machines[0].uwf(&["remote", "migrate"]).exits(0);
+        machines[0].uwf(&["remote", "verify"]).exits(0);
+        let add = ["remote", "add", &server.url(), "--schema", &"a".repeat(57)];
+        machines[0].uwf(&add).exits(1).says("at most 56");
+    });
+}
+
 /// Returns what the doctor finds out about the remote.
 fn looked(world: &World, options: &[&str]) -> Option<Value> {
     let found = world.uwf(&[&["doctor"], options].concat()).json();

@@ -8,7 +8,7 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::{ClientOptions, RetryConfig};
 use url::Url;
 use uwf_protocol::endpoint::is_loopback;
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::RemoteError;
 
 use crate::Object;
 use crate::clock::Dates;
@@ -39,6 +39,16 @@ pub struct Address {
 enum Service {
     S3 { region: Option<String> },
     Azure { account: String },
+}
+
+impl Service {
+    /// Returns the names of the variables that have its key.
+    fn key(&self) -> &'static str {
+        match self {
+            Self::S3 { .. } => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+            Self::Azure { .. } => AZURE_KEY,
+        }
+    }
 }
 
 /// Why a text is not the address of a remote.
@@ -141,10 +151,10 @@ impl Address {
         let options = ClientOptions::new().with_allow_http(!self.is_encrypted());
         // The error of a builder may repeat its values, and one of them is a key.
         let unfit = |_| {
-            RemoteError::NotLetIn(
-                Entry::Keys,
-                "the key or the address is not one that this service has".into(),
-            )
+            RemoteError::Unprepared(format!(
+                "the key or the address is not one that this service has; check {}, in `.env` of the root or in the environment",
+                self.service.key()
+            ))
         };
         match &self.service {
             Service::S3 { region } => {
@@ -172,7 +182,7 @@ impl Address {
             (Some(region), _) => region,
             (None, Some(_)) => ANY_REGION.to_owned(),
             (None, None) => {
-                return Err(RemoteError::Unable(
+                return Err(RemoteError::Unprepared(
                     "the region of the bucket is not known; add `?region=REGION` to the address"
                         .into(),
                 ));
@@ -211,12 +221,9 @@ impl Address {
 /// Returns the value of a variable, or the error that it is missing.
 fn needed(keys: &dyn Fn(&str) -> Option<String>, name: &str) -> Result<String, RemoteError> {
     keys(name).ok_or_else(|| {
-        RemoteError::NotLetIn(
-            Entry::Keys,
-            format!(
-                "there is no key for it; set {name} in `.env` of the root or in the environment"
-            ),
-        )
+        RemoteError::Unprepared(format!(
+            "there is no key for it; set {name} in `.env` of the root or in the environment"
+        ))
     })
 }
 
@@ -231,7 +238,7 @@ impl Object {
     /// the first call.
     ///
     /// # Errors
-    /// [`RemoteError`] if a key is missing, or if the system has no room for connections.
+    /// [`RemoteError::Unprepared`] if a key or the region is missing, or if the system has no room for connections.
     pub fn new(
         address: &Address,
         keys: &dyn Fn(&str) -> Option<String>,
@@ -324,7 +331,10 @@ mod tests {
         let check = |text: &str, name: &str| {
             let address = Address::new(text).expect("it is one");
             let error = Object::new(&address, &|_| None).expect_err("there is no key");
-            assert!(error.to_string().contains(name), "{error}");
+            assert!(
+                matches!(&error, RemoteError::Unprepared(said) if said.contains(name)),
+                "{error}"
+            );
         };
         check("s3://bucket?region=eu-central-1", AWS_ID);
         check("s3://bucket", "region");
@@ -335,7 +345,10 @@ mod tests {
     fn a_key_that_makes_no_sense_is_not_repeated() {
         let address = Address::new("az://container?account=a").expect("it is one");
         let error = Object::new(&address, &|_| Some("my secret".into()));
-        let error = error.expect_err("it is not base64").to_string();
-        assert!(!error.contains("secret"), "{error}");
+        let error = error.expect_err("it is not base64");
+        assert!(
+            matches!(&error, RemoteError::Unprepared(said) if said.contains(AZURE_KEY) && !said.contains("secret")),
+            "{error}"
+        );
     }
 }

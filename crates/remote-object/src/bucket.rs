@@ -68,7 +68,7 @@ impl Bucket {
             .enable_io()
             .enable_time()
             .build()
-            .map_err(|problem| RemoteError::Away(problem.to_string()))?;
+            .map_err(|problem| RemoteError::Unprepared(problem.to_string()))?;
         Ok(Self {
             runtime,
             store,

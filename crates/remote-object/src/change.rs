@@ -1,4 +1,4 @@
-//! Changes a thread: reads it, decides, and writes it if nobody has changed it meanwhile.
+//! Changes an object, such as a thread: reads it, decides, and writes it if nobody has changed it meanwhile.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{RemoteError, random};
@@ -11,14 +11,14 @@ use crate::thread::{Move, Now, Thread};
 /// How often a change is tried, if others change the same object meanwhile.
 pub(crate) const TIMES: u32 = 200;
 /// How many lost answers to writes a change survives.
-pub(crate) const LOST: u32 = 8;
+const LOST: u32 = 8;
 
-/// What was decided about a thread, with the answer to the caller.
-pub(crate) enum Change<T> {
+/// What was decided about an object, with the answer to the caller.
+pub(crate) enum Change<T, Content = Box<Thread>> {
     /// It stays as it is.
     Leave(T),
     /// It is stored like this.
-    Store(Box<Thread>, T),
+    Store(Content, T),
 }
 
 /// Returns a thread, if there is one, and the time.
@@ -38,53 +38,67 @@ pub(crate) fn now(bucket: &Bucket) -> Result<Now, RemoteError> {
     })
 }
 
-/// Changes a thread, and returns what was decided. `decide` may be called several times: after others have changed the thread, and
-/// after a lost answer (point 4).
-pub(crate) fn change<T>(
+/// Changes an object, and returns what was decided. `decide` gets the content of the object, and whether the answer to a write of
+/// this call was lost. It may be called several times: after others have changed the object, and after a lost answer (point 4). It
+/// finds out whether one of the writes was done.
+pub(crate) fn change_object<T>(
     bucket: &Bucket,
-    id: ThreadId,
-    mut decide: impl FnMut(Option<Thread>, Now) -> Result<Change<T>, RemoteError>,
+    name: &str,
+    mut decide: impl FnMut(Option<&[u8]>, bool) -> Result<Change<T, Vec<u8>>, RemoteError>,
 ) -> Result<T, RemoteError> {
-    let name = names::thread(id);
-    let mut tried: Vec<(String, T)> = Vec::new();
     let mut lost = 0;
     for turn in 0..TIMES {
-        let found = bucket.get(&name)?;
-        let now = now(bucket)?;
-        let when = found
-            .as_ref()
-            .map_or(When::New, |found| When::Is(found.version.clone()));
-        let thread = found
-            .map(|found| Thread::read(&found.content))
-            .transpose()?;
-        if let Some(thread) = &thread {
-            let done = tried.iter().position(|(mark, _)| thread.is_signed(mark));
-            if let Some(done) = done {
-                return Ok(tried.swap_remove(done).1);
-            }
-        }
-        let (mut thread, answer) = match decide(thread, now)? {
-            Change::Leave(answer) => return Ok(answer),
-            Change::Store(thread, answer) => (thread, answer),
+        let (known, when) = match bucket.get(name)? {
+            Some(found) => (Some(found.content), When::Is(found.version)),
+            None => (None, When::New),
         };
-        store_parts(bucket, id, &mut thread)?;
-        let mark = format!("{:016x}", random());
-        thread.sign(mark.clone());
-        match bucket.put_once(&name, thread.content()?, when) {
+        let (content, answer) = match decide(known.as_deref(), lost > 0)? {
+            Change::Leave(answer) => return Ok(answer),
+            Change::Store(content, answer) => (content, answer),
+        };
+        match bucket.put_once(name, content, when) {
             Ok(Written::Yes(_)) => return Ok(answer),
             Ok(Written::No) => Bucket::pause(turn.min(3)),
             Err(Failure::Again(error)) if lost < LOST => {
-                tracing::debug!(tag = "V7N3K9XD", lost, %error, "a write to the remote has no answer");
+                tracing::debug!(tag = "V7N3K9XD", object = name, lost, %error, "a write to the remote has no answer");
                 Bucket::pause(lost);
                 lost += 1;
             }
             Err(failure) => return Err(failure.into_error()),
         }
-        tried.push((mark, answer));
     }
-    Err(RemoteError::Contended(
-        "others change the thread all the time".into(),
-    ))
+    Err(RemoteError::Contended(format!(
+        "others change the object `{name}` all the time"
+    )))
+}
+
+/// Changes a thread, and returns what was decided. `decide` may be called several times, as for [any object](change_object). It
+/// sees no thread in which a write of this call is done already.
+pub(crate) fn change<T: Clone>(
+    bucket: &Bucket,
+    id: ThreadId,
+    mut decide: impl FnMut(Option<Thread>, Now) -> Result<Change<T>, RemoteError>,
+) -> Result<T, RemoteError> {
+    let mut tried: Vec<(String, T)> = Vec::new();
+    change_object(bucket, &names::thread(id), |content, _| {
+        let now = now(bucket)?;
+        let thread = content.map(Thread::read).transpose()?;
+        if let Some(thread) = &thread {
+            let done = tried.iter().position(|(mark, _)| thread.is_signed(mark));
+            if let Some(done) = done {
+                return Ok(Change::Leave(tried.swap_remove(done).1));
+            }
+        }
+        let (mut thread, answer) = match decide(thread, now)? {
+            Change::Leave(answer) => return Ok(Change::Leave(answer)),
+            Change::Store(thread, answer) => (thread, answer),
+        };
+        store_parts(bucket, id, &mut thread)?;
+        let mark = format!("{:016x}", random());
+        thread.sign(mark.clone());
+        tried.push((mark, answer.clone()));
+        Ok(Change::Store(thread.content()?, answer))
+    })
 }
 
 /// Writes the oldest moves of a long history as objects of their own (point 6).

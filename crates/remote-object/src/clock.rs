@@ -8,7 +8,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 /// What tells the time of a store.
 pub trait Clock: std::fmt::Debug + Send + Sync {
-    /// Returns the time since 1970 that the store has told last, if it has told one. When it is told, it may be behind by less than
+    /// Returns the time since 1970 that the last answer of the store has told, if it has told one. When it is told, it may be behind by less than
     /// the [precision](Self::precision).
     fn now(&self) -> Option<Duration>;
 
@@ -16,18 +16,17 @@ pub trait Clock: std::fmt::Debug + Send + Sync {
     fn precision(&self) -> Duration;
 }
 
-/// The time that the answers of a server tell in their header `Date`.
+/// The time that the last answer of a server tells in its header `Date`.
 #[derive(Debug, Default)]
 pub(crate) struct Dates {
     last: Mutex<Option<Duration>>,
 }
 
 impl Dates {
-    /// Remembers the date of an answer. An answer without one changes nothing.
-    pub(crate) fn tell(&self, date: &str) {
-        if let Some(date) = since_1970(date) {
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(date);
-        }
+    /// Remembers the date of an answer. After an answer without a date the time is unknown: an earlier date may be hours old.
+    pub(crate) fn tell(&self, date: Option<&str>) {
+        let date = date.and_then(since_1970);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = date;
     }
 }
 
@@ -53,11 +52,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_date_counts_and_what_is_no_date_does_not() {
+    fn only_the_date_of_the_last_answer_counts() {
         let dates = Dates::default();
         assert_eq!(dates.now(), None);
-        dates.tell("Sun, 06 Nov 1994 08:49:37 GMT");
-        dates.tell("soon");
-        assert_eq!(dates.now(), Some(Duration::from_secs(784_111_777)));
+        for without in [None, Some("soon"), Some("Sun, 06 Nov 1904 08:49:37 GMT")] {
+            dates.tell(Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+            assert_eq!(dates.now(), Some(Duration::from_secs(784_111_777)));
+            dates.tell(without);
+            assert_eq!(dates.now(), None, "{without:?}");
+        }
     }
 }

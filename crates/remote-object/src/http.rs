@@ -12,7 +12,7 @@ use object_store::client::{
 };
 use reqwest::header::DATE;
 use reqwest::redirect::Policy;
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::RemoteError;
 
 use crate::clock::Dates;
 
@@ -53,7 +53,7 @@ impl Http {
         };
         let client = builder
             .build()
-            .map_err(|problem| RemoteError::NotLetIn(Entry::Way, deepest(&problem)))?;
+            .map_err(|problem| RemoteError::Unprepared(deepest(&problem)))?;
         Ok(Self {
             client,
             dates,
@@ -72,9 +72,8 @@ impl Http {
         *request.body_mut() = Some(reqwest::Body::wrap(body));
         let answering = self.client.execute(request);
         let mut response = within(limit, answering).await?;
-        if let Some(Ok(date)) = response.headers().get(DATE).map(|date| date.to_str()) {
-            self.dates.tell(date);
-        }
+        let date = response.headers().get(DATE);
+        self.dates.tell(date.and_then(|date| date.to_str().ok()));
         let mut head = HttpResponse::new(HttpResponseBody::from(String::new()));
         *head.status_mut() = response.status();
         *head.headers_mut() = response.headers().clone();

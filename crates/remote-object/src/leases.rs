@@ -18,12 +18,14 @@ use crate::thread::Thread;
 use crate::walk::{self, Trail};
 
 /// What came of asking for a lease, before the nodes are read.
+#[derive(Clone)]
 enum Taken {
     Yes(Box<Took>),
     No(Acquired),
 }
 
 /// A lease that was taken.
+#[derive(Clone)]
 struct Took {
     lease: Lease,
     thread: Thread,

@@ -58,15 +58,17 @@ use walk::{Trail, Walk};
 const VERSION: u32 = 1;
 /// How many threads of a list are read at once.
 const PAGE: usize = 64;
+/// How many nodes a connection that [rests](Remote::rest) may remember as present.
+const PRESENT: usize = 100_000;
 
 /// A remote in an object storage.
 pub struct Object {
     bucket: Bucket,
     /// Whether this connection has seen that the remote is there, and that this program is new enough for it.
     is_checked: bool,
-    /// Nodes that are known to be there.
+    /// Some of the nodes that are there, so that nobody needs to ask for them.
     present: HashSet<CasRef>,
-    /// The last walk, if its nodes did not fit into one answer.
+    /// The last walk, until all its nodes were given.
     walk: Option<Walk>,
     /// The heads of the thread that was looked at last.
     trail: Trail,
@@ -91,7 +93,7 @@ impl Object {
     /// Uses a store. All names of objects begin with the prefix, unless it is empty. Nothing is sent before the first call.
     ///
     /// # Errors
-    /// [`RemoteError::Away`] if the system has no room for connections.
+    /// [`RemoteError::Unprepared`] if the system has no room for connections.
     pub fn over(
         store: Arc<dyn ObjectStore>,
         prefix: &str,
@@ -212,7 +214,7 @@ impl Remote for Object {
 
     fn missing(&mut self, hashes: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
         self.check()?;
-        nodes::missing(self, hashes)
+        nodes::missing(&self.bucket, &mut self.present, hashes)
     }
 
     fn closure(
@@ -228,6 +230,9 @@ impl Remote for Object {
     fn rest(&mut self) {
         self.is_checked = false;
         self.walk = None;
+        if self.present.len() > PRESENT {
+            self.present = HashSet::new();
+        }
     }
 
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {

@@ -2,7 +2,7 @@
 //!
 //! A node is stored after the nodes that it needs (point 2 of "Threads in an object storage" in `docs/architecture.md`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
@@ -26,7 +26,8 @@ pub(crate) fn add(
         Ok(together) => together,
         Err(unfit) => return Ok(Err(unfit)),
     };
-    let lacking = missing(remote, &needed.into_iter().collect::<Vec<_>>())?;
+    let needed: Vec<CasRef> = needed.into_iter().collect();
+    let lacking = missing(&remote.bucket, &mut remote.present, &needed)?;
     if !lacking.is_empty() {
         return Ok(Err(Unfit::Lacking(lacking)));
     }
@@ -103,14 +104,18 @@ fn make(bucket: &Bucket, nodes: &[&LinkedNode]) -> Result<Vec<CasRef>, RemoteErr
 }
 
 /// Returns the asked nodes that are not there, in the order of the question. A node that was there once stays: nothing removes
-/// nodes.
-pub(crate) fn missing(remote: &mut Object, asked: &[CasRef]) -> Result<Vec<CasRef>, RemoteError> {
-    let unknown = asked.iter().filter(|hash| !remote.present.contains(hash));
+/// nodes. `present` has nodes that are known to be there.
+pub(crate) fn missing(
+    bucket: &Bucket,
+    present: &mut HashSet<CasRef>,
+    asked: &[CasRef],
+) -> Result<Vec<CasRef>, RemoteError> {
+    let unknown = asked.iter().filter(|hash| !present.contains(hash));
     let unknown: Vec<CasRef> = unknown.copied().collect();
     let names: Vec<String> = unknown.iter().map(|hash| names::node(*hash)).collect();
-    let has = remote.bucket.has_each(&names)?;
+    let has = bucket.has_each(&names)?;
     let there = unknown.into_iter().zip(has).filter(|(_, has)| *has);
-    remote.present.extend(there.map(|(hash, _)| hash));
-    let missing = asked.iter().filter(|hash| !remote.present.contains(hash));
+    present.extend(there.map(|(hash, _)| hash));
+    let missing = asked.iter().filter(|hash| !present.contains(hash));
     Ok(missing.copied().collect())
 }

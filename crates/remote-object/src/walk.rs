@@ -126,7 +126,6 @@ impl Walk {
         let have_set: HashSet<CasRef> = have.iter().copied().collect();
         let mut seen = have_set.clone();
         let mut open = from.to_vec();
-        let mut is_first = true;
         while !open.is_empty() {
             let mut unread = Vec::new();
             while let Some(hash) = open.pop() {
@@ -139,17 +138,15 @@ impl Walk {
                 }
             }
             nodes.read(bucket, &unread)?;
-            let lost_nodes: Vec<CasRef> = unread
-                .iter()
-                .filter(|hash| !nodes.needs.contains_key(hash))
-                .copied()
-                .collect();
-            if !lost_nodes.is_empty() && !is_first {
+            // A node that the caller asked about is lacking. One that another node needs is lost.
+            let is_lost =
+                |hash: &&CasRef| !nodes.needs.contains_key(*hash) && !from.contains(*hash);
+            let lost_nodes: Vec<CasRef> = unread.iter().filter(is_lost).copied().collect();
+            if !lost_nodes.is_empty() {
                 return Err(lost(&lost_nodes));
             }
             let needs = unread.iter().filter_map(|hash| nodes.needs.get(hash));
             open.extend(needs.flatten());
-            is_first = false;
         }
         let is_lacking =
             |hash: &&CasRef| !have_set.contains(hash) && !nodes.needs.contains_key(*hash);

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::CasRef;
 use uwf_remote::{Named, RemoteError, SharedName};
 
-use crate::bucket::{Bucket, When, Written};
-use crate::change::{LOST, TIMES};
-use crate::failure::Failure;
+use crate::change::{Change, change_object};
 use crate::{Object, names, nodes};
 
 /// What is stored about a name.
@@ -27,40 +25,26 @@ pub(crate) fn set(
     known: u64,
     to: CasRef,
 ) -> Result<Named, RemoteError> {
-    let object = names::workflow(name);
-    let mut lost = 0;
-    for turn in 0..TIMES {
-        let found = remote.bucket.get(&object)?;
-        let when = found
-            .as_ref()
-            .map_or(When::New, |found| When::Is(found.version.clone()));
-        let stored = found.map(|found| read(&found.content)).transpose()?;
+    let (bucket, present) = (&remote.bucket, &mut remote.present);
+    change_object(bucket, &names::workflow(name), |content, is_lost| {
+        let stored = content.map(read).transpose()?;
         if stored.as_ref().is_some_and(|one| one.was_set(known, to)) {
-            return Ok(match lost {
-                0 => Named::Already,
-                _ => Named::Done,
-            });
+            return Ok(Change::Leave(match is_lost {
+                true => Named::Done,
+                false => Named::Already,
+            }));
         }
-        if !nodes::missing(remote, &[to])?.is_empty() {
-            return Ok(Named::Lacking);
+        if !nodes::missing(bucket, present, &[to])?.is_empty() {
+            return Ok(Change::Leave(Named::Lacking));
         }
         let next = match stored {
-            Some(stored) if stored.version != known => return Ok(Named::StandsFor(stored)),
+            Some(stored) if stored.version != known => {
+                return Ok(Change::Leave(Named::StandsFor(stored)));
+            }
             stored => after(stored, name, to),
         };
-        match remote.bucket.put_once(&object, content(next)?, when) {
-            Ok(Written::Yes(_)) => return Ok(Named::Done),
-            Ok(Written::No) => Bucket::pause(turn.min(3)),
-            Err(Failure::Again(_)) if lost < LOST => {
-                Bucket::pause(lost);
-                lost += 1;
-            }
-            Err(failure) => return Err(failure.into_error()),
-        }
-    }
-    Err(RemoteError::Contended(
-        "others change the name all the time".into(),
-    ))
+        Ok(Change::Store(written(next)?, Named::Done))
+    })
 }
 
 /// Returns the names after one of them, in the order of their bytes.
@@ -112,7 +96,7 @@ fn read(content: &[u8]) -> Result<SharedName, RemoteError> {
     })
 }
 
-fn content(name: SharedName) -> Result<Vec<u8>, RemoteError> {
+fn written(name: SharedName) -> Result<Vec<u8>, RemoteError> {
     let stored = Stored {
         name: name.name,
         hash: name.hash,

@@ -1,5 +1,5 @@
 -- The nodes that a record names, as far as they are there or the same statement stores them.
 ARRAY(
-  SELECT DISTINCT root FROM unnest({roots}::bigint[]) AS root
-  WHERE root = ANY({given}) OR EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = root AND condemned_at IS NULL)
+  SELECT DISTINCT one FROM unnest({nodes}::bigint[]) AS one
+  WHERE one = ANY({given}) OR EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = one AND condemned_at IS NULL)
 )

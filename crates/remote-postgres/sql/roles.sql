@@ -1,4 +1,4 @@
--- Who may do what with the remote in the schema `{schema}`. Run this once as the owner of the schema, who must be allowed to make
+-- Who may do what with the remote in the schema {schema}. Run this once as the owner of the schema, who must be allowed to make
 -- roles. Only the owner makes and migrates the remote, collects its garbage, and replaces what is damaged.
 
 -- A reader sees all threads, nodes and names, and changes nothing.

@@ -1,4 +1,4 @@
--- What a remote keeps, version {version}. `{schema}` is the schema of the database that it lives in.
+-- What a remote keeps, version {version}. {schema} is the schema of the database that it lives in.
 -- Hashes are 64-bit numbers. Times are those of the server.
 
 CREATE SCHEMA IF NOT EXISTS {schema};

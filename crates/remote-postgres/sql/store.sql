@@ -1,4 +1,5 @@
--- Stores nodes, all or none. None is stored if a needed node is missing, or if a different node is there under one of the hashes.
+-- Stores nodes. None is stored if a needed node is missing, or if a different node is there under one of the hashes. If another call
+-- stores a different node meanwhile, the others are stored, and the answer is `clash`.
 -- $6 and $7 are the pairs of a node and a reference of it. $8 are the needed nodes that are not among these.
 WITH client AS MATERIALIZED (
   SELECT {old} AS is_old
@@ -26,7 +27,7 @@ WITH client AS MATERIALIZED (
   SELECT CASE
     WHEN (SELECT is_old FROM client) THEN 'old'
     WHEN EXISTS (SELECT FROM lacking) THEN 'lacking'
-    -- Another call may have stored a different node since this statement began. Then the row is not returned.
+    -- The row of a different node that another call has stored since this statement began is not returned.
     WHEN (SELECT count(*) FROM stored) < cardinality($1) THEN 'clash'
     ELSE 'stored'
   END AS what

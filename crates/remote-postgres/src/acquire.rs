@@ -1,7 +1,5 @@
 //! Taking a lease.
 
-use std::time::Duration;
-
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uwf_protocol::head_status::HeadStatus;
@@ -11,12 +9,9 @@ use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want,
 
 use crate::connection::Parameter;
 use crate::nodes::{self, in_order};
-use crate::rows::{self, column, hash, number, numbers, owner_text};
-use crate::{Postgres, end_lease, listed, many, millis, thread_id};
-
-/// How often a call is made again because its answer is out of date. For example, a thread was busy, and is free when its row is
-/// read.
-pub(crate) const TIMES: u32 = 100;
+use crate::rows::{self, column, hash, many, millis, numbers, owner_text, thread_id};
+use crate::threads::{find, listed};
+use crate::{Postgres, TIMES, end_lease};
 
 pub(crate) fn acquire(
     remote: &mut Postgres,
@@ -208,33 +203,4 @@ fn refused(
         _ if listed.status == HeadStatus::Ended => Some(Acquired::Ended),
         _ => None,
     })
-}
-
-/// Returns the row of a thread, which also says whether the thread has or had a head.
-pub(crate) fn find(
-    remote: &mut Postgres,
-    id: ThreadId,
-    head: Option<CasRef>,
-) -> Result<Option<Row>, RemoteError> {
-    let rows = remote.connection.call(
-        &remote.statements.find,
-        &[
-            (&id.as_str(), Type::TEXT),
-            (&head.and_then(number), Type::INT8),
-        ],
-    )?;
-    Ok(rows.into_iter().next())
-}
-
-/// Returns the owner of the lease of a thread and how long the lease still lasts, if its time is not over.
-pub(crate) fn busy(row: &Row) -> Result<Option<(Owner, Duration)>, RemoteError> {
-    let (owner, left): (Option<&str>, Option<i64>) =
-        (column(row, "lease_owner")?, column(row, "left")?);
-    let (Some(owner), Some(left)) = (owner, left) else {
-        return Ok(None);
-    };
-    match u64::try_from(left) {
-        Ok(left) if left > 0 => Ok(Some((rows::owner(owner)?, Duration::from_millis(left)))),
-        _ => Ok(None),
-    }
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tokio_postgres::config::{Config, Host, SslMode};
 use url::Url;
 
-/// The longest name of a schema that PostgreSQL keeps whole.
-const LONGEST_SCHEMA: usize = 63;
+/// The longest name of a schema. PostgreSQL keeps 63 bytes of a name, and the names of the roles are longer by `_reader`.
+const LONGEST_SCHEMA: usize = 56;
 
 /// Where a remote is. It holds no password.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub enum AddressError {
     RelativeFile(String),
     /// The name of the schema is not a plain word.
     #[error(
-        "`{0}` is not the name of a schema: lower-case letters, digits and `_` are expected, at most 63, and no digit first"
+        "`{0}` is not the name of a schema: lower-case letters, digits and `_` are expected, at most 56, and neither a digit nor `pg_` first"
     )]
     Schema(String),
 }
@@ -79,7 +79,8 @@ impl Address {
             bytes.next().is_some_and(begins)
                 && bytes.all(|byte| begins(byte) || byte.is_ascii_digit())
         };
-        if !is_word(schema) || schema.len() > LONGEST_SCHEMA {
+        // PostgreSQL keeps `pg_` for itself.
+        if !is_word(schema) || schema.starts_with("pg_") || schema.len() > LONGEST_SCHEMA {
             return Err(AddressError::Schema(schema.to_owned()));
         }
         let mut url =
@@ -232,7 +233,16 @@ mod tests {
 
     #[test]
     fn a_schema_is_a_plain_word() {
-        for schema in ["", "a b", "A", "1a", "a;drop", &"a".repeat(64)] {
+        for schema in [
+            "",
+            "a b",
+            "A",
+            "1a",
+            "a;drop",
+            "a\"b",
+            "pg_a",
+            &"a".repeat(57),
+        ] {
             let error = Address::new("postgres://u@h/d", schema).err();
             assert_eq!(error, Some(AddressError::Schema(schema.into())));
         }

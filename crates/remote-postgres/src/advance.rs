@@ -8,12 +8,12 @@ use uwf_remote::{
     Advanced, After, Lease, NewThread, Push, Put, RemoteError, Together, Unfit, digest,
 };
 
-use crate::Postgres;
-use crate::acquire::{TIMES, find};
 use crate::connection::Parameter;
 use crate::records;
 use crate::rows::{self, column, first, hash, hashes, number, numbers, owner_text};
 use crate::statements::Statements;
+use crate::threads::find;
+use crate::{Postgres, TIMES};
 
 /// Nodes as the columns of a table, and the other nodes that they need.
 #[derive(Debug, Default)]
@@ -104,7 +104,7 @@ pub(crate) fn advance(
         (&status, Type::TEXT),
         (&kept.record, Type::BYTEA),
         (&kept.replaced, Type::BYTEA_ARRAY),
-        (&kept.roots, Type::INT8_ARRAY),
+        (&kept.named_nodes, Type::INT8_ARRAY),
         (&gives_back, Type::BOOL),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
@@ -200,7 +200,7 @@ pub(crate) fn put(
         .and_then(|new| new.label.as_ref())
         .map(ToString::to_string);
     let record = new.map(|new| rows::record_bytes(&new.record)).transpose()?;
-    let roots = new.map(|new| records::roots(&new.record));
+    let named_nodes = new.map(|new| records::named_nodes(&new.record));
     let parameters: [(&(dyn ToSql + Sync), Type); 7] = [
         (&id, Type::TEXT),
         (&workflow, Type::INT8),
@@ -208,7 +208,7 @@ pub(crate) fn put(
         (&status, Type::TEXT),
         (&label, Type::TEXT),
         (&record, Type::BYTEA),
-        (&roots, Type::INT8_ARRAY),
+        (&named_nodes, Type::INT8_ARRAY),
     ];
     let parameters = [columns.parameters().as_slice(), &parameters].concat();
     let row = match store(remote, |statements| &statements.put, &parameters)? {

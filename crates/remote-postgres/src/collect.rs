@@ -10,8 +10,8 @@ use tokio_postgres::types::Type;
 use uwf_remote::RemoteError;
 
 use crate::connection::Parameter;
-use crate::rows::{self, broken, column, count, first};
-use crate::{Postgres, millis, pages, records};
+use crate::rows::{self, broken, column, count, first, millis};
+use crate::{Postgres, pages, records};
 
 /// How many nodes one statement removes.
 const BATCH: i64 = 10_000;
@@ -118,7 +118,7 @@ impl Postgres {
             let id: &str = column(row, "id")?;
             let unreadable = |_| broken(&format!("a record of the thread {id} cannot be read"));
             for one in column::<Vec<&[u8]>>(row, "records")? {
-                let of_record = records::roots(&rows::record(one).map_err(unreadable)?);
+                let of_record = records::named_nodes(&rows::record(one).map_err(unreadable)?);
                 named.extend(of_record.into_iter().filter(|node| !known.contains(node)));
             }
             Ok(())

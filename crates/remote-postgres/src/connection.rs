@@ -24,13 +24,45 @@ pub struct Limits {
     /// How long nothing may be sent or received during a call. A call may bring some megabytes of nodes, so all of it may take
     /// longer.
     pub call: Duration,
-    /// The same for a call for which the server looks up many nodes. It may send nothing before it has found all of them.
+    /// How long nothing may be sent or received while the server looks up many nodes. It may send nothing before it has found all of
+    /// them.
     pub look_up: Duration,
-    /// The same for a call for maintenance. The server may look at all nodes before it answers.
+    /// How long nothing may be sent or received during a call for maintenance. The server may look at all nodes before it answers.
     pub maintenance: Duration,
     /// The least time for which a node must have been condemned before it is removed. A statement that began before the
     /// condemnation must have ended by then ("Garbage of a remote" in `docs/architecture.md`, point 4).
     pub least_age: Duration,
+}
+
+/// What a call is for.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// Any other call.
+    Usual,
+    /// The server looks up many nodes.
+    LookUp,
+    /// The server may look at all nodes.
+    Maintenance,
+}
+
+impl Kind {
+    /// Returns how long such a call may be silent.
+    fn limit(self, limits: &Limits) -> Duration {
+        match self {
+            Self::Usual => limits.call,
+            Self::LookUp => limits.look_up,
+            Self::Maintenance => limits.maintenance,
+        }
+    }
+
+    /// Tells whether such a call is made again after a silence, because another connection may work. A call for maintenance has
+    /// taken too long for that.
+    fn is_repeated_after_silence(self) -> bool {
+        match self {
+            Self::Usual | Self::LookUp => true,
+            Self::Maintenance => false,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -82,7 +114,7 @@ impl Connection {
             .enable_io()
             .enable_time()
             .build()
-            .map_err(|problem| RemoteError::Away(problem.to_string()))?;
+            .map_err(|problem| RemoteError::Unprepared(problem.to_string()))?;
         Ok(Self {
             address,
             password,
@@ -99,7 +131,7 @@ impl Connection {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, RemoteError> {
-        self.repeated(|connection| connection.once(statement, parameters, connection.limits.call))
+        self.repeated(|connection| connection.once(statement, parameters, Kind::Usual))
     }
 
     /// Makes a call for which the server looks up many nodes.
@@ -108,9 +140,7 @@ impl Connection {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, RemoteError> {
-        self.repeated(|connection| {
-            connection.once(statement, parameters, connection.limits.look_up)
-        })
+        self.repeated(|connection| connection.once(statement, parameters, Kind::LookUp))
     }
 
     /// Makes a call for maintenance, for which the server may look at all nodes.
@@ -119,17 +149,16 @@ impl Connection {
         statement: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, RemoteError> {
-        self.repeated(|connection| {
-            connection.once(statement, parameters, connection.limits.maintenance)
-        })
+        self.repeated(|connection| connection.once(statement, parameters, Kind::Maintenance))
     }
 
     /// Runs a script of statements. They are sent together, so they are one transaction. The script must have no `BEGIN` or
     /// `COMMIT`: if it failed between them, its transaction would stay open. It is repeated as a statement is.
     pub(crate) fn script(&mut self, statements: &str) -> Result<(), RemoteError> {
         self.repeated(|connection| {
-            let limit = connection.limits.call;
-            connection.limited(limit, async |client| client.batch_execute(statements).await)
+            connection.limited(Kind::Usual, async |client| {
+                client.batch_execute(statements).await
+            })
         })
     }
 
@@ -172,20 +201,21 @@ impl Connection {
         &mut self,
         statement: &str,
         parameters: &[Parameter<'_>],
-        limit: Duration,
+        kind: Kind,
     ) -> Result<Vec<Row>, Failure> {
-        self.limited(limit, async |client| {
+        self.limited(kind, async |client| {
             client.query_typed(statement, parameters).await
         })
     }
 
-    /// Does work with the connection, unless the connection is silent for this time. It is kept only if the server has answered,
+    /// Does the work of a call, unless the connection is silent for too long. The connection is kept only if the server has answered,
     /// with rows or with an error.
     fn limited<T>(
         &mut self,
-        limit: Duration,
+        kind: Kind,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Failure> {
+        let limit = kind.limit(&self.limits);
         let known = self.link.take().filter(|link| !link.client.is_closed());
         let is_new = known.is_none();
         let link = match known {
@@ -212,10 +242,9 @@ impl Connection {
             None => {
                 self.cancel(&link);
                 let silent = self.silent(limit);
-                // Another connection may work where this one is broken. A call for maintenance has taken too long to be repeated.
-                Err(match limit > self.limits.look_up.max(self.limits.call) {
-                    true => Failure::Final(silent),
-                    false => Failure::Silent(silent),
+                Err(match kind.is_repeated_after_silence() {
+                    true => Failure::Silent(silent),
+                    false => Failure::Final(silent),
                 })
             }
         }

@@ -3,28 +3,10 @@
 //! The fence grows, too. So a step that the owner sends later is refused, as if another machine had taken the thread over.
 
 use tokio_postgres::types::Type;
-use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Lease, Owner, RemoteError, Standing};
+use uwf_remote::{Lease, Owner, RemoteError};
 
-use crate::rows::{column, owner_text};
-use crate::{Postgres, acquire};
-
-/// Returns who works on a thread.
-pub(crate) fn standing(remote: &mut Postgres, thread: ThreadId) -> Result<Standing, RemoteError> {
-    let Some(row) = acquire::find(remote, thread, None)? else {
-        remote.must_be_new_enough()?;
-        return Ok(Standing::Unknown);
-    };
-    let Some((owner, lasts)) = acquire::busy(&row)? else {
-        return Ok(Standing::Free);
-    };
-    Ok(Standing::Leased(Lease {
-        thread,
-        fence: column::<i64>(&row, "fence")?.cast_unsigned(),
-        owner,
-        lasts,
-    }))
-}
+use crate::Postgres;
+use crate::rows::owner_text;
 
 /// Ends exactly this lease: the owner and the fence must be the same.
 pub(crate) fn end(remote: &mut Postgres, lease: &Lease) -> Result<(), RemoteError> {

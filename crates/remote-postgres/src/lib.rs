@@ -25,6 +25,7 @@ mod repair;
 mod rows;
 mod statements;
 mod statistics;
+mod threads;
 mod tls;
 mod verify;
 
@@ -49,18 +50,23 @@ pub use verify::{Fault, Look, References, Verified};
 use connection::Connection;
 use nodes::Walk;
 use records::Seen;
-use rows::{column, hash, owner_text, status};
+use rows::{column, many, millis, owner_text};
 use statements::Statements;
+use threads::listed;
 
 /// The version of what this program stores, and its version as a client.
 pub const VERSION: u32 = 2;
+
+/// How often a call is made again because its answer is out of date. For example, a thread was busy, and is free when its row is
+/// read.
+const TIMES: u32 = 100;
 
 /// A connection to a remote in a database. It is made at the first call, and again when it is lost.
 pub struct Postgres {
     connection: Connection,
     statements: Statements,
     seen: Seen,
-    /// The last walk whose nodes did not fit into one answer.
+    /// The last walk, until all its nodes were given.
     walk: Option<Walk>,
 }
 
@@ -74,7 +80,7 @@ impl Postgres {
     /// Prepares a connection. Nothing is sent before the first call.
     ///
     /// # Errors
-    /// [`RemoteError::Away`] if the system has no room for a connection.
+    /// [`RemoteError::Unprepared`] if the system has no room for a connection.
     pub fn new(address: Address, password: Option<String>) -> Result<Self, RemoteError> {
         Self::with_limits(address, password, Limits::default())
     }
@@ -82,7 +88,7 @@ impl Postgres {
     /// Prepares a connection with these limits. Nothing is sent before the first call.
     ///
     /// # Errors
-    /// [`RemoteError::Away`] if the system has no room for a connection.
+    /// [`RemoteError::Unprepared`] if the system has no room for a connection.
     pub fn with_limits(
         address: Address,
         password: Option<String>,
@@ -160,9 +166,8 @@ impl Remote for Postgres {
     }
 
     fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
-        let statement = format!("{} RETURNING id", self.statements.renew);
         let rows = self.connection.call(
-            &statement,
+            &self.statements.renew,
             &[
                 (&lease.thread.as_str(), Type::TEXT),
                 (&owner_text(&lease.owner), Type::TEXT),
@@ -191,7 +196,7 @@ impl Remote for Postgres {
                 (&lease.fence.cast_signed(), Type::INT8),
                 (&kept.record, Type::BYTEA),
                 (&kept.replaced, Type::BYTEA_ARRAY),
-                (&kept.roots, Type::INT8_ARRAY),
+                (&kept.named_nodes, Type::INT8_ARRAY),
             ],
         )?;
         let Some(row) = rows.first() else {
@@ -207,7 +212,7 @@ impl Remote for Postgres {
     }
 
     fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError> {
-        end_lease::standing(self, thread)
+        threads::standing(self, thread)
     }
 
     fn end_lease(&mut self, lease: &Lease) -> Result<(), RemoteError> {
@@ -232,11 +237,12 @@ impl Remote for Postgres {
     }
 
     fn rest(&mut self) {
+        self.walk = None;
         self.connection.close();
     }
 
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
-        let Some(row) = acquire::find(self, thread, Some(head))? else {
+        let Some(row) = threads::find(self, thread, Some(head))? else {
             return Ok(None);
         };
         Ok(Some(Found {
@@ -295,35 +301,4 @@ impl Remote for Postgres {
         let listed = names::list(self, after, at_most);
         self.unless_older(listed)
     }
-}
-
-/// Returns the thread in a row of a list.
-fn listed(row: &tokio_postgres::Row) -> Result<Listed, RemoteError> {
-    let label: Option<&str> = column(row, "label")?;
-    Ok(Listed {
-        thread: thread_id(column(row, "id")?)?,
-        workflow: hash(column(row, "workflow")?),
-        head: hash(column(row, "head")?),
-        status: status(column(row, "status")?)?,
-        label: label
-            .map(str::parse)
-            .transpose()
-            .map_err(|_| rows::broken("a label is not `key=value`"))?,
-        busy: acquire::busy(row)?,
-    })
-}
-
-fn thread_id(text: &str) -> Result<ThreadId, RemoteError> {
-    text.parse()
-        .map_err(|_| rows::broken(&format!("`{text}` is not the id of a thread")))
-}
-
-/// Returns a time in milliseconds, as a parameter of a statement.
-fn millis(time: std::time::Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Returns a number of rows, as a parameter of a statement. Statements add one to it, so the largest number is left out.
-fn many(rows: usize) -> i64 {
-    i64::try_from(rows).unwrap_or(i64::MAX).min(i64::MAX - 1)
 }

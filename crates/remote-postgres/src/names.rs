@@ -5,8 +5,8 @@ use tokio_postgres::types::Type;
 use uwf_protocol::ids::CasRef;
 use uwf_remote::{Named, RemoteError, SharedName};
 
-use crate::rows::{self, column, count, first, hash, hashes, number};
-use crate::{Postgres, many};
+use crate::Postgres;
+use crate::rows::{self, column, count, first, hash, hashes, many, number};
 
 pub(crate) fn set(
     remote: &mut Postgres,

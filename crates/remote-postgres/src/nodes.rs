@@ -8,8 +8,8 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::{Closure, Given, Part, RemoteError, needed_first};
 
-use crate::rows::{self, column, hash, hashes, numbers};
-use crate::{Postgres, many};
+use crate::Postgres;
+use crate::rows::{self, column, hash, hashes, many, numbers};
 
 /// A closure that was asked for, and the order of all nodes in it, without the nodes themselves.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(crate) fn closure(
         nodes: rows.iter().map(rows::node).collect::<Result<_, _>>()?,
         complete: end == walk.order.len(),
     };
-    remote.walk = Some(walk);
+    remote.walk = (!closure.complete).then_some(walk);
     Ok(Given::Nodes(closure))
 }
 

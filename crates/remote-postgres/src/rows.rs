@@ -1,8 +1,10 @@
 //! Translates values of the database into values of ours, and back.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
 use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
@@ -111,4 +113,19 @@ pub(crate) fn record_bytes(record: &ThreadRecord) -> Result<Vec<u8>, RemoteError
 pub(crate) fn record(bytes: &[u8]) -> Result<ThreadRecord, RemoteError> {
     let read = serde_json::from_slice(bytes);
     read.map_err(|problem| broken(&format!("a record cannot be read: {problem}")))
+}
+
+pub(crate) fn thread_id(text: &str) -> Result<ThreadId, RemoteError> {
+    text.parse()
+        .map_err(|_| broken(&format!("`{text}` is not the id of a thread")))
+}
+
+/// Returns a time in milliseconds, as a parameter of a statement.
+pub(crate) fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Returns a number of rows, as a parameter of a statement. Statements add one to it, so the largest number is left out.
+pub(crate) fn many(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(i64::MAX).min(i64::MAX - 1)
 }

@@ -77,7 +77,7 @@ impl<'a> Text<'a> {
         let text = text
             .replace("{refs}", &without_holes("refs"))
             .replace("{records}", &without_holes("records"));
-        text.replace("{schema}", self.schema)
+        in_schema(&text, self.schema)
     }
 
     /// Returns a statement that makes tables.
@@ -86,11 +86,11 @@ impl<'a> Text<'a> {
         self.write(&tables.replace("{version}", &crate::VERSION.to_string()))
     }
 
-    /// Returns a statement that stores nodes. The parameter `roots` has the nodes that a record names.
-    fn storing(&self, text: &str, roots: &str) -> String {
+    /// Returns a statement that stores nodes. The parameter `nodes` has the nodes that a record names.
+    fn storing(&self, text: &str, nodes: &str) -> String {
         let store = uncommented(include_str!("../sql/store.sql"));
         let text = uncommented(text).replace("{store}", &store);
-        self.write(&naming(&text, roots, "$1"))
+        self.write(&naming(&text, nodes, "$1"))
     }
 
     /// Returns a statement that takes a lease.
@@ -118,9 +118,9 @@ fn without_holes(array: &str) -> String {
 }
 
 /// Fills in which of the nodes that a record names are stored beside it.
-fn naming(text: &str, roots: &str, given: &str) -> String {
+fn naming(text: &str, nodes: &str, given: &str) -> String {
     let named = uncommented(include_str!("../sql/named.sql"));
-    let named = named.replace("{roots}", roots).replace("{given}", given);
+    let named = named.replace("{nodes}", nodes).replace("{given}", given);
     text.replace("{named}", &named)
 }
 
@@ -179,9 +179,16 @@ impl Statements {
             migrate: text.making(include_str!("../sql/migrate.sql")),
             grants: text.write(include_str!("../sql/grants.sql")),
             // People read this one, so it keeps its comments.
-            roles: include_str!("../sql/roles.sql").replace("{schema}", schema),
+            roles: in_schema(include_str!("../sql/roles.sql"), schema),
         }
     }
+}
+
+/// Fills in the schema. Its name is quoted, because it may be a word of SQL, such as `user`. The names of the roles only begin with
+/// it.
+fn in_schema(text: &str, schema: &str) -> String {
+    let text = text.replace("{schema}_", &format!("{schema}_"));
+    text.replace("{schema}", &format!("\"{schema}\""))
 }
 
 /// Returns a statement without its comments, which are for people.
@@ -205,7 +212,7 @@ mod tests {
             ..statements
         };
         let all = format!("{runnable:?}").replace("Statements {", "");
-        assert!(all.contains("team_a.nodes"));
+        assert!(all.contains(r#"\"team_a\".nodes"#));
         let without_none = all.replace(NONE, "").replace("'{}'", "");
         let letters: Vec<char> = without_none.chars().collect();
         let opened = letters

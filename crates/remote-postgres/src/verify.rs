@@ -77,8 +77,11 @@ impl Fault {
     #[must_use]
     pub fn lost(&self) -> &[CasRef] {
         match self {
-            Self::OtherRefs { .. } | Self::UnknownRefs(_) => &[],
-            _ => self.about(),
+            Self::OtherRefs { .. } | Self::UnknownRefs(_) | Self::Senseless { .. } => &[],
+            Self::Damaged(_)
+            | Self::NodeLacks { .. }
+            | Self::ThreadLacks { .. }
+            | Self::NameLacks { .. } => self.about(),
         }
     }
 
@@ -311,7 +314,7 @@ fn check_thread(row: &Row, found: &mut dyn FnMut(Fault)) -> Result<(), RemoteErr
 /// Returns the nodes that stored records name. A record that cannot be read names none.
 pub(crate) fn named_by(stored: &[&[u8]]) -> BTreeSet<i64> {
     let read = stored.iter().filter_map(|one| rows::record(one).ok());
-    read.flat_map(|one| records::roots(&one)).collect()
+    read.flat_map(|one| records::named_nodes(&one)).collect()
 }
 
 fn senseless(thread: &str, problem: &str) -> Fault {

@@ -8,6 +8,7 @@
 mod digest;
 mod error;
 mod lease;
+mod marks;
 pub mod memory;
 mod names;
 mod nodes;
@@ -26,10 +27,11 @@ use uwf_protocol::run::ThreadRecord;
 pub use digest::digest;
 pub use error::{Entry, RemoteError};
 pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Want, Which};
+pub use marks::random;
 pub use names::{Named, SharedName};
 pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
-pub use pause::{pause, random};
+pub use pause::pause;
 pub use push::{Advanced, After, NewThread, Push, Put};
 pub use threads::{Abilities, Found, Hello, Listed, Query};
 pub use together::{Together, Unfit};
@@ -37,7 +39,9 @@ pub use together::{Together, Unfit};
 /// A remote: the place of the threads that several machines work on.
 ///
 /// Each call may be repeated if its answer was lost. The second call changes nothing. It returns what the first one would have
-/// returned, or that the work is done already. The clock of the remote counts, and no clock of a machine.
+/// returned, or that the work is done already. There are two exceptions, because the first call has given the lease back: a repeated
+/// [release](Remote::release) returns [`Released::Lost`], and a repeated push that leaves the head where it is returns
+/// [`Advanced::LeaseLost`]. The clock of the remote counts, and no clock of a machine.
 ///
 /// A remote checks that the references of a node are there. It reads no payloads, so it checks neither the hash of a payload nor
 /// that the references are those in it. So all machines of a remote trust each other. A machine sends only nodes that it has read

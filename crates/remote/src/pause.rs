@@ -1,14 +1,8 @@
 //! Pauses between tries. They are random, so that several clients do not try again together.
 
-use std::hash::BuildHasher;
 use std::time::Duration;
 
-/// Returns a random number, which serves as a unique mark.
-#[must_use]
-pub fn random() -> u64 {
-    // Each of these hashers has a random start.
-    std::hash::RandomState::new().hash_one(0_u8)
-}
+use crate::marks::random;
 
 /// Returns a pause: the first one, doubled so many times, and then made shorter or longer by half of it at most.
 #[must_use]

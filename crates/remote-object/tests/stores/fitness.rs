@@ -6,12 +6,12 @@ use std::time::Duration;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
-use uwf_remote::{Given, Part, Remote, RemoteError, Renewed, Standing, Want, Which};
+use uwf_remote::{Advanced, Given, Part, Remote, RemoteError, Renewed, Standing, Want, Which};
 use uwf_remote_object::Object;
 
 use crate::faulty::{Fault, Faulty};
 use crate::time::MovedClock;
-use crate::world::{START, hash, new_thread, node, owner, share, take, thread};
+use crate::world::{START, hash, new_thread, node, owner, share, step_with, take, thread};
 
 fn open(store: Arc<dyn ObjectStore>) -> Object {
     let clock = Arc::new(MovedClock::new(Duration::ZERO));
@@ -39,6 +39,14 @@ fn write(store: &dyn ObjectStore, name: &str, content: &'static str) {
     runtime
         .block_on(store.put(&path, PutPayload::from(content)))
         .unwrap();
+}
+
+fn remove(store: &dyn ObjectStore, name: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let path = Path::from(name);
+    runtime.block_on(store.delete(&path)).unwrap();
 }
 
 #[test]
@@ -120,6 +128,34 @@ fn a_thread_that_cannot_be_read_is_given_back_unless_its_owner_had_it_before() {
         "{refused:?}"
     );
     assert_eq!(remote.standing(thread(1)), Ok(Standing::Free));
+}
+
+#[test]
+fn a_lease_does_not_come_with_a_chain_that_lacks_a_node() {
+    let store = Arc::new(InMemory::new());
+    let mut remote = open(store.clone());
+    remote.make().expect("the store is fit");
+    share(&mut remote, 1);
+    let lease = take(&mut remote, 1);
+    let nodes = [node(11, &[START, 12]), node(12, &[])];
+    assert_eq!(
+        step_with(&mut remote, &lease, (START, 11), &nodes),
+        Advanced::Moved
+    );
+    remove(store.as_ref(), &format!("nodes/{}", hash(12)));
+    for at_most in [1, usize::MAX] {
+        let want = Want {
+            owner: &owner(1),
+            lasts: Duration::from_secs(600),
+            have: &[hash(START)],
+            at_most,
+        };
+        let leased = open(store.clone()).acquire(Which::Thread(thread(1)), &want);
+        let Err(RemoteError::Broken(said)) = leased else {
+            panic!("a node is missing: {leased:?}");
+        };
+        assert!(said.contains(hash(12).as_str()), "{said}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::suite::small::SCHEMA;
 pub(crate) use uwf_remote::suite::small::{START, hash, node, owner, thread};
@@ -53,10 +54,19 @@ pub(crate) fn take(remote: &mut dyn Remote, number: u64) -> Lease {
 
 /// Moves a head to a step after it.
 pub(crate) fn step(remote: &mut dyn Remote, lease: &Lease, from: u64, to: u64) -> Advanced {
-    let nodes = [node(to, &[from])];
+    step_with(remote, lease, (from, to), &[node(to, &[from])])
+}
+
+/// Moves a head to a step that comes with these nodes.
+pub(crate) fn step_with(
+    remote: &mut dyn Remote,
+    lease: &Lease,
+    (from, to): (u64, u64),
+    nodes: &[LinkedNode],
+) -> Advanced {
     let record = ThreadRecord::default();
     let push = Push {
-        nodes: &nodes,
+        nodes,
         from: hash(from),
         to: hash(to),
         status: HeadStatus::Ready,

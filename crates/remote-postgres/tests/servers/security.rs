@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
 use uwf_remote::suite::{Place, cases};
-use uwf_remote::{Entry, Query, Remote, RemoteError};
+use uwf_remote::{Advanced, Entry, Named, Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
 
 use crate::admin::Admin;
@@ -146,8 +146,11 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(url: &str) -> Self {
-        let owned = InSchema::new(url);
-        let schema = &owned.schema;
+        Self::of(InSchema::new(url))
+    }
+
+    fn of(owned: InSchema) -> Self {
+        let (url, schema) = (&owned.url, &owned.schema);
         let admin = Admin::new(url);
         admin.run(owned.open().roles());
         let user = |role: &str| {
@@ -231,6 +234,42 @@ fn a_reader_reads_and_changes_nothing() {
             reader.collect(std::time::Duration::ZERO).map(drop),
         ),
     ]);
+}
+
+#[test]
+fn a_schema_may_be_a_word_of_sql_or_as_long_as_its_roles_allow() {
+    let Some(server) = postgres::server() else {
+        return;
+    };
+    for schema in ["user", "order", &"a".repeat(56)] {
+        let owned = InSchema {
+            url: server.url(),
+            schema: schema.to_owned(),
+        };
+        let mut owner = owned.open();
+        owner.make().expect("the tables are made");
+        let shared = Shared::of(owned);
+        let mut worker = shared.as_worker.open();
+        worker
+            .put(&start_nodes(), Some(&new_thread(1, record(None))))
+            .unwrap();
+        let lease = take(&mut worker, 1);
+        let step = [node(11, &[START])];
+        let moved = advance(&mut worker, &lease, &step, (START, 11), &record(None));
+        assert_eq!(moved, Ok(Advanced::Moved), "{schema}");
+        let admin = Admin::new(&server.url());
+        let names = format!("\"{schema}\".names");
+        admin.run(&format!("REVOKE ALL ON {names} FROM {schema}_worker"));
+        assert!(matches!(
+            worker.set_name("solve", 0, hash(START)),
+            Err(RemoteError::Denied(_))
+        ));
+        owner.migrate().expect("the owner may do that");
+        let named = worker.set_name("solve", 0, hash(START));
+        assert_eq!(named, Ok(Named::Done), "{schema}");
+        assert_eq!(owner.collect(std::time::Duration::ZERO).map(drop), Ok(()));
+        assert_eq!(crate::collector::sound(&mut owner).threads, 1);
+    }
 }
 
 #[test]

@@ -23,6 +23,10 @@ pub(super) const CASES: &[Case] = &[
         check: moved_back,
     },
     Case {
+        name: "a push that leaves the head where it is gives the lease back, so it is lost when it is repeated",
+        check: not_moved,
+    },
+    Case {
         name: "a lease can be given back twice",
         check: released_twice,
     },
@@ -88,6 +92,15 @@ fn moved_back(place: &dyn Place) {
         assert_eq!(client.step_to(&lease, from, to), Advanced::Already);
         assert_eq!(client.head(1), hash(to));
     }
+}
+
+fn not_moved(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    client.share(&[1]);
+    let lease = client.take(1);
+    assert_eq!(client.step_to(&lease, START, START), Advanced::Moved);
+    assert_eq!(client.step_to(&lease, START, START), Advanced::LeaseLost);
+    assert_eq!(client.head(1), hash(START));
 }
 
 fn released_twice(place: &dyn Place) {
