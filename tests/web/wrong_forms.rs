@@ -260,6 +260,29 @@ fn what_was_typed_is_not_lost_if_the_session_has_ended() {
 }
 
 #[test]
+fn nobody_is_told_to_copy_a_text_from_a_form_without_one() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let paths = ["kill", "label"].map(|action| format!("/threads/{thread}/do/{action}"));
+    let pages = paths.each_ref().map(|path| person.look(path));
+    let key = hidden(&pages[0].body, "key").unwrap();
+    let form = format!("key={key}");
+    leads(&scene.server.post("/logout", &[person.cookie()], &form));
+    let hidden_fields: [&[(&str, &str)]; 2] = [&[], &[("whole", "1")]];
+    for ((path, page), fields) in paths.iter().zip(&pages).zip(hidden_fields) {
+        let sent = person.send(page, path, fields);
+        assert_eq!(sent.status, 401, "{}", sent.body);
+        assert!(sent.body.contains("/login?next="), "{}", sent.body);
+        assert!(!sent.body.contains("copy what you typed"), "{}", sent.body);
+        assert!(!sent.body.contains("What you sent"), "{}", sent.body);
+    }
+    let sent = person.send(&pages[1], &paths[1], &[("name", "given")]);
+    assert!(sent.body.contains("copy what you typed"), "{}", sent.body);
+    assert!(sent.body.contains(">\ngiven</pre>"), "{}", sent.body);
+}
+
+#[test]
 fn every_refusal_below_the_address_of_data_is_data() {
     let scene = Scene::new(&[]);
     for path in [

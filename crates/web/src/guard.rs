@@ -238,9 +238,11 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
 async fn session_has_ended(request: Request) -> Response {
     let page = request.uri().path().to_owned();
     let typed = posted::few_fields(request.into_body()).await;
+    let typed = typed.map(missing::typed);
     let message = "the session has ended, so nothing was done";
     let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "unknown", message);
     let refusal = match &typed {
+        Ok(typed) if typed.0.is_empty() => refusal,
         Ok(_) => refusal.hint("copy what you typed from here"),
         Err(_) => refusal.hint(
             "log in with another tab, go back in this one, and see whether the text is there",

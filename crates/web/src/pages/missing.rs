@@ -12,20 +12,24 @@ use crate::posted::KEY_FIELD;
 use crate::trouble::Refusal;
 
 /// The fields of a form that no person typed.
-const OURS: [&str; 3] = [KEY_FIELD, once::FIELD, field::HEAD];
+const OURS: [&str; 4] = [KEY_FIELD, once::FIELD, field::HEAD, field::WHOLE];
 
 /// Returns the link back to the thread that a request was about.
 pub(crate) fn back_to(thread: &str) -> Markup {
     html! { p { a href=(thread) { "Back to the thread" } } }
 }
 
+/// Returns the fields of a form that a person typed.
+pub(crate) fn typed(fields: Fields) -> Fields {
+    let fields = fields.0.into_iter();
+    Fields::of(fields.filter(|(name, _)| !OURS.contains(&name.as_str())))
+}
+
 /// Returns the way to log in, and then to the page of a form, and what was typed there, to copy it.
 pub(crate) fn log_in(page: &str, typed: &Fields) -> Markup {
-    let typed = typed.0.iter();
-    let typed = typed.filter(|(name, _)| !OURS.contains(&name.as_str()));
     html! {
         p { a href=(login::address(page)) { "Log in, and open the form again" } }
-        @for (name, value) in typed {
+        @for (name, value) in &typed.0 {
             section.typed { h2 { "What you sent as " code { (Said(name)) } } (preformatted(value)) }
         }
     }
