@@ -15,7 +15,7 @@ use crate::trouble::Refusal;
 
 /// How large a body may be, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
-/// How large the forms to log in and to log out may be, in bytes. Everybody can send the form to log in.
+/// How large a form may be that a visitor without a session can send, in bytes.
 const FEW_BYTES: usize = 8 * 1024;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,7 +119,8 @@ fn refuse_unknown(
     }))
 }
 
-/// Reads the fields of a small form: to log in or to log out. It takes any `Content-Type` and any field.
+/// Reads the fields of a small form: to log in, to log out, or of a visitor without a session. It takes any `Content-Type` and any
+/// field.
 ///
 /// # Errors
 /// When the body is too large, or does not arrive whole and in time.
