@@ -33,7 +33,7 @@ pub(crate) fn section(asked: &Asked) -> Markup {
         (Visitor::Person { session, .. }, Some(number)) => {
             asked.app.sessions.notices(session, number)
         }
-        _ => Vec::new(),
+        (Visitor::Person { .. } | Visitor::Program | Visitor::Stranger, _) => Vec::new(),
     };
     html! {
         @if !notices.is_empty() {

@@ -106,7 +106,9 @@ fn said(event: &FamilyEvent) -> Markup {
         TailEvent::Working(working) => html! {
             li.begin data-key=[key] { b { (Said(&who(working.role.as_str()))) } " works, by " (Said(&working.agent)) }
         },
-        _ => html! {},
+        TailEvent::Task(_) | TailEvent::Step(_) | TailEvent::Failed(_) | TailEvent::Stopped(_) => {
+            html! {}
+        }
     }
 }
 
