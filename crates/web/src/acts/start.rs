@@ -37,8 +37,14 @@ const FIELDS: [&str; 7] = [
     field::WHOLE,
     THEN,
 ];
-/// How many of the fields, from the first one on, programs may send.
-const OF_DATA: usize = 5;
+/// The fields that programs may send.
+const DATA: [&str; 5] = [
+    field::WORKFLOW,
+    field::PROMPT,
+    field::CWD,
+    field::NAME,
+    field::LABELS,
+];
 
 /// Returns the fields of the form.
 #[expect(
@@ -55,7 +61,7 @@ pub(crate) fn fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal>
     reason = "all forms have the same signature"
 )]
 pub(crate) fn data_fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal> {
-    Ok(FIELDS.split_at(OF_DATA).0)
+    Ok(&DATA)
 }
 
 /// Returns the page.
