@@ -222,8 +222,8 @@ pub(crate) fn refused_page(refusal: &Refusal) -> Response {
 }
 
 /// Returns a refusal for people, with a link back to their thread if they come from one.
-pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Response {
-    refused_with(refusal, &thread.map(missing::back_to).unwrap_or_default())
+pub(crate) fn refused_on_the_way(refusal: &Refusal, address: Option<&str>) -> Response {
+    refused_with(refusal, &address.map(missing::back_to).unwrap_or_default())
 }
 
 /// Returns a refusal for people, with what leads on from it.

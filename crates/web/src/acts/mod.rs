@@ -55,8 +55,8 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, done) = match act(asked, fields) {
         Ok(done) => done,
         Err(refusal) => {
-            let thread = asked.thread().map(thread_address);
-            let page = refused_on_the_way(&refusal, thread.ok().as_deref());
+            let address = asked.thread().map(thread_address);
+            let page = refused_on_the_way(&refusal, address.ok().as_deref());
             return Outcome::passing(page);
         }
     };

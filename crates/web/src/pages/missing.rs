@@ -15,8 +15,8 @@ use crate::trouble::Refusal;
 const OURS: [&str; 4] = [KEY_FIELD, once::FIELD, field::HEAD, field::WHOLE];
 
 /// Returns the link back to the thread that a request was about.
-pub(crate) fn back_to(thread: &str) -> Markup {
-    html! { p { a href=(thread) { "Back to the thread" } } }
+pub(crate) fn back_to(address: &str) -> Markup {
+    html! { p { a href=(address) { "Back to the thread" } } }
 }
 
 /// Returns the fields of a form that a person typed.
