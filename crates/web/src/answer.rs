@@ -12,10 +12,9 @@ use uwf_protocol::ids::CasRef;
 use uwf_util::printable::printable;
 
 use crate::assets::digest;
-use crate::audit::Refused;
 use crate::pages::missing;
 use crate::permits::Permit;
-use crate::trouble::Refusal;
+use crate::trouble::{Refusal, Refused};
 
 /// What a page may do: use our own files, and send forms and requests to this server. Scripts cannot make markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -229,18 +228,18 @@ pub(crate) fn refused_on_the_way(refusal: &Refusal, address: Option<&str>) -> Re
 /// Returns a refusal for people, with what leads on from it.
 pub(crate) fn refused_with(refusal: &Refusal, way: &Markup) -> Response {
     let page = html(refusal.status, missing::page(refusal, way));
-    because(refusal.code, page)
+    because(refusal.into(), page)
 }
 
 /// Returns a refusal for programs.
 pub(crate) fn refused_data(refusal: &Refusal) -> Response {
     let body = json!({ "error": refusal }).to_string();
-    because(refusal.code, json(refusal.status, body))
+    because(refusal.into(), json(refusal.status, body))
 }
 
-/// Adds the code of a refusal to its answer, for the log.
-pub(crate) fn because(code: &'static str, mut response: Response) -> Response {
-    response.extensions_mut().insert(Refused(code));
+/// Adds the reason of a refusal to its answer, for the log.
+pub(crate) fn because(refused: Refused, mut response: Response) -> Response {
+    response.extensions_mut().insert(refused);
     response
 }
 

@@ -14,7 +14,7 @@ use crate::asked::Asked;
 use crate::guard::{Visitor, reads};
 use crate::order::Carried;
 use crate::routes::API;
-use crate::trouble::Refusal;
+use crate::trouble::{Refusal, Refused};
 
 /// How many refusals are logged in a [period](PERIOD). A visitor who sends many wrong requests must not fill the disk.
 const MOST: u32 = 20;
@@ -31,10 +31,6 @@ pub(crate) const LOG_INS: usize = 1;
 /// The address from which a request came. Behind a proxy, it is the proxy's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// The code of a refusal. The answer carries it to the guard, which logs it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Refused(pub(crate) &'static str);
 
 /// Does an act between its two lines of the log: that a visitor asked for it, and that it was done, or the code of the refusal. If
 /// the server is killed before the result, only the first line says that the act may have been done. An act on no thread may have
@@ -170,14 +166,14 @@ fn meant(path: &str) -> (&'static str, Option<ThreadId>) {
 
 /// Logs a refusal, if access is its reason and the request matters. Only the answer to this request waits for the line: the disk
 /// may be slow.
-pub(crate) async fn note_refusal(app: &Shared, request: Request, Refused(code): Refused) {
-    let is_of_access = matches!(code, "token" | "key" | "origin" | "read-only" | "unknown");
-    if !is_of_access || !request.matters {
+pub(crate) async fn note_refusal(app: &Shared, request: Request, refused: Refused) {
+    if !refused.is_of_access || !request.matters {
         return;
     }
     let Some(left_out) = app.refusals.count(Instant::now()) else {
         return;
     };
+    let code = refused.code;
     let result = match left_out {
         0 => code.to_owned(),
         left_out => format!("{code} left-out={left_out}"),

@@ -103,7 +103,7 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
     let may_be_program = is_stranger && wish.kind == Kind::Data && wish.origin.is_none();
     if !reads && !is_program && !may_be_program && !gate.is_from_us(wish.origin) {
         let message = "the request does not come from a page of this server";
-        let refusal = Refusal::new(StatusCode::FORBIDDEN, "origin", message);
+        let refusal = Refusal::of_access(StatusCode::FORBIDDEN, "origin", message);
         return Verdict::Refused(refusal.hint("open the page again, and send the form from there"));
     }
     match wish.kind {
@@ -218,7 +218,7 @@ fn bearer(value: &str) -> Option<&str> {
 
 /// Returns the answer to a stranger: for a page that is only read, the form to log in; otherwise a refusal.
 fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
-    let refusal = Refusal::new(
+    let refusal = Refusal::of_access(
         StatusCode::UNAUTHORIZED,
         "unknown",
         "the server does not know who asks",
@@ -227,7 +227,10 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
     match (kind, method) {
         (Kind::Page, &Method::GET | &Method::HEAD) => {
             let next = uri.path_and_query().map_or("/", |next| next.as_str());
-            because("unknown", see_other(&crate::pages::login::address(next)))
+            because(
+                (&refusal).into(),
+                see_other(&crate::pages::login::address(next)),
+            )
         }
         (Kind::Page | Kind::Open | Kind::Session, _) => refused_page(&refusal),
         (Kind::Data, _) => refused_data(&refusal),
@@ -240,7 +243,7 @@ async fn session_has_ended(request: Request) -> Response {
     let typed = posted::few_fields(request.into_body()).await;
     let typed = typed.map(missing::typed);
     let message = "the session has ended, so nothing was done";
-    let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "unknown", message);
+    let refusal = Refusal::of_access(StatusCode::UNAUTHORIZED, "unknown", message);
     let refusal = match &typed {
         Ok(typed) if typed.0.is_empty() => refusal,
         Ok(_) => refusal.hint("copy what you typed from here"),

@@ -193,7 +193,7 @@ pub(crate) fn check_key(visitor: &Visitor, fields: &Fields) -> Result<(), Refusa
         return Ok(());
     }
     let message = "the form is not from your session";
-    let refusal = Refusal::new(StatusCode::FORBIDDEN, "key", message);
+    let refusal = Refusal::of_access(StatusCode::FORBIDDEN, "key", message);
     Err(refusal.hint("open the page again, and send the form from there"))
 }
 

@@ -19,6 +19,7 @@ use crate::pages::frame::bare;
 use crate::parts::with_field;
 use crate::posted;
 use crate::token::Token;
+use crate::trouble::Refused;
 
 /// How long the answer to a wrong token in the form is delayed.
 const DELAY: Duration = Duration::from_millis(500);
@@ -48,7 +49,10 @@ pub(crate) async fn submit(
     if !app.token.is(fields.get("token").unwrap_or_default().trim()) {
         tokio::time::sleep(DELAY).await;
         let wrong = page(next, Some("This is not the token of this server."));
-        return because("token", html_answer(StatusCode::UNAUTHORIZED, wrong));
+        return because(
+            Refused::of_access("token"),
+            html_answer(StatusCode::UNAUTHORIZED, wrong),
+        );
     }
     match open(&app, peer).await {
         Some(cookie) => with_cookie(see_other(next), &cookie),
