@@ -258,6 +258,34 @@ mod tests {
         }
     }
 
+    /// Returns the addresses of `routes` that take a `POST`, each with the parts that vary still in braces.
+    fn posts() -> Vec<String> {
+        let source = include_str!("routes.rs");
+        let (pages, data) = source.split_once("fn of_data").unwrap();
+        let posts = |source: &str, start: &str| {
+            let routes = source.split(".route(").skip(1);
+            let posts =
+                routes.filter(|it| ["post(", "form(", "act("].iter().any(|by| it.contains(by)));
+            let paths = posts.map(|it| format!("{start}{}", it.split('"').nth(1).unwrap()));
+            paths.collect::<Vec<_>>()
+        };
+        [posts(pages, ""), posts(data, API)].concat()
+    }
+
+    #[test]
+    fn each_address_that_takes_a_form_or_an_act_has_a_name_in_the_log() {
+        let thread = ThreadId::new(1, 1);
+        let posts = posts();
+        assert_eq!(posts.len(), 6, "{posts:?}");
+        for path in posts {
+            for action in Action::ALL {
+                let path = path.replace("{thread}", thread.as_str());
+                let path = path.replace("{action}", action.as_str());
+                assert_ne!(meant(&path).0, UNNAMED, "{path}");
+            }
+        }
+    }
+
     #[test]
     fn only_so_many_refusals_are_logged_and_the_next_tells_of_the_rest() {
         let refusals = Refusals::default();
