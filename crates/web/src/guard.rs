@@ -17,11 +17,12 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::answer::{because, refused_data, refused_page, refused_with, secured, see_other};
+use crate::answer::{because, refused_data, secured, see_other};
 use crate::app::{App, Shared};
 use crate::audit::{self, Peer};
 use crate::gate::Gate;
-use crate::pages::missing;
+use crate::pages::missing::{self, refused_page, refused_with};
+use crate::parts::log_in_address;
 use crate::posted;
 use crate::routes::{self, Kind};
 use crate::token::Token;
@@ -227,10 +228,7 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
     match (kind, method) {
         (Kind::Page, &Method::GET | &Method::HEAD) => {
             let next = uri.path_and_query().map_or("/", |next| next.as_str());
-            because(
-                (&refusal).into(),
-                see_other(&crate::pages::login::address(next)),
-            )
+            because((&refusal).into(), see_other(&log_in_address(next)))
         }
         (Kind::Page | Kind::Open | Kind::Session, _) => refused_page(&refusal),
         (Kind::Data, _) => refused_data(&refusal),

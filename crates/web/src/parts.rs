@@ -194,6 +194,11 @@ pub(crate) fn with_field(address: &str, name: &str, value: &str) -> String {
     format!("{address}?{}", fields.finish())
 }
 
+/// Returns the address of the form to log in. After the log-in, it leads to another page of ours.
+pub(crate) fn log_in_address(next: &str) -> String {
+    with_field("/login", "next", next)
+}
+
 /// Returns labels. Each is a link to the threads that have it.
 pub(crate) fn labels(labels: &Labels) -> Markup {
     html! {
@@ -280,6 +285,11 @@ mod tests {
             shown.contains("\né</pre>") && shown.contains("href=\"/a\""),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn the_way_on_from_the_log_in_is_one_field() {
+        assert_eq!(log_in_address("/?a=b&c"), "/login?next=%2F%3Fa%3Db%26c");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use axum::routing::{any, get, post};
 
 use crate::app::Shared;
 use crate::handlers::Work::{Command, Reads};
-use crate::handlers::{act, data, file, form, page};
-use crate::{acts, answer, api, assets, guard, live, pages};
+use crate::handlers::{act, asset, data, file, form, page};
+use crate::{acts, answer, api, guard, live, pages};
 
 /// Which rules of access an address has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +45,12 @@ pub(crate) fn kind(path: &str) -> Kind {
 pub(crate) fn router(app: &Shared) -> Router {
     Router::new()
         .route("/healthz", get(answer::healthy))
-        .route("/assets/{file}", get(assets::file))
+        .route("/assets/{file}", get(asset))
         .route("/login", get(pages::login::form).post(pages::login::submit))
         .route("/logout", post(pages::login::leave))
         .merge(of_pages())
-        .fallback(answer::page_not_found)
-        .method_not_allowed_fallback(answer::page_without_method)
+        .fallback(pages::missing::page_not_found)
+        .method_not_allowed_fallback(pages::missing::page_without_method)
         .nest(API, of_data())
         .nest("/api", no_data())
         // A nested router does not have the address with a slash and nothing after it.

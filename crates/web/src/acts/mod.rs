@@ -13,7 +13,7 @@ use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 use uwf_protocol::ids::ThreadId;
 
-use crate::answer::{Data, json_answer, refused_on_the_way};
+use crate::answer::{Data, json_answer};
 use crate::asked::Asked;
 use crate::audit;
 use crate::fields::Fields;
@@ -21,6 +21,7 @@ use crate::guard::Access;
 use crate::once::Outcome;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
+use crate::pages::missing::refused_on_the_way;
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
 

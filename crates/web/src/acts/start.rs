@@ -13,13 +13,14 @@ use uwf_util::shell_words;
 use crate::acts::confirm::naming;
 use crate::acts::from_form::{field, start};
 use crate::acts::{carry, notices, refuse_if_read_only};
-use crate::answer::{json_answer, refused_on_the_way, refused_page};
+use crate::answer::json_answer;
 use crate::asked::Asked;
 use crate::audit;
 use crate::fields::Fields;
 use crate::once::{self, Outcome};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
+use crate::pages::missing::{refused_on_the_way, refused_page};
 use crate::parts::{Said, command, key, thread_address};
 use crate::trouble::{Refusal, Trouble};
 

@@ -1,13 +1,14 @@
-//! The page for a request that failed or was refused.
+//! The pages for requests that failed or were refused.
 
+use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::acts::field;
+use crate::answer::{self, because};
 use crate::fields::Fields;
 use crate::once;
 use crate::pages::frame::refused;
-use crate::pages::login;
-use crate::parts::{Said, preformatted};
+use crate::parts::{Said, log_in_address, preformatted};
 use crate::posted::KEY_FIELD;
 use crate::trouble::Refusal;
 
@@ -15,7 +16,7 @@ use crate::trouble::Refusal;
 const OURS: [&str; 4] = [KEY_FIELD, once::FIELD, field::HEAD, field::WHOLE];
 
 /// Returns the link back to the thread that a request was about.
-pub(crate) fn back_to(address: &str) -> Markup {
+fn back_to(address: &str) -> Markup {
     html! { p { a href=(address) { "Back to the thread" } } }
 }
 
@@ -28,15 +29,48 @@ pub(crate) fn typed(fields: Fields) -> Fields {
 /// Returns the way to log in, and then to the page of a form, and what was typed there, to copy it.
 pub(crate) fn log_in(page: &str, typed: &Fields) -> Markup {
     html! {
-        p { a href=(login::address(page)) { "Log in, and open the form again" } }
+        p { a href=(log_in_address(page)) { "Log in, and open the form again" } }
         @for (name, value) in &typed.0 {
             section.typed { h2 { "What you sent as " code { (Said(name)) } } (preformatted(value)) }
         }
     }
 }
 
+/// Returns a refusal for people.
+pub(crate) fn refused_page(refusal: &Refusal) -> Response {
+    refused_on_the_way(refusal, None)
+}
+
+/// Returns a refusal for people, with a link back to their thread if they come from one.
+pub(crate) fn refused_on_the_way(refusal: &Refusal, address: Option<&str>) -> Response {
+    refused_with(refusal, &address.map(back_to).unwrap_or_default())
+}
+
+/// Returns a refusal for people, with what leads on from it.
+pub(crate) fn refused_with(refusal: &Refusal, way: &Markup) -> Response {
+    because(
+        refusal.into(),
+        answer::html(refusal.status, page(refusal, way)),
+    )
+}
+
+/// Returns the page for an error of the server itself.
+pub(crate) fn broken() -> Response {
+    refused_page(&Refusal::bug())
+}
+
+/// Answers at addresses without a page.
+pub(crate) async fn page_not_found() -> Response {
+    refused_page(&Refusal::not_found("no page is at this address"))
+}
+
+/// Answers requests with a method that a page does not have.
+pub(crate) async fn page_without_method() -> Response {
+    refused_page(&Refusal::method_not_allowed())
+}
+
 /// Returns the page of a refusal, with what leads on.
-pub(crate) fn page(refusal: &Refusal, way: &Markup) -> Markup {
+fn page(refusal: &Refusal, way: &Markup) -> Markup {
     let title = match refusal.status.as_u16() {
         404 => "Not found",
         401 | 403 | 421 => "Not allowed",
