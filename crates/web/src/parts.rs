@@ -28,6 +28,9 @@ impl Render for Said<'_> {
     }
 }
 
+/// The field of an address with the number of the notices that its page shows.
+pub(crate) const NOTICES: &str = "told";
+
 /// How many bytes of a text a page shows at most. A browser is slow with longer texts.
 pub(crate) const LONGEST: usize = 64 << 10;
 
@@ -226,6 +229,24 @@ pub(crate) fn key(asked: &Asked) -> Markup {
 /// Returns a command that a person could type instead.
 pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
     html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
+}
+
+/// Returns the notices that an address names; nothing if it names none.
+pub(crate) fn notices(asked: &Asked) -> Markup {
+    let number = asked.query.get(NOTICES).and_then(|text| text.parse().ok());
+    let notices = match (&asked.visitor, number) {
+        (Visitor::Person { session, .. }, Some(number)) => {
+            asked.app.sessions.notices(session, number)
+        }
+        (Visitor::Person { .. } | Visitor::Program | Visitor::Stranger, _) => Vec::new(),
+    };
+    html! {
+        @if !notices.is_empty() {
+            section.told aria-label="What the command said" {
+                @for notice in &notices { p { (Said(notice)) } }
+            }
+        }
+    }
 }
 
 /// Returns the link to the form of a new thread; nothing if visitors may only look.

@@ -4,21 +4,16 @@ use maud::{Markup, html};
 use uwf_engine::{Action, HeldBy, ThreadView};
 use uwf_protocol::naming::{Labels, Name};
 
-use crate::acts::from_form::{field, orders};
-use crate::acts::words::{about, button};
+use crate::acts::from_form::orders;
 use crate::asked::Asked;
-use crate::fields::Fields;
-use crate::guard::Access;
+use crate::fields::{Fields, field};
 use crate::once;
 use crate::order::Order;
+use crate::pages::action_words::about;
+use crate::pages::actions::address;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, command, key, preformatted, status, task, thread_address};
 use crate::trouble::Refusal;
-
-/// Returns the address of the page that asks before an action.
-pub(crate) fn address(action: Action, view: &ThreadView) -> String {
-    format!("{}/do/{}", thread_address(view.thread), action.as_str())
-}
 
 /// Returns a sentence as a paragraph. A name between back quotes becomes bold.
 fn sentence(text: &str) -> Markup {
@@ -29,31 +24,6 @@ fn sentence(text: &str) -> Markup {
             }
         }
     }
-}
-
-/// Returns the links to the actions that are possible now; nothing if visitors may only look.
-pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
-    let possible = uwf_engine::possible_actions(view);
-    if asked.app.access == Access::ReadOnly || possible.is_empty() {
-        return html! {};
-    }
-    html! {
-        nav.actions aria-label="Actions" {
-            @for (nth, action) in possible.iter().enumerate() {
-                @let is_main = nth == 0 && may_be_main(*action);
-                @let class = match (is_main, action) { (true, _) => "button main", (_, Action::Kill) => "button danger", _ => "button" };
-                a class=(class) href=(address(*action, view)) { (button(*action, view)) }
-            }
-        }
-    }
-}
-
-/// Tells whether the link to an action is emphasized when it is the first one.
-fn may_be_main(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Resume | Action::Run | Action::Step | Action::Unpause
-    )
 }
 
 /// Returns the page.

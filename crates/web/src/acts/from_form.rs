@@ -9,27 +9,9 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Label, LabelChange, Labels, Name};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::order::{Order, TextOption};
 use crate::trouble::Refusal;
-
-/// The fields of forms.
-pub(crate) mod field {
-    pub(crate) const HEAD: &str = "head";
-    pub(crate) const PROMPT: &str = "prompt";
-    pub(crate) const COUNT: &str = "count";
-    pub(crate) const RAISE: &str = "raise";
-    pub(crate) const ACCEPT: &str = "accept";
-    pub(crate) const RESTORE: &str = "restore";
-    pub(crate) const MESSAGE: &str = "message";
-    pub(crate) const STEP: &str = "step";
-    pub(crate) const NAME: &str = "name";
-    pub(crate) const LABELS: &str = "labels";
-    /// Says that the form has the name and all labels: those that it lacks are removed.
-    pub(crate) const WHOLE: &str = "whole";
-    pub(crate) const WORKFLOW: &str = "workflow";
-    pub(crate) const CWD: &str = "cwd";
-}
 
 /// How many steps a form may ask for at most.
 const MOST_STEPS: u64 = 1000;

@@ -1,11 +1,10 @@
 //! The actions of visitors. Each has a page that asks first, and is done by the command that a person would type. So it takes the
 //! same locks and is refused for the same reasons.
 
-pub(crate) mod confirm;
+mod confirm;
 mod from_form;
-pub(crate) mod notices;
+mod notices;
 mod start;
-mod words;
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -16,7 +15,7 @@ use uwf_protocol::ids::ThreadId;
 use crate::answer::{Data, json_answer};
 use crate::asked::Asked;
 use crate::audit;
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::guard::Access;
 use crate::once::Outcome;
 use crate::order::{Carried, Order};
@@ -25,7 +24,6 @@ use crate::pages::missing::refused_on_the_way;
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
 
-pub(crate) use from_form::field;
 use from_form::orders;
 
 pub(crate) use start::{

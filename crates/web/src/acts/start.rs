@@ -11,12 +11,12 @@ use uwf_protocol::naming::Labels;
 use uwf_util::shell_words;
 
 use crate::acts::confirm::naming;
-use crate::acts::from_form::{field, start};
+use crate::acts::from_form::start;
 use crate::acts::{carry, notices, refuse_if_read_only};
 use crate::answer::json_answer;
 use crate::asked::Asked;
 use crate::audit;
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::once::{self, Outcome};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};

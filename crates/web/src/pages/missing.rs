@@ -3,9 +3,8 @@
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::acts::field;
 use crate::answer::{self, because};
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::once;
 use crate::pages::frame::refused;
 use crate::parts::{Said, log_in_address, preformatted};
