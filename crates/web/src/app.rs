@@ -7,7 +7,6 @@ use uwf_engine::{EngineError, Site, ThreadView};
 
 use crate::audit::Refusals;
 use crate::gate::Gate;
-use crate::guard::Access;
 use crate::live::hub::Hub;
 use crate::order::{Carried, Order};
 use crate::permits::Permits;
@@ -17,6 +16,7 @@ use crate::stop::Closing;
 use crate::token::Token;
 use crate::trouble::Explained;
 use crate::vanished::Seen;
+use crate::visitor::Access;
 
 /// What all requests of a server share: the site, the rules of access, the sessions and the limits.
 pub(crate) struct App {

@@ -1,7 +1,6 @@
 //! Who did what through the server: lines in the process log of the root. Each act has a line before it and one after it. Each
 //! log-in has a line. Refused requests have lines up to a limit. No line has a secret: a session is named by its number.
 
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,10 +10,11 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::app::Shared;
 use crate::asked::Asked;
-use crate::guard::{Visitor, reads};
+use crate::guard::reads;
 use crate::order::Carried;
 use crate::routes::API;
 use crate::trouble::{Refusal, Refused};
+use crate::visitor::{Peer, Visitor};
 
 /// How many refusals are logged in a [period](PERIOD). A visitor who sends many wrong requests must not fill the disk.
 const MOST: u32 = 20;
@@ -27,10 +27,6 @@ pub(crate) const WRITERS: usize = 2;
 
 /// How many threads of the blocking pool there are for the lines about log-ins, beside those for other work.
 pub(crate) const LOG_INS: usize = 1;
-
-/// The address from which a request came. Behind a proxy, it is the proxy's.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Does an act between its two lines of the log: that a visitor asked for it, and that it was done, or the code of the refusal. If
 /// the server is killed before the result, only the first line says that the act may have been done. An act on no thread may have

@@ -19,44 +19,17 @@ use axum::response::Response;
 
 use crate::answer::{because, refused_data, secured, see_other};
 use crate::app::{App, Shared};
-use crate::audit::{self, Peer};
+use crate::audit;
 use crate::gate::Gate;
 use crate::pages::missing::{self, refused_page, refused_with};
 use crate::parts::log_in_address;
 use crate::posted;
 use crate::routes::{self, Kind};
-use crate::token::Token;
 use crate::trouble::Refusal;
+use crate::visitor::{Access, Peer, Visitor};
 
 /// How many threads of the blocking pool there are for looks at the root, beside those for other work. A look is short.
 pub(crate) const LOOKS: usize = 1;
-
-/// What visitors may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// They may only look.
-    ReadOnly,
-    /// They may look and act.
-    Full,
-}
-
-/// Who sends a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Visitor {
-    /// A visitor without a valid token and without a session.
-    Stranger,
-    /// A program with the token.
-    Program,
-    /// A person in a browser.
-    Person {
-        /// The id of the session.
-        session: String,
-        /// Its number, which is not secret.
-        number: u64,
-        /// The key that forms have.
-        form_key: Token,
-    },
-}
 
 /// What [`decide`] needs to know about a request.
 #[derive(Debug)]
@@ -259,6 +232,7 @@ async fn session_has_ended(request: Request) -> Response {
 mod tests {
     use super::*;
     use crate::gate::tests::gate;
+    use crate::token::Token;
 
     fn person() -> Visitor {
         Visitor::Person {

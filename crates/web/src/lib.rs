@@ -2,8 +2,8 @@
 //! from a [`Site`](uwf_engine::Site) as the same typed data that the commands print.
 //!
 //! The modules: `settings` has the address of a server and its rules of access. `server` owns the listener and its
-//! connections, and `write_timeout` drops clients that do not read. `guard` admits or refuses each request, with `session` and
-//! `token`. `routes` is the table of addresses. `pages` are for people, `api` is for programs. `acts` runs a command for each
+//! connections, and `write_timeout` drops clients that do not read. `guard` admits or refuses each request, with `visitor`,
+//! `session` and `token`. `routes` is the table of addresses. `pages` are for people, `api` is for programs. `acts` runs a command for each
 //! action; an `order` describes the command, and `audit` logs who asked for it. `live` sends events. `handlers` calls the
 //! functions that answer: `asked` is their input, with `fields`, and `answer` their output. `permits` limits how many of them
 //! work at the same time.
@@ -43,11 +43,12 @@ mod stop;
 mod token;
 mod trouble;
 mod vanished;
+mod visitor;
 mod write_timeout;
 
-pub use guard::Access;
 pub use order::{Carried, Order};
 pub use server::{ServeError, Server};
 pub use settings::{Finding, Front, Level, Place, PlaceError, Settings};
 pub use token::{Token, TokenError};
 pub use trouble::Explained;
+pub use visitor::Access;

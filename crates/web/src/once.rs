@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use crate::answer::see_other;
 use crate::asked::Asked;
 use crate::fields::Fields;
-use crate::guard::Visitor;
 use crate::token::Token;
+use crate::visitor::Visitor;
 
 /// The field with the value.
 pub(crate) const FIELD: &str = "once";

@@ -13,9 +13,9 @@ use uwf_words::graph::linked_svg;
 use uwf_words::usage;
 
 use crate::asked::Asked;
-use crate::guard::{Access, Visitor};
 use crate::posted::KEY_FIELD;
 use crate::selection::field;
+use crate::visitor::{Access, Visitor};
 
 /// A text that a model, an agent or a person wrote. It is escaped, and characters that would change the direction or the
 /// appearance of the text around them are spelled out.

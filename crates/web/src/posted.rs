@@ -10,8 +10,8 @@ use url::form_urlencoded;
 use uwf_util::text::cut_line;
 
 use crate::fields::Fields;
-use crate::guard::Visitor;
 use crate::trouble::Refusal;
+use crate::visitor::Visitor;
 
 /// How large a body may be, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
-use crate::audit::{LOG_INS, Peer, Refusals, WRITERS};
+use crate::audit::{LOG_INS, Refusals, WRITERS};
 use crate::gate::Gate;
 use crate::guard::LOOKS;
 use crate::live::STREAMS;
@@ -30,6 +30,7 @@ use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::stop::{self, Closing};
 use crate::vanished::Seen;
+use crate::visitor::Peer;
 use crate::write_timeout::WriteTimeout;
 
 /// How many connections are open at most. Further ones wait until one is closed.

@@ -16,13 +16,13 @@ use crate::answer::{Data, json_answer};
 use crate::asked::Asked;
 use crate::audit;
 use crate::fields::{Fields, field};
-use crate::guard::Access;
 use crate::once::Outcome;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
 use crate::pages::missing::refused_on_the_way;
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
+use crate::visitor::Access;
 
 use from_form::orders;
 

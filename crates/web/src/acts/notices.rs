@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use crate::asked::Asked;
-use crate::guard::Visitor;
 use crate::once::Outcome;
 use crate::parts::{NOTICES, with_field};
+use crate::visitor::Visitor;
 
 /// Returns the outcome that leads a person to a page, which shows the notices of the command.
 pub(super) fn outcome(asked: &Asked, address: String, notices: Vec<String>) -> Outcome {

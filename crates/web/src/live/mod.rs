@@ -20,8 +20,8 @@ use uwf_protocol::ids::ThreadId;
 use crate::answer::refused_data;
 use crate::app::Shared;
 use crate::fields::Fields;
-use crate::guard::{Access, Visitor};
 use crate::trouble::Refusal;
+use crate::visitor::{Access, Visitor};
 
 use event::{BEAT, Event, hello};
 use hub::Hub;

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use uwf_engine::{Action, ThreadView};
 
 use crate::asked::Asked;
-use crate::guard::Access;
 use crate::pages::action_words::button;
 use crate::parts::thread_address;
+use crate::visitor::Access;
 
 /// Returns the address of the page that asks before an action.
 pub(crate) fn address(action: Action, view: &ThreadView) -> String {

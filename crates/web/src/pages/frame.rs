@@ -7,9 +7,9 @@ use maud::{DOCTYPE, Markup, html};
 use crate::answer;
 use crate::asked::Asked;
 use crate::assets::ADDRESSES;
-use crate::guard::{Access, Visitor};
 use crate::parts::{Said, notices};
 use crate::posted::KEY_FIELD;
+use crate::visitor::{Access, Visitor};
 
 /// The own part of a page.
 pub(crate) struct Page {

@@ -12,14 +12,14 @@ use maud::{Markup, html};
 
 use crate::answer::{because, html as html_answer, see_other};
 use crate::app::{App, Shared};
-use crate::audit::{self, Peer};
+use crate::audit;
 use crate::fields::Fields;
-use crate::guard::Visitor;
 use crate::pages::frame::bare;
 use crate::pages::missing::{broken, refused_page};
 use crate::posted;
 use crate::token::Token;
 use crate::trouble::Refused;
+use crate::visitor::{Peer, Visitor};
 
 /// How long the answer to a wrong token in the form is delayed.
 const DELAY: Duration = Duration::from_millis(500);
