@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use axum::response::Response;
 
+use crate::addresses::ASSETS;
 use crate::answer::{digest, file as of_file};
-use crate::routes::ASSETS;
 
 /// A file of pages.
 struct Asset {

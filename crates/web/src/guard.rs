@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use crate::addresses::{self, Kind, reads};
 use crate::answer::{because, refused_data, secured, see_other};
 use crate::app::{App, Shared};
 use crate::audit;
@@ -24,7 +25,6 @@ use crate::gate::Gate;
 use crate::pages::missing::{self, refused_page, refused_with};
 use crate::parts::log_in_address;
 use crate::posted;
-use crate::routes::{self, Kind};
 use crate::trouble::Refusal;
 use crate::visitor::{Access, Peer, Visitor};
 
@@ -51,11 +51,6 @@ enum Verdict {
     Refused(Refusal),
     /// It is refused until the visitor logs in or sends the token.
     Unknown,
-}
-
-/// Tells whether requests with a method change nothing.
-pub(crate) fn reads(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// Decides about a request: first by its host, then by its origin, then by its visitor.
@@ -99,7 +94,7 @@ pub(crate) async fn admit(
 ) -> Response {
     let headers = request.headers();
     let path = request.uri().path();
-    let kind = routes::kind(path);
+    let kind = addresses::kind(path);
     let visitor = visitor(&app, headers);
     let has_token = given_token(headers).is_some();
     let noted = audit::Request::of(&visitor, peer, request.method(), path, has_token);

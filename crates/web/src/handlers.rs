@@ -10,10 +10,11 @@ use crate::app::Shared;
 use crate::asked::{Asked, AskedParts, asked};
 use crate::assets;
 use crate::fields::Fields;
-use crate::once::{self, Outcome, Turn};
+use crate::once::{self, Outcome};
 use crate::pages::frame::Page;
 use crate::pages::missing::refused_page;
 use crate::posted::{self, KEY_FIELD};
+use crate::sent_forms::Turn;
 use crate::trouble::{Refusal, Trouble};
 
 /// A handler of pages.

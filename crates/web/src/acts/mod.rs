@@ -1,6 +1,7 @@
 //! The actions of visitors. Each has a page that asks first, and is done by the command that a person would type. So it takes the
 //! same locks and is refused for the same reasons.
 
+mod carry;
 mod confirm;
 mod from_form;
 mod notices;
@@ -24,6 +25,7 @@ use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
 use crate::visitor::Access;
 
+use carry::{carry, refuse_if_read_only};
 use from_form::orders;
 
 pub(crate) use start::{
@@ -116,11 +118,6 @@ fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<Carried, Troub
     Ok(done)
 }
 
-fn carry(asked: &Asked, order: &Order) -> Result<Carried, Refusal> {
-    let done = (asked.app.carry)(asked.site(), order);
-    done.map_err(Refusal::of_command)
-}
-
 /// Refuses to act on a thread whose head is not the one that the page showed.
 fn refuse_stale(view: &ThreadView, fields: &Fields) -> Result<(), Refusal> {
     let shown = fields.get(field::HEAD);
@@ -130,13 +127,6 @@ fn refuse_stale(view: &ThreadView, fields: &Fields) -> Result<(), Refusal> {
     let message = "the thread has changed since the page was shown; nothing was done";
     let refusal = Refusal::new(StatusCode::CONFLICT, "changed", message);
     Err(refusal.hint("look at the thread again"))
-}
-
-fn refuse_if_read_only(asked: &Asked) -> Result<(), Refusal> {
-    match asked.app.access {
-        Access::Full => Ok(()),
-        Access::ReadOnly => Err(Refusal::read_only()),
-    }
 }
 
 /// Returns the action in the address.

@@ -10,9 +10,10 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Labels;
 use uwf_util::shell_words;
 
+use crate::acts::carry::{carry, refuse_if_read_only};
 use crate::acts::confirm::naming;
 use crate::acts::from_form::start;
-use crate::acts::{carry, notices, refuse_if_read_only};
+use crate::acts::notices;
 use crate::answer::json_answer;
 use crate::asked::Asked;
 use crate::audit;

@@ -3,10 +3,10 @@
 use maud::html;
 use uwf_engine::ThreadStatus;
 
+use crate::addresses::API;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, status};
-use crate::routes::API;
 use crate::trouble::Trouble;
 use crate::visitor::Access;
 
