@@ -115,6 +115,24 @@ fn a_limit_is_raised_by_the_form_that_says_which() {
 }
 
 #[test]
+fn pages_say_the_question_and_the_limit_of_a_thread_that_has_both() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let limited = REVIEW.replace("name: review", "name: limited\nlimits: { maxSteps: 2 }");
+    let thread = scene.world.start(&scene.world.put(&limited));
+    let steps = scene.world.uwf(&["thread", "step", &thread, "-c", "2"]);
+    steps.exits(0);
+    let live = person.look(&format!("/threads/{thread}")).body;
+    let read = ["thread", "read", &thread, "--html"];
+    let read = scene.world.uwf(&read).exits(0).stdout;
+    for page in [live, read] {
+        assert!(page.contains("<h3>reviewer asks</h3>"), "{page}");
+        assert!(page.contains("<h3>A limit is reached</h3>"), "{page}");
+        assert!(page.contains("2 of 2 steps"), "{page}");
+    }
+}
+
+#[test]
 fn programs_act_and_are_told_why_not() {
     let scene = Scene::new(&[]);
     let started = scene.act(

@@ -1,9 +1,10 @@
 //! Where a thread stands: its question, its result, what keeps it from going on, and its next role.
 
 use maud::{Markup, html};
-use uwf_engine::{HeldBy, ThreadStatus, ThreadView};
+use uwf_engine::{ThreadStatus, ThreadView};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::time;
+use uwf_words::stand::{Tone, of_view};
 
 use crate::pages::step_parts::attempt;
 use crate::parts::{Said, section, thread_address};
@@ -11,16 +12,10 @@ use crate::parts::{Said, section, thread_address};
 /// Returns the box with the state of a thread.
 pub(super) fn state(view: &ThreadView) -> Markup {
     let state = &view.state;
-    let outline = &view.outline;
-    let summary = view.summary.as_ref().map(|summary| summary.text.as_str());
     html! {
         div class=(format!("state {}", state.status.as_str())) {
             h2.away { "Where it stands" }
-            (asks(view))
-            (section("Result", "result", outline.result.as_deref()))
-            (section("The result cannot be filled in", "problem", outline.result_problem.as_deref()))
-            (section("The graph gives no next step", "problem", view.blocked_reason.as_deref()))
-            (section("Summary", "summary", summary))
+            @for part in of_view(view) { (section(&part.title, class(part.tone), Some(&part.text))) }
             @if let Some(paused) = &state.paused {
                 p { "Paused " (time::format_utc(paused.at)) " UTC" @if let Some(reason) = &paused.reason { ": " (Said(reason)) } "." }
             }
@@ -39,18 +34,13 @@ pub(super) fn state(view: &ThreadView) -> Markup {
     }
 }
 
-/// Returns the question or the reason for which the thread waits for a person; nothing if it does not.
-fn asks(view: &ThreadView) -> Markup {
-    let state = &view.state;
-    let message = state.suspend_message.as_deref();
-    let role = state.suspended_role.as_ref();
-    let role = role.map_or("It", |role| role.as_str());
-    match state.held_by {
-        _ if message.is_none() => html! {},
-        Some(HeldBy::Supervisor) => section("The supervisor suspended it", "problem", message),
-        Some(HeldBy::Limit) => section("A limit is reached", "problem", message),
-        Some(HeldBy::Failure) => section(&format!("{role} stopped the run"), "problem", message),
-        None => section(&format!("{role} asks"), "question", message),
+/// Returns the class of a part.
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Question => "question",
+        Tone::Problem => "problem",
+        Tone::Result => "result",
+        Tone::Summary => "summary",
     }
 }
 
