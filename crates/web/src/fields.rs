@@ -18,6 +18,8 @@ pub(crate) mod field {
     pub(crate) const WHOLE: &str = "whole";
     pub(crate) const WORKFLOW: &str = "workflow";
     pub(crate) const CWD: &str = "cwd";
+    /// Says what to do after the start of a thread.
+    pub(crate) const THEN: &str = "then";
 }
 
 /// The fields of a form, or of the query of an address. An empty field counts as absent. Several fields may have one name.

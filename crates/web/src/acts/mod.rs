@@ -20,7 +20,7 @@ use crate::fields::{Fields, field};
 use crate::once::Outcome;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
-use crate::pages::missing::refused_on_the_way;
+use crate::pages::missing::{refused_form, refused_page};
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
 use crate::visitor::Access;
@@ -56,8 +56,11 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, done) = match act(asked, fields) {
         Ok(done) => done,
         Err(refusal) => {
-            let address = asked.thread().map(thread_address);
-            let page = refused_on_the_way(&refusal, address.ok().as_deref());
+            let Ok(thread) = asked.thread().map(thread_address) else {
+                return Outcome::passing(refused_page(&refusal));
+            };
+            let form = format!("{thread}/do/{}", asked.part("action"));
+            let page = refused_form(&refusal, &form, fields, Some(&thread));
             return Outcome::passing(page);
         }
     };

@@ -21,12 +21,13 @@ use crate::fields::{Fields, field};
 use crate::once::{self, Outcome};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
-use crate::pages::missing::{refused_on_the_way, refused_page};
+use crate::pages::missing::{refused_form, refused_on_the_way};
 use crate::parts::{Said, command, key, thread_address};
 use crate::trouble::{Refusal, Trouble};
 
-/// The field that says what to do after the start. Only the value [`RUN`] does something.
-const THEN: &str = "then";
+/// The address of the page.
+const ADDRESS: &str = "/new";
+/// The value of [`field::THEN`] that does something.
 const RUN: &str = "run";
 
 /// The fields of the form.
@@ -37,7 +38,7 @@ const FIELDS: [&str; 7] = [
     field::NAME,
     field::LABELS,
     field::WHOLE,
-    THEN,
+    field::THEN,
 ];
 /// The fields that programs may send.
 const DATA: [&str; 5] = [
@@ -77,7 +78,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         div.confirm {
             h1 { "New thread" }
             p { "The task is recorded with the workflow as it is now. A step is done only if you also run it." }
-            form.act method="post" action="/new" {
+            form.act method="post" action=(ADDRESS) {
                 (key(asked))
                 (once::field(asked))
                 (workflow(&names, wanted))
@@ -87,8 +88,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
                 input #cwd name=(field::CWD) value=(cwd) autocomplete="off" spellcheck="false" required;
                 (naming(None, &Labels::new()))
                 div.choice {
-                    button.main type="submit" name=(THEN) value=(RUN) { "Start and run" }
-                    button type="submit" name=(THEN) value="look" { "Start only" }
+                    button.main type="submit" name=(field::THEN) value=(RUN) { "Start and run" }
+                    button type="submit" name=(field::THEN) value="look" { "Start only" }
                     a.button href="/" { "Not now" }
                 }
             }
@@ -136,10 +137,12 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
 pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, mut done) = match started(asked, fields) {
         Ok(started) => started,
-        Err(refusal) => return Outcome::passing(refused_page(&refusal)),
+        Err(refusal) => {
+            return Outcome::passing(refused_form(&refusal, ADDRESS, fields, None));
+        }
     };
     let address = thread_address(thread);
-    if fields.get(THEN) == Some(RUN) {
+    if fields.get(field::THEN) == Some(RUN) {
         let order = Order::of_steps(thread, RUN);
         let run = audit::logged(asked, RUN, Some(thread), || carry(asked, &order));
         match run {

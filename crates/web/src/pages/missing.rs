@@ -7,12 +7,18 @@ use crate::answer::{self, because};
 use crate::fields::{Fields, field};
 use crate::once;
 use crate::pages::frame::refused;
-use crate::parts::{Said, log_in_address, preformatted};
+use crate::parts::{Room, Said, beginning, log_in_address};
 use crate::posted::KEY_FIELD;
 use crate::trouble::Refusal;
 
 /// The fields of a form that no person typed.
-const OURS: [&str; 4] = [KEY_FIELD, once::FIELD, field::HEAD, field::WHOLE];
+const OURS: [&str; 5] = [
+    KEY_FIELD,
+    once::FIELD,
+    field::HEAD,
+    field::WHOLE,
+    field::THEN,
+];
 
 /// Returns the link back to the thread that a request was about.
 fn back_to(address: &str) -> Markup {
@@ -29,8 +35,19 @@ pub(crate) fn typed(fields: Fields) -> Fields {
 pub(crate) fn log_in(page: &str, typed: &Fields) -> Markup {
     html! {
         p { a href=(log_in_address(page)) { "Log in, and open the form again" } }
+        (sent(typed))
+    }
+}
+
+/// Returns what was typed in a form, to copy it. A text is shown whole: nothing else has it.
+fn sent(typed: &Fields) -> Markup {
+    let room = Room {
+        bytes: usize::MAX,
+        whole: None,
+    };
+    html! {
         @for (name, value) in &typed.0 {
-            section.typed { h2 { "What you sent as " code { (Said(name)) } } (preformatted(value)) }
+            section.typed { h2 { "What you sent as " code { (Said(name)) } } (beginning(value, room)) }
         }
     }
 }
@@ -43,6 +60,21 @@ pub(crate) fn refused_page(refusal: &Refusal) -> Response {
 /// Returns a refusal for people, with a link back to their thread if they come from one.
 pub(crate) fn refused_on_the_way(refusal: &Refusal, address: Option<&str>) -> Response {
     refused_with(refusal, &address.map(back_to).unwrap_or_default())
+}
+
+/// Returns the refusal of a form, with what was typed and a link to the form, and one back to its thread if it has one.
+pub(crate) fn refused_form(
+    refusal: &Refusal,
+    form: &str,
+    fields: &Fields,
+    thread: Option<&str>,
+) -> Response {
+    let way = html! {
+        p { a href=(form) { "Open the form again" } }
+        @if let Some(thread) = thread { (back_to(thread)) }
+        (sent(&typed(fields.clone())))
+    };
+    refused_with(refusal, &way)
 }
 
 /// Returns a refusal for people, with what leads on from it.
