@@ -50,7 +50,10 @@ fn a_person_goes_the_whole_way_by_forms() {
     assert_eq!(scene.possible(thread).0, ["fork", "label"]);
     let page = person.look(&address).body;
     assert!(!page.contains("/do/run"), "{page}");
-    assert_eq!(person.look(&format!("{address}/do/run")).status, 409);
+    let impossible = person.look(&format!("{address}/do/run"));
+    assert_eq!(impossible.status, 409, "{}", impossible.body);
+    let back = format!("href=\"{address}\"");
+    assert!(impossible.body.contains(&back), "{}", impossible.body);
 }
 
 #[test]

@@ -63,6 +63,9 @@ pub(crate) struct Refusal {
     /// Whether the visitor may not do that. Then the log has a line about it.
     #[serde(skip)]
     pub(crate) is_of_access: bool,
+    /// The address of the thread to which its page leads back.
+    #[serde(skip)]
+    pub(crate) back: Option<String>,
 }
 
 /// Why a request was refused, as its answer carries it to the guard, which logs it.
@@ -101,6 +104,7 @@ impl Refusal {
             message: message.into(),
             hint: None,
             is_of_access: false,
+            back: None,
         }
     }
 
@@ -120,6 +124,13 @@ impl Refusal {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the address of the thread that it is about.
+    #[must_use]
+    pub(crate) fn back_to(mut self, thread: String) -> Self {
+        self.back = Some(thread);
         self
     }
 

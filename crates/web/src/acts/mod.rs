@@ -41,7 +41,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     if !possible_actions(&view).contains(&action) {
         let (word, status) = (action.as_str(), view.state.status.as_str());
         let message = format!("`{word}` is not possible now: the thread is {status}");
-        return Err(Refusal::new(StatusCode::CONFLICT, "impossible", message).into());
+        let refusal = Refusal::new(StatusCode::CONFLICT, "impossible", message);
+        return Err(refusal.back_to(thread_address(view.thread)).into());
     }
     Ok(confirm::page(asked, &view, action)?)
 }
@@ -60,7 +61,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
                 return Outcome::passing(refused_page(&refusal));
             };
             let form = format!("{thread}/do/{}", asked.part("action"));
-            let page = refused_form(&refusal, &form, fields, Some(&thread));
+            let page = refused_form(&refusal.back_to(thread), &form, fields);
             return Outcome::passing(page);
         }
     };

@@ -21,7 +21,7 @@ use crate::fields::{Fields, field};
 use crate::once::{self, Outcome};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
-use crate::pages::missing::{refused_form, refused_on_the_way};
+use crate::pages::missing::{refused_form, refused_page};
 use crate::parts::{Said, command, key, thread_address};
 use crate::trouble::{Refusal, Trouble};
 
@@ -138,7 +138,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, mut done) = match started(asked, fields) {
         Ok(started) => started,
         Err(refusal) => {
-            return Outcome::passing(refused_form(&refusal, ADDRESS, fields, None));
+            return Outcome::passing(refused_form(&refusal, ADDRESS, fields));
         }
     };
     let address = thread_address(thread);
@@ -151,7 +151,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
                 let why = &refusal.message;
                 let message = format!("thread `{thread}` was started, but it cannot be run: {why}");
                 let refusal = Refusal { message, ..refusal };
-                let page = refused_on_the_way(&refusal, Some(&address));
+                let page = refused_page(&refusal.back_to(address.clone()));
                 return Outcome::done_in_part(page, address);
             }
         }

@@ -20,11 +20,6 @@ const OURS: [&str; 5] = [
     field::THEN,
 ];
 
-/// Returns the link back to the thread that a request was about.
-fn back_to(address: &str) -> Markup {
-    html! { p { a href=(address) { "Back to the thread" } } }
-}
-
 /// Returns the fields of a form that a person typed.
 pub(crate) fn typed(fields: Fields) -> Fields {
     let fields = fields.0.into_iter();
@@ -54,24 +49,13 @@ fn sent(typed: &Fields) -> Markup {
 
 /// Returns a refusal for people.
 pub(crate) fn refused_page(refusal: &Refusal) -> Response {
-    refused_on_the_way(refusal, None)
+    refused_with(refusal, &html! {})
 }
 
-/// Returns a refusal for people, with a link back to their thread if they come from one.
-pub(crate) fn refused_on_the_way(refusal: &Refusal, address: Option<&str>) -> Response {
-    refused_with(refusal, &address.map(back_to).unwrap_or_default())
-}
-
-/// Returns the refusal of a form, with what was typed and a link to the form, and one back to its thread if it has one.
-pub(crate) fn refused_form(
-    refusal: &Refusal,
-    form: &str,
-    fields: &Fields,
-    thread: Option<&str>,
-) -> Response {
+/// Returns the refusal of a form, with what was typed and a link to the form.
+pub(crate) fn refused_form(refusal: &Refusal, form: &str, fields: &Fields) -> Response {
     let way = html! {
         p { a href=(form) { "Open the form again" } }
-        @if let Some(thread) = thread { (back_to(thread)) }
         (sent(&typed(fields.clone())))
     };
     refused_with(refusal, &way)
@@ -115,6 +99,7 @@ fn page(refusal: &Refusal, way: &Markup) -> Markup {
             p { (Said(&refusal.message)) (stop(&refusal.message)) }
             @if let Some(hint) = &refusal.hint { p.hint { (Said(hint)) (stop(hint)) } }
             (way)
+            @if let Some(thread) = &refusal.back { p { a href=(thread) { "Back to the thread" } } }
             p { a href="/" { "To the threads" } }
         },
     )
