@@ -115,6 +115,15 @@
   };
   toEnd();
 
+  // A drawing that is wider than its place opens at the node where the thread stands, or else at its first one.
+  const toNode = (drawing) => {
+    const node = drawing.querySelector(".node.current, .node.waiting, .node.failed") || drawing.querySelector(".node");
+    if (!node) return;
+    const [own, room] = [node, drawing].map((one) => one.getBoundingClientRect());
+    drawing.scrollLeft += own.left + own.width / 2 - room.left - room.width / 2;
+  };
+  for (const drawing of document.querySelectorAll(".drawing")) toNode(drawing);
+
   // Loads the turns of the agents and adds the new ones, each at its place. A turn that is there stays, so that a screen reader
   // reads each turn once.
   let saying = false;
