@@ -267,6 +267,23 @@ fn without_scripts_everything_can_be_read_and_done() {
     }
 }
 
+#[test]
+fn the_counts_of_a_changed_file_have_one_sign() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::saying("echo new > file; printf -- '---\\nplan: p\\n---\\n'");
+    let path = crate::slow_disk::page_by_git(&scene);
+    enter(&browser, &scene, &path);
+    browser.wait_for("document.querySelector('td.number ins')");
+    for (count, text) in [("ins", "+1"), ("del", "−0")] {
+        let count = format!("document.querySelector('td.number {count}')");
+        assert_eq!(browser.value(&format!("{count}.textContent")), text);
+        let before = format!("getComputedStyle({count}, '::before').content");
+        assert_eq!(browser.value(&before), "none");
+    }
+}
+
 fn wait(holds: impl FnMut() -> bool) {
     crate::world::wait_until("the page shows it", holds);
 }
