@@ -102,6 +102,44 @@ fn a_thread_is_paused_named_redone_forked_and_killed_by_forms() {
 }
 
 #[test]
+fn a_form_of_names_changes_only_what_the_person_changed() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let uwf = |words: &[&str]| _ = scene.world.uwf(words).exits(0);
+    uwf(&["thread", "label", &thread, "keep=1", "gone=1", "both=1"]);
+    let path = format!("/threads/{thread}/do/label");
+    let page = person.look(&path);
+    uwf(&["thread", "label", &thread, "other=2", "keep=9", "both=2"]);
+    uwf(&["thread", "rename", &thread, "by-command"]);
+    let fields = [("whole", "1"), ("labels", "keep=1 mine=3 both=3")];
+    leads(&person.send(&page, &path, &fields));
+    let shown = scene.world.show(&thread);
+    assert_eq!(shown["name"], "by-command");
+    let labels = json!({ "keep": "9", "other": "2", "mine": "3", "both": "3" });
+    assert_eq!(shown["labels"], labels);
+    // The page of a thread without a name and labels was empty, too.
+    let bare = scene.thread();
+    let path = format!("/threads/{bare}/do/label");
+    let page = person.look(&path);
+    uwf(&["thread", "label", &bare, "other=2"]);
+    let fields = [("whole", "1"), ("name", "by-page")];
+    leads(&person.send(&page, &path, &fields));
+    let shown = scene.world.show(&bare);
+    assert_eq!(shown["name"], "by-page");
+    assert_eq!(shown["labels"], json!({ "other": "2" }));
+    // A program that says all labels removes the others.
+    let all = json!({ "whole": true, "labels": ["a=b"] });
+    assert_eq!(
+        scene.act(&format!("threads/{bare}/label"), &all).status,
+        200
+    );
+    let shown = scene.world.show(&bare);
+    assert_eq!(shown["name"], json!(null));
+    assert_eq!(shown["labels"], json!({ "a": "b" }));
+}
+
+#[test]
 fn a_limit_is_raised_by_the_form_that_says_which() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);

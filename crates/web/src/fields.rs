@@ -16,6 +16,8 @@ pub(crate) mod field {
     pub(crate) const LABELS: &str = "labels";
     /// Says that the form has the name and all labels: those that it lacks are removed.
     pub(crate) const WHOLE: &str = "whole";
+    /// The name and the labels that the page of the form showed, as the query of an address.
+    pub(crate) const SHOWN: &str = "shown";
     pub(crate) const WORKFLOW: &str = "workflow";
     pub(crate) const CWD: &str = "cwd";
     /// Says what to do after the start of a thread.

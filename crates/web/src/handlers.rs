@@ -9,7 +9,7 @@ use crate::answer::{Data, File, refused_data, see_other};
 use crate::app::Shared;
 use crate::asked::{Asked, AskedParts, asked};
 use crate::assets;
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::once::{self, Outcome};
 use crate::pages::frame::Page;
 use crate::pages::missing::refused_page;
@@ -100,7 +100,12 @@ pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>
 
 /// Returns the route of the form of a page.
 pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
-    posted_to(known, make, refused_page, &[KEY_FIELD, once::FIELD])
+    posted_to(
+        known,
+        make,
+        refused_page,
+        &[KEY_FIELD, once::FIELD, field::SHOWN],
+    )
 }
 
 /// Returns the route of an act that programs send.

@@ -119,7 +119,10 @@ fn inputs(asked: &Asked, view: &ThreadView, action: Action) -> Markup {
             input #message name=(field::MESSAGE) maxlength="500" autocomplete="off";
         },
         Action::Fork => fork(asked, view),
-        Action::Label => naming(view.name.as_ref().map(Name::as_str), &view.labels),
+        Action::Label => html! {
+            input type="hidden" name=(field::SHOWN) value=(shown(view));
+            (naming(view.name.as_ref().map(Name::as_str), &view.labels))
+        },
         Action::Run | Action::Unpause | Action::Kill => html! {},
     }
 }
@@ -175,18 +178,32 @@ fn fork(asked: &Asked, view: &ThreadView) -> Markup {
     }
 }
 
+/// Returns the name and the labels of a thread as the page shows them, for [`field::SHOWN`]. It is never empty.
+fn shown(view: &ThreadView) -> String {
+    let name = view.name.as_ref().map_or("", Name::as_str);
+    let labels = label_text(&view.labels);
+    let fields = [
+        (field::WHOLE, "1"),
+        (field::NAME, name),
+        (field::LABELS, &labels),
+    ];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Fields::of(fields).with(field::SHOWN, None)
+}
+
+fn label_text(labels: &Labels) -> String {
+    let labels = labels.iter().map(|(key, value)| format!("{key}={value}"));
+    labels.collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the inputs for a name and labels.
 pub(super) fn naming(name: Option<&str>, labels: &Labels) -> Markup {
-    let labels: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
     html! {
         input type="hidden" name=(field::WHOLE) value="1";
         label for="name" { "Name (may be empty)" }
         input #name name=(field::NAME) value=(name.unwrap_or_default()) maxlength="64" autocomplete="off" spellcheck="false";
         label for="labels" { "Labels, as " code { "key=value" } " with spaces between them (may be empty)" }
-        input #labels name=(field::LABELS) value=(labels.join(" ")) autocomplete="off" spellcheck="false";
+        input #labels name=(field::LABELS) value=(label_text(labels)) autocomplete="off" spellcheck="false";
     }
 }
 

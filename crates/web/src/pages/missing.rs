@@ -12,11 +12,12 @@ use crate::posted::KEY_FIELD;
 use crate::trouble::Refusal;
 
 /// The fields of a form that no person typed.
-const OURS: [&str; 5] = [
+const OURS: [&str; 6] = [
     KEY_FIELD,
     once::FIELD,
     field::HEAD,
     field::WHOLE,
+    field::SHOWN,
     field::THEN,
 ];
 
