@@ -268,6 +268,29 @@ fn without_scripts_everything_can_be_read_and_done() {
 }
 
 #[test]
+fn a_long_question_does_not_push_the_answer_out_of_the_view() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let question = "What about this line?\n".repeat(120);
+    let script = json!({ "roles": {
+        "writer": [{ "output": { "plan": "p" } }],
+        "reviewer": [{ "output": { "$status": "ask", "question": question } }],
+    } });
+    scene.world.mock(&script.to_string());
+    let thread = scene.thread();
+    let steps = scene.world.uwf(&["thread", "step", &thread, "-c", "2"]);
+    steps.exits(0);
+    browser.width(320);
+    enter(&browser, &scene, &format!("/threads/{thread}"));
+    let text = "document.querySelector('.state .question pre')";
+    browser.wait_for(&format!("{text}.scrollHeight > {text}.clientHeight"));
+    let answer = "document.querySelector('.actions a.main').getBoundingClientRect().bottom";
+    browser.wait_for(&format!("{answer} <= innerHeight"));
+}
+
+#[test]
 fn the_counts_of_a_changed_file_have_one_sign() {
     let Some(browser) = Browser::start() else {
         return;
