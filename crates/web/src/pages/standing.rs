@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use uwf_engine::{ThreadStatus, ThreadView};
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::RefusedStep;
 use uwf_util::time;
 use uwf_words::stand::{Tone, of_view};
 
 use crate::pages::step_parts::attempt;
-use crate::parts::{Said, section, thread_address};
+use crate::parts::{Said, hash_link, section, thread_address};
 
 /// Returns the box with the state of a thread.
 pub(super) fn state(view: &ThreadView) -> Markup {
@@ -29,6 +30,7 @@ pub(super) fn state(view: &ThreadView) -> Markup {
                 h2 { "Failed attempts" }
                 ul.notes { @for one in &view.attempts { (attempt(one)) } }
             }
+            (beside(view))
             @if let Some(next) = next(view) { p.next-step { (next) } }
         }
     }
@@ -41,6 +43,20 @@ fn class(tone: Tone) -> &'static str {
         Tone::Problem => "problem",
         Tone::Result => "result",
         Tone::Summary => "summary",
+    }
+}
+
+/// Returns the steps that were finished and are not in the chain; nothing if there is none.
+fn beside(view: &ThreadView) -> Markup {
+    let link = |step: CasRef| html! { a.hash href=(format!("/steps/{step}")) { (step) } };
+    html! {
+        @if let Some(step) = view.finished_step {
+            p { "The finished step " (link(step)) " waits to be committed. The next call does that." }
+        }
+        @for RefusedStep { step, head, .. } in &view.refused_steps {
+            p { "The finished step " (link(*step)) " is kept: it follows " (hash_link(*head))
+                ", which the thread had left. " code { "uwf thread fork " (step) } " goes on from it." }
+        }
     }
 }
 
