@@ -71,6 +71,10 @@ fn a_page_answers_when_a_child_works_and_says_that_it_does() {
         let shown = person.look(&format!("/threads/{thread}")).body;
         let says = format!("is at work in <a href=\"/threads/{child}\"");
         assert!(shown.contains(&says), "{workflow} {action}: {shown}");
+        let tree = shown.split("<h2 id=\"family\">").nth(1).unwrap();
+        let tree = tree.split("</section>").next().unwrap();
+        assert!(tree.contains(" is at work"), "{workflow} {action}: {tree}");
+        assert!(!tree.contains(" is next"), "{workflow} {action}: {tree}");
         threads.push(thread);
     }
     std::fs::write(scene.go(), "").unwrap();
