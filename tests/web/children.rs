@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use crate::forms::{Person, leads};
-use crate::scene::Scene;
+use crate::scene::{self, Scene};
+use crate::world::wait_until;
 
 /// How soon an answer comes when a child works. Waiting for it in vain takes five seconds.
 const SOON: Duration = Duration::from_secs(4);
@@ -36,6 +37,48 @@ graph:
   $START: { _: { role: kid, prompt: "Do it." } }
   kid: { done: { role: $END, prompt: "done" } }
 "#;
+
+/// A pipeline whose step starts a workflow.
+const STARTS: &str = r#"
+name: starts
+steps:
+- name: Solve
+  workflow: { name: review, task: t }
+"#;
+
+/// Returns the thread of the run `r`, as soon as there is one.
+#[track_caller]
+fn thread_of_run(scene: &Scene) -> String {
+    let status = || scene.world.uwf(&["orchestrate", "status", "r", "--json"]);
+    wait_until("the run has a thread", || status().code == 0);
+    let thread = status().json()["thread"].as_str().map(str::to_owned);
+    thread.unwrap()
+}
+
+#[test]
+fn what_the_child_of_a_run_says_is_told_of_the_run() {
+    let scene = Scene::held();
+    scene.world.write("starts.yaml", STARTS);
+    let args = ["orchestrate", "run", "starts.yaml", "--run-id", "r"];
+    let mut run = scene.world.spawn(&args);
+    let thread = thread_of_run(&scene);
+    let shows = |path: &str| {
+        let page = scene.server.get(&format!("/threads/{thread}{path}"));
+        page.body
+            .contains("a line &lt;b&gt;while&lt;/b&gt; it works")
+    };
+    wait_until("the page of the turns shows it", || shows("/live"));
+    assert!(shows(""));
+    let tail = scene.world.uwf(&["thread", "tail", &thread]).exits(0);
+    assert!(tail.stdout.contains(scene::LINE), "{}", tail.stdout);
+    assert!(
+        tail.stdout.contains("\"branch\":\"Solve\""),
+        "{}",
+        tail.stdout
+    );
+    std::fs::write(scene.go(), "").unwrap();
+    run.wait().unwrap();
+}
 
 /// Returns the only child of a thread.
 #[track_caller]
