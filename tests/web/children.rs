@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::forms::{Person, leads};
 use crate::scene::{self, Scene};
 use crate::world::wait_until;
@@ -78,6 +80,43 @@ fn what_the_child_of_a_run_says_is_told_of_the_run() {
     );
     std::fs::write(scene.go(), "").unwrap();
     run.wait().unwrap();
+}
+
+#[test]
+fn what_the_child_of_a_run_used_up_counts_while_it_waits() {
+    let scene = Scene::new(&[]);
+    let usage = json!({ "inputTokens": 1, "outputTokens": 1, "costUsd": 0.25 });
+    let asks = json!({ "output": { "$status": "ask", "question": "Which?" }, "usage": usage });
+    let writes = json!({ "output": { "plan": "p" }, "usage": usage });
+    let script = json!({ "roles": { "writer": [writes], "reviewer": [asks] } });
+    scene.world.mock(&script.to_string());
+    scene.world.write("starts.yaml", STARTS);
+    scene.world.write(
+        "outer.yaml",
+        "name: outer\nsteps:\n- name: Outer\n  workflow: { name: ./starts.yaml, task: t }\n",
+    );
+    for pipeline in ["starts.yaml", "outer.yaml"] {
+        let args = [
+            "orchestrate",
+            "run",
+            pipeline,
+            "--run-id",
+            pipeline,
+            "--json",
+            "--quiet",
+        ];
+        scene.world.uwf(&args).exits(1);
+        let args = ["orchestrate", "status", pipeline, "--json"];
+        let status = scene.world.uwf(&args).exits(0).json();
+        let thread = status["thread"].as_str().unwrap();
+        let in_all = &scene.world.show(thread)["withChildren"];
+        assert_eq!(in_all["steps"], json!(2), "{pipeline}: {in_all}");
+        let page = scene.server.get(&format!("/threads/{thread}")).body;
+        let costs = scene.server.get(&format!("/threads/{thread}/costs")).body;
+        assert!(costs.contains("$0.50"), "{pipeline}: {costs}");
+        assert!(page.contains("in all <b>2</b> with its children"), "{page}");
+        assert!(page.contains(">$0.50</span></b>"), "{pipeline}: {page}");
+    }
 }
 
 /// Returns the only child of a thread.

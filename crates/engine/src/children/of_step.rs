@@ -151,6 +151,23 @@ pub(crate) fn head_for_child(store: &Store, head: CasRef) -> Result<CasRef, Engi
     Ok(start)
 }
 
+/// Returns the active child that does this step of a run which has this head, and the head of the child.
+pub(crate) fn active_for(
+    site: &Site,
+    (run, head): (ThreadId, CasRef),
+    step: &RoleName,
+) -> Result<Option<(ThreadId, CasRef)>, EngineError> {
+    let at = head_for_child(&site.store, head)?;
+    let children = children_by_parent(site)?.remove(&run).unwrap_or_default();
+    let mut for_step = children
+        .into_iter()
+        .filter(|child| child.parent.head == at && child.parent.role == *step);
+    Ok(for_step.find_map(|child| match child.place {
+        Located::Active(head) => Some((child.thread, head)),
+        Located::Archived(_) => None,
+    }))
+}
+
 /// Returns the children of a run that have not ended.
 pub(crate) fn active(site: &Site, run: ThreadId) -> Result<Vec<(ThreadId, Parent)>, EngineError> {
     let children = children_by_parent(site)?.remove(&run).unwrap_or_default();
