@@ -119,6 +119,46 @@ fn what_the_child_of_a_run_used_up_counts_while_it_waits() {
     }
 }
 
+#[test]
+fn a_run_whose_child_asks_waits_for_a_person_and_leads_to_the_child() {
+    let scene = Scene::new(&[]);
+    let asks = json!({ "output": { "$status": "ask", "question": "Which?" } });
+    let approves = json!({ "output": { "$status": "approved", "summary": "s" } });
+    let writes = json!({ "output": { "plan": "p" } });
+    let script = json!({ "roles": { "writer": [writes], "reviewer": [asks, approves] } });
+    scene.world.mock(&script.to_string());
+    scene.world.write("starts.yaml", STARTS);
+    let args = ["orchestrate", "run", "starts.yaml", "--run-id", "r"];
+    scene.world.uwf(&args).exits(1);
+    let thread = thread_of_run(&scene);
+    let child = child_of(&scene, &thread);
+
+    let all = scene.server.get("/api/v1/threads").json();
+    assert_eq!(all["waiting"], json!(1), "{all}");
+    assert_eq!(all["urgent"][0]["thread"], json!(thread));
+    let counts = json!([{ "status": "suspended", "count": 1 }]);
+    assert_eq!(all["counts"], counts);
+    let list = scene.server.get("/").body;
+    assert!(list.contains(&format!("id=\"waits-{thread}\"")), "{list}");
+    assert!(list.contains("Need: Which?"), "{list}");
+
+    let page = scene.server.get(&format!("/threads/{thread}")).body;
+    let leads = format!("keeps it from going on: <a href=\"/threads/{child}\"");
+    assert!(page.contains(&leads), "{page}");
+    // A run takes no answer, and does nothing before its child has one.
+    let (possible, _) = scene.possible(&thread);
+    assert_eq!(possible, ["pause", "fork", "label", "kill"]);
+    let (possible, _) = scene.possible(&child);
+    assert_eq!(possible[0], "resume");
+
+    let resume = ["thread", "resume", &child, "-p", "This."];
+    scene.world.uwf(&resume).exits(0);
+    let (possible, _) = scene.possible(&thread);
+    assert_eq!(possible[0], "run");
+    let all = scene.server.get("/api/v1/threads").json();
+    assert_eq!(all["waiting"], json!(0), "{all}");
+}
+
 /// Returns the only child of a thread.
 #[track_caller]
 fn child_of(scene: &Scene, thread: &str) -> String {

@@ -157,15 +157,23 @@ pub(crate) fn active_for(
     (run, head): (ThreadId, CasRef),
     step: &RoleName,
 ) -> Result<Option<(ThreadId, CasRef)>, EngineError> {
-    let at = head_for_child(&site.store, head)?;
-    let children = children_by_parent(site)?.remove(&run).unwrap_or_default();
-    let mut for_step = children
-        .into_iter()
-        .filter(|child| child.parent.head == at && child.parent.role == *step);
-    Ok(for_step.find_map(|child| match child.place {
-        Located::Active(head) => Some((child.thread, head)),
-        Located::Archived(_) => None,
-    }))
+    let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
+    let depth = parent_of(run, &start).map_or(0, |above| above.depth);
+    let mut parent = for_step(&site.store, (run, depth), head, step.clone())?;
+    let state = State::new(&site.root);
+    let is_shared = site.root.shared(run).read()?.is_some();
+    loop {
+        let child = id_of(&parent);
+        match state.find(child)? {
+            Some(Located::Active(head)) => return Ok(Some((child, head))),
+            Some(Located::Archived(_)) => {}
+            None if !is_shared
+                && parent.attempt < MOST_TRIES
+                && state.removed(child)?.is_some() => {}
+            None => return Ok(None),
+        }
+        parent.attempt += 1;
+    }
 }
 
 /// Returns the children of a run that have not ended.

@@ -115,7 +115,6 @@ pub(crate) fn child_of_run(
     pipeline: &Pipeline,
     step: &RoleName,
 ) -> Result<Option<(ThreadId, ThreadState)>, EngineError> {
-    // Finding the children of a thread takes a look at all threads.
     if !pipeline.starts_workflows() {
         return Ok(None);
     }
