@@ -37,7 +37,7 @@ mod worktrees;
 pub use claims::{Claim, Claimant, Claimed, Tree};
 pub use env::{Env, machine_id, machine_name};
 pub use error::{BadLine, StorageError, Vanished};
-pub use growing::GrowingFile;
+pub use growing::{GrowingFile, NewestLines};
 pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep, ReturnedThread};
 pub use labels::Namings;
 pub use last_used::LastUsed;
