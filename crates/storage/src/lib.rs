@@ -46,7 +46,7 @@ pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use registry_history::{NameChange, RegistryHistory};
 pub use root::{Root, is_of_root};
 pub use run_dir::{
-    Acquired, BeforeStep, ForkOrigin, LateCheckFile, LateCheckFiles, Lease, Ledger, Origin,
+    BeforeStep, ForkOrigin, LateCheckFile, LateCheckFiles, Ledger, LocalLease, LockAttempt, Origin,
     Orphaned, Outbox, Pause, Paused, Recaps, RunDir, RunWatch, Scratch, Sessions, SnapshotNotes,
     SnapshotRecord, Snapshots, ThreadLock,
 };
