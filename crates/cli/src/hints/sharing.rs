@@ -1,7 +1,7 @@
 //! What to type next after an error about threads that several machines work on.
 
 use uwf_engine::{SharingError, Unfound};
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::{Distrust, Entry, RemoteError};
 use uwf_util::shell_words;
 
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
@@ -108,10 +108,35 @@ fn of_entry(entry: Entry) -> Option<String> {
         Entry::Keys => {
             "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
         }
-        // The text says it.
-        Entry::Way => return None,
     };
     Some(hint.to_owned())
+}
+
+/// Makes a certificate that clients accept, which the server has signed itself.
+const CERTIFICATE: &str = "openssl req -new -x509 -days 365 -nodes -out server.crt -keyout server.key -subj /CN=<host> -addext subjectAltName=DNS:<host> -addext basicConstraints=critical,CA:FALSE";
+
+/// Returns what makes a connection to a server safe.
+fn of_distrust(distrust: Distrust) -> Option<String> {
+    let hint = match distrust {
+        Distrust::Authority => {
+            "`uwf remote add '<url>?sslrootcert=<file>'` names the file of its authority, by an absolute path, or that of the certificate itself if the server has signed it itself".to_owned()
+        }
+        Distrust::Name => format!(
+            "use a name of the certificate in the address, or give the server one for its name: `{CERTIFICATE}`"
+        ),
+        Distrust::Time => {
+            "give the server a new certificate, or set the clock of this machine if that is wrong"
+                .to_owned()
+        }
+        Distrust::Form => format!(
+            "`{CERTIFICATE}` makes one for a server (with `-CA ca.crt -CAkey ca.key`, an authority signs it); then `sslrootcert` in the address names that file, or that of the authority"
+        ),
+        Distrust::NoTls => {
+            "who cares for the server turns on `ssl` there, and gives it a certificate".to_owned()
+        }
+        Distrust::Other => return None,
+    };
+    Some(hint)
 }
 
 fn of_remote(error: &RemoteError) -> Option<String> {
@@ -137,6 +162,7 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         // The text says it.
         RemoteError::Unprepared(_) => return None,
         RemoteError::NotLetIn(entry, _) => return of_entry(*entry),
+        RemoteError::NotSafe(distrust, _) => return of_distrust(*distrust),
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
         RemoteError::Broken(_) => {
             "`uwf remote verify` says what is damaged or missing in a database, and with `--repair` sends again what this machine has of it; in an object storage, remove what is damaged with its own tools, and `uwf thread fork --thread <thread>` and `uwf push <fork>` on a machine that has the thread send it again".to_owned()
