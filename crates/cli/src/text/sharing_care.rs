@@ -162,17 +162,28 @@ impl Repaired {
                 "need"
             };
             said.push(format!(
-                "{damaged} {need} the owner of the schema: the same command as that user replaces what is damaged"
+                "{damaged} {need} the owner of the schema"
             ));
         }
         if self.owner_relinks > 0 {
             said.push(format!(
-                "the references of {} need the owner of the schema: the same command as that user puts them right",
+                "the references of {} need the owner of the schema, who puts them right from any machine",
                 nodes(self.owner_relinks)
             ));
         }
         said
     }
+}
+
+/// Says how the owner of the schema repairs what others must not.
+fn as_owner() -> String {
+    let here = hints::here(
+        "as the owner: `uwf config set remote.url <url>` with that user in the address and its password as UWF_REMOTE_PASSWORD, then the same command; or `uwf thread export <thread> -o <file>` here",
+    );
+    // These are for another machine, which has another root.
+    format!(
+        "{here}, then `uwf thread import <file>` and `uwf remote verify --repair` on a machine of the owner"
+    )
 }
 
 /// Something that is wrong with a remote.
@@ -282,9 +293,13 @@ impl VerifiedRemoteView {
             problems.filter(move |one| one.verdict == verdict).count()
         };
         if of("lacking") > 0 || of("corrupted") + of("mislinked") > done.need_owner() {
-            said.push("the rest is not whole on this machine: run the same on another one that has these threads".to_owned());
+            said.push("the rest is not whole on this machine: run the same on another one that has these threads, or bring them from there by `uwf thread export` and `uwf thread import`".to_owned());
         }
-        said.join("; ")
+        let said = said.join("; ");
+        match done.need_owner() {
+            0 => said,
+            _ => format!("{said}\n{}", as_owner()),
+        }
     }
 
     /// Tells whether nothing is wrong.
