@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
 use crate::sharing::{agree, as_worker, machines_in, shared, with_remote, with_server};
+use crate::sharing_place::Place;
 use crate::world::World;
 
 #[test]
@@ -114,5 +115,33 @@ fn the_owner_repairs_from_a_bundle_what_only_the_machine_of_a_worker_has() {
         owner.uwf(&["thread", "import", bundle]).exits(0);
         owner.uwf(&repair).exits(0);
         agree(&machines, &thread, 1);
+    });
+}
+
+/// Somebody has removed the row of a thread by hand.
+#[test]
+fn a_thread_about_which_something_senseless_is_stored_is_removed_and_shared_again() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        place.run("DELETE FROM @.threads");
+        one.uwf(&["push", thread]).exits(0);
+        place.remote_of(0, &["gc"]).exits(4).says("the rest");
+        let verify = ["verify", "--repair", "--format", "text"];
+        let said = place.remote_of(0, &verify).exits(4).stdout;
+        let push = format!("`uwf push {thread}`");
+        assert!(said.contains(&push), "{said}");
+        let sql = said
+            .split('`')
+            .find(|one| one.starts_with("DELETE "))
+            .unwrap();
+        place.admin.run(sql);
+        one.uwf(&["push", thread]).exits(0);
+        place.remote_of(0, &["gc"]).exits(0);
+        place.remote_of(1, &["verify"]).exits(0);
+        other.step(thread).exits(0);
+        agree(&place.machines, thread, 2);
     });
 }

@@ -79,6 +79,9 @@ impl KeptView {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerifiedRemoteView {
+    /// The schema, as SQL names it.
+    #[serde(skip)]
+    schema: String,
     ok: bool,
     threads: u64,
     nodes: u64,
@@ -161,9 +164,7 @@ impl Repaired {
             } else {
                 "need"
             };
-            said.push(format!(
-                "{damaged} {need} the owner of the schema"
-            ));
+            said.push(format!("{damaged} {need} the owner of the schema"));
         }
         if self.owner_relinks > 0 {
             said.push(format!(
@@ -246,12 +247,14 @@ impl From<Fault> for RemoteProblem {
 
 impl VerifiedRemoteView {
     pub(crate) fn new(
+        schema: &str,
         verified: Verified,
         faults: Vec<Fault>,
         needing: Needing,
         repaired: Option<Repaired>,
     ) -> Self {
         Self {
+            schema: format!("\"{schema}\""),
             ok: faults.is_empty(),
             threads: verified.threads,
             nodes: verified.nodes,
@@ -282,7 +285,26 @@ impl VerifiedRemoteView {
             ),
             None => {}
         }
+        lines.extend(self.removal());
         lines
+    }
+
+    /// Returns how the rows of threads are removed about which something is stored that makes no sense. No node would repair them.
+    fn removal(&self) -> Option<String> {
+        let problems = self.problems.iter();
+        let mut threads = problems
+            .filter(|one| one.verdict == "invalid")
+            .filter_map(|one| one.thread.as_deref());
+        let first = threads.next()?;
+        let thread = match threads.all(|one| one == first) {
+            true => first,
+            false => "<thread>",
+        };
+        let (schema, quoted) = (&self.schema, thread.replace('\'', "''"));
+        Some(format!(
+            "what makes no sense is not repaired: as the owner of the schema, in psql, `DELETE FROM {schema}.history WHERE thread = '{quoted}'; DELETE FROM {schema}.threads WHERE id = '{quoted}';` removes the thread from the remote; then {} on the machine that has most of it shares it again",
+            hints::here(&format!("`uwf push {thread}`"))
+        ))
     }
 
     /// Returns what a repair has done, who can do what it must not do, and where the rest may be.
