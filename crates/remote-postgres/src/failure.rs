@@ -72,10 +72,16 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// Returns why the server refuses a user. The texts of a server are translated, but the name of its file is not.
+/// Returns why the server refuses a user. The texts of a server are translated, but the name of its file is not. The words about
+/// encryption are, so a translated text counts as any other rule.
 fn entry(code: &SqlState, said: &str) -> Entry {
+    let is_by_port = !said.contains("[local]");
+    let is_plain = ["no encryption", "SSL off"]
+        .iter()
+        .any(|it| said.contains(it));
     match *code == SqlState::INVALID_PASSWORD {
         true => Entry::Password,
+        false if said.contains("pg_hba.conf") && is_plain && is_by_port => Entry::Plain,
         false if said.contains("pg_hba.conf") => Entry::Rule,
         false => Entry::User,
     }

@@ -80,6 +80,8 @@ pub enum Entry {
     User,
     /// The server has no rule that lets this user in from this machine.
     Rule,
+    /// The server has no rule that lets this user in from this machine over a connection that is not encrypted.
+    Plain,
     /// The keys of an object storage are missing or wrong, or do not allow this.
     Keys,
 }

@@ -105,6 +105,9 @@ fn of_entry(entry: Entry) -> Option<String> {
         Entry::Rule => {
             "who cares for the server lets the user in by a line in its `pg_hba.conf`, for this machine and this database"
         }
+        Entry::Plain => {
+            "a connection to a server on this machine is encrypted only if the address says so: `uwf remote add '<url>?sslmode=verify-full'`, or `?sslrootcert=<file>` if the system does not know the authority of the server; or who cares for the server lets the user in without, by a line in its `pg_hba.conf`"
+        }
         Entry::Keys => {
             "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
         }
