@@ -29,6 +29,9 @@ pub enum RemoteError {
     /// The server has no such database.
     #[error("the server has no such database: {0}")]
     NoDatabase(String),
+    /// The object storage has no such bucket or container.
+    #[error("there is no such bucket or container")]
+    NoBucket,
     /// The place is reached, and no remote is there.
     #[error("there is no remote there yet")]
     NotMade,
@@ -62,6 +65,7 @@ impl RemoteError {
             | Self::NotSafe(..)
             | Self::Unprepared(_)
             | Self::NoDatabase(_)
+            | Self::NoBucket
             | Self::NotMade
             | Self::NotMigrated
             | Self::TooOld { .. }

@@ -32,16 +32,18 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             "`uwf remote add postgres://<user>@<host>/<database>` chooses one; `uwf remote add --help` shows other kinds".to_owned()
         }
         SharingError::BadRemote(_) => {
-            "`uwf remote add <url>` chooses another one, or `uwf config set remote.url <url>`".to_owned()
+            "correct that, then `uwf remote add <url>`; `uwf remote add --help` shows the forms of addresses".to_owned()
         }
         SharingError::Remote(error) => return of_remote(error),
         SharingError::OtherRemote { .. } => {
             "`uwf config get remote` shows the one of the config; choose the other one again with `uwf remote add`".to_owned()
         }
-        SharingError::Unknown(thread) => format!("`uwf push {thread}` shares it, if it is here"),
-        SharingError::Busy { .. } => {
-            "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release` ends the lease of a machine that is gone".to_owned()
+        SharingError::Unknown(thread) => {
+            format!("`uwf push {thread}` shares it, on a machine that has it")
         }
+        SharingError::Busy { thread, .. } => format!(
+            "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release {thread}` ends the lease of a machine that is gone"
+        ),
         SharingError::Diverged { thread, here, .. } => format!(
             "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
         ),
@@ -109,7 +111,7 @@ fn of_entry(entry: Entry) -> Option<String> {
             "a connection to a server on this machine is encrypted only if the address says so: `uwf remote add '<url>?sslmode=verify-full'`, or `?sslrootcert=<file>` if the system does not know the authority of the server; or who cares for the server lets the user in without, by a line in its `pg_hba.conf`"
         }
         Entry::Keys => {
-            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
+            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; who reads must be allowed to get and list objects, and a machine that works to put them, too"
         }
     };
     Some(hint.to_owned())
@@ -156,6 +158,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         }
         RemoteError::NoDatabase(_) => {
             "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()
+        }
+        RemoteError::NoBucket => {
+            "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container; then run the same command again".to_owned()
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
         RemoteError::Denied(_) => {

@@ -191,9 +191,9 @@ fn refused(lease: &Lease) -> Failure {
     ))
 }
 
-/// Prints the script alone, whatever the format is: it is for another program.
+/// Prints the script or the text alone, whatever the format is: a script is for another program.
 pub(super) fn roles(context: &Context) -> Result<Exit, Failure> {
     let remote = configured(context.site())?;
-    output::write(answer(remote.roles())?.trim_end())?;
+    output::write(remote.roles().trim_end())?;
     Ok(Exit::Done)
 }
