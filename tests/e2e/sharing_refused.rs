@@ -28,7 +28,9 @@ fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
         let said = as_user("nobody");
         said.says("refuses this user").says("createuser");
         let said = as_user("guest");
-        said.says("refuses this user").says("uwf remote roles");
+        said.says("refuses this user")
+            .says("uwf remote roles")
+            .says("`GRANT uwf_worker TO <user>`");
     });
 }
 

@@ -164,7 +164,7 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         }
         RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
         RemoteError::Denied(_) => {
-            "the owner of the schema may do everything: `uwf remote roles` prints the SQL for users who read or work, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
+            "the owner of the schema says `GRANT uwf_worker TO <user>` in psql to let a user work, or `uwf_reader` to let it read (`<schema>_worker` in another schema); `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
                 .to_owned()
         }
         // The text says it.
