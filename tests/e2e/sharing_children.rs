@@ -212,7 +212,7 @@ fn a_child_that_is_at_work_ends_with_its_parent() {
             .exits(0)
             .says("its lease is ended");
         open_gate(other);
-        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert_eq!(working.wait().unwrap().code(), Some(7));
         assert_eq!(other.show(&played)["status"], json!("cancelled"));
         let before = runs(other);
         other.step(&played).exits(7);

@@ -8,6 +8,7 @@
 mod arrows;
 mod documents;
 mod machine;
+mod modules;
 mod purity;
 mod toolchain;
 

@@ -50,7 +50,10 @@ fn a_person_goes_the_whole_way_by_forms() {
     assert_eq!(scene.possible(thread).0, ["fork", "label"]);
     let page = person.look(&address).body;
     assert!(!page.contains("/do/run"), "{page}");
-    assert_eq!(person.look(&format!("{address}/do/run")).status, 409);
+    let impossible = person.look(&format!("{address}/do/run"));
+    assert_eq!(impossible.status, 409, "{}", impossible.body);
+    let back = format!("href=\"{address}\"");
+    assert!(impossible.body.contains(&back), "{}", impossible.body);
 }
 
 #[test]
@@ -99,6 +102,44 @@ fn a_thread_is_paused_named_redone_forked_and_killed_by_forms() {
 }
 
 #[test]
+fn a_form_of_names_changes_only_what_the_person_changed() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let uwf = |words: &[&str]| _ = scene.world.uwf(words).exits(0);
+    uwf(&["thread", "label", &thread, "keep=1", "gone=1", "both=1"]);
+    let path = format!("/threads/{thread}/do/label");
+    let page = person.look(&path);
+    uwf(&["thread", "label", &thread, "other=2", "keep=9", "both=2"]);
+    uwf(&["thread", "rename", &thread, "by-command"]);
+    let fields = [("whole", "1"), ("labels", "keep=1 mine=3 both=3")];
+    leads(&person.send(&page, &path, &fields));
+    let shown = scene.world.show(&thread);
+    assert_eq!(shown["name"], "by-command");
+    let labels = json!({ "keep": "9", "other": "2", "mine": "3", "both": "3" });
+    assert_eq!(shown["labels"], labels);
+    // The page of a thread without a name and labels was empty, too.
+    let bare = scene.thread();
+    let path = format!("/threads/{bare}/do/label");
+    let page = person.look(&path);
+    uwf(&["thread", "label", &bare, "other=2"]);
+    let fields = [("whole", "1"), ("name", "by-page")];
+    leads(&person.send(&page, &path, &fields));
+    let shown = scene.world.show(&bare);
+    assert_eq!(shown["name"], "by-page");
+    assert_eq!(shown["labels"], json!({ "other": "2" }));
+    // A program that says all labels removes the others.
+    let all = json!({ "whole": true, "labels": ["a=b"] });
+    assert_eq!(
+        scene.act(&format!("threads/{bare}/label"), &all).status,
+        200
+    );
+    let shown = scene.world.show(&bare);
+    assert_eq!(shown["name"], json!(null));
+    assert_eq!(shown["labels"], json!({ "a": "b" }));
+}
+
+#[test]
 fn a_limit_is_raised_by_the_form_that_says_which() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);
@@ -112,6 +153,24 @@ fn a_limit_is_raised_by_the_form_that_says_which() {
     assert!(page.body.contains("Raise and go on"), "{}", page.body);
     leads(&person.send(&page, &path, &[("raise", &raise)]));
     scene.wait_for(&thread, "suspended", 2);
+}
+
+#[test]
+fn pages_say_the_question_and_the_limit_of_a_thread_that_has_both() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let limited = REVIEW.replace("name: review", "name: limited\nlimits: { maxSteps: 2 }");
+    let thread = scene.world.start(&scene.world.put(&limited));
+    let steps = scene.world.uwf(&["thread", "step", &thread, "-c", "2"]);
+    steps.exits(0);
+    let live = person.look(&format!("/threads/{thread}")).body;
+    let read = ["thread", "read", &thread, "--html"];
+    let read = scene.world.uwf(&read).exits(0).stdout;
+    for page in [live, read] {
+        assert!(page.contains("<h3>reviewer asks</h3>"), "{page}");
+        assert!(page.contains("<h3>A limit is reached</h3>"), "{page}");
+        assert!(page.contains("2 of 2 steps"), "{page}");
+    }
 }
 
 #[test]

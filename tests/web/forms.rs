@@ -38,9 +38,9 @@ impl<'a> Person<'a> {
     /// Sends the form of a page that was opened before.
     pub(crate) fn send(&self, page: &Answer, path: &str, fields: &[(&str, &str)]) -> Answer {
         let mut form = Serializer::new(String::new());
-        for name in ["key", "once", "head"] {
+        for name in ["key", "once", "head", "shown"] {
             if let Some(value) = hidden(&page.body, name) {
-                form.append_pair(name, &value);
+                form.append_pair(name, &value.replace("&amp;", "&"));
             }
         }
         form.extend_pairs(fields);

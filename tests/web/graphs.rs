@@ -60,3 +60,38 @@ fn a_graph_with_many_roles_side_by_side_is_scrolled_and_not_made_tiny() {
     }
     assert!(mistakes.is_empty(), "{mistakes:#?}");
 }
+
+#[test]
+fn a_wide_graph_opens_where_its_thread_stands_or_at_its_start() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let workflow = scene.world.put(&fan(12));
+    scene
+        .world
+        .mock("roles:\n  first:\n    - output: { $status: a-role-11 }\n");
+    let thread = scene.world.start(&workflow);
+    scene.world.step(&thread).exits(0);
+    browser.width(320);
+    enter(&browser, &scene, "/");
+    for (path, node) in [
+        (format!("/threads/{thread}"), ".node.current"),
+        (format!("/workflows/{workflow}"), ".node"),
+    ] {
+        browser.open(&format!("http://{}{path}", scene.server.at));
+        let place = |of: &str, side: &str| {
+            format!("document.querySelector('{of}').getBoundingClientRect().{side}")
+        };
+        let is_inside = format!(
+            "{} >= {} && {} <= {}",
+            place(node, "left"),
+            place(".drawing", "left"),
+            place(node, "right"),
+            place(".drawing", "right"),
+        );
+        browser.wait_for(&is_inside);
+        let scrolled = browser.value("document.querySelector('.drawing').scrollLeft");
+        assert!(scrolled.as_f64().unwrap() > 0.0, "{path}");
+    }
+}

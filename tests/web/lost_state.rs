@@ -5,6 +5,7 @@ use std::fs;
 use crate::forms::Person;
 use crate::scene::Scene;
 use crate::web_client::TOKEN;
+use crate::world::wait_until;
 
 /// Checks that a page and the data say why the command to list threads fails now.
 #[track_caller]
@@ -118,4 +119,42 @@ fn a_root_that_is_gone_does_not_look_like_a_new_one_and_nothing_is_made_there() 
     fs::remove_dir(&root).unwrap();
     fs::rename(&aside, &root).unwrap();
     assert_eq!(person.look("/").status, 200);
+}
+
+#[test]
+fn a_finished_step_that_is_not_in_the_chain_is_on_the_page() {
+    let scene = Scene::saying(
+        "[ ! -e second ] || wait_for go\nprintf -- '---\\nplan: p\\n$status: approved\\nsummary: s\\n---\\n'",
+    );
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let page = || person.look(&format!("/threads/{thread}")).body;
+    let (start, world) = (scene.possible(&thread).1, &scene.world);
+    world.step(&thread).exits(0);
+    let first = scene.possible(&thread).1;
+    fs::write(world.project().join("second"), "").unwrap();
+    let mut engine = world.spawn(&["thread", "step", &thread]);
+    world.agent_at_work(&thread);
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    fs::write(scene.go(), "").unwrap();
+    wait_until("the agent has finished", || {
+        world.pending(&thread).is_some()
+    });
+    world.wait_until_free(&thread);
+    let step = world.pending(&thread).unwrap()["step"].clone();
+    let link = format!("href=\"/steps/{}\"", step.as_str().unwrap());
+    let shown = page();
+    assert!(shown.contains("waits to be committed"), "{shown}");
+    assert!(shown.contains(&link), "{shown}");
+    // The thread is moved back by hand, so the step does not follow its head.
+    let heads = world.state("threads.yaml").replace(&first, &start);
+    fs::write(world.root().join("threads.yaml"), heads).unwrap();
+    fs::remove_file(world.project().join("second")).unwrap();
+    world.step(&thread);
+    let shown = page();
+    assert!(shown.contains("is kept: it follows"), "{shown}");
+    assert!(shown.contains(&link), "{shown}");
+    let address = link.trim_start_matches("href=").trim_matches('"');
+    assert_eq!(person.look(address).status, 200);
 }

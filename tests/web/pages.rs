@@ -267,6 +267,46 @@ fn without_scripts_everything_can_be_read_and_done() {
     }
 }
 
+#[test]
+fn a_long_question_does_not_push_the_answer_out_of_the_view() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let question = "What about this line?\n".repeat(120);
+    let script = json!({ "roles": {
+        "writer": [{ "output": { "plan": "p" } }],
+        "reviewer": [{ "output": { "$status": "ask", "question": question } }],
+    } });
+    scene.world.mock(&script.to_string());
+    let thread = scene.thread();
+    let steps = scene.world.uwf(&["thread", "step", &thread, "-c", "2"]);
+    steps.exits(0);
+    browser.width(320);
+    enter(&browser, &scene, &format!("/threads/{thread}"));
+    let text = "document.querySelector('.state .question pre')";
+    browser.wait_for(&format!("{text}.scrollHeight > {text}.clientHeight"));
+    let answer = "document.querySelector('.actions a.main').getBoundingClientRect().bottom";
+    browser.wait_for(&format!("{answer} <= innerHeight"));
+}
+
+#[test]
+fn the_counts_of_a_changed_file_have_one_sign() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::saying("echo new > file; printf -- '---\\nplan: p\\n---\\n'");
+    let path = crate::slow_disk::page_by_git(&scene);
+    enter(&browser, &scene, &path);
+    browser.wait_for("document.querySelector('td.number ins')");
+    for (count, text) in [("ins", "+1"), ("del", "−0")] {
+        let count = format!("document.querySelector('td.number {count}')");
+        assert_eq!(browser.value(&format!("{count}.textContent")), text);
+        let before = format!("getComputedStyle({count}, '::before').content");
+        assert_eq!(browser.value(&before), "none");
+    }
+}
+
 fn wait(holds: impl FnMut() -> bool) {
     crate::world::wait_until("the page shows it", holds);
 }

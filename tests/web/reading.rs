@@ -54,6 +54,28 @@ fn the_focus_stays_at_the_same_row_and_the_same_step() {
 }
 
 #[test]
+fn a_text_that_is_selected_stays_so_and_the_page_catches_up_after_that() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    enter(&browser, &scene, &format!("/threads/{thread}"));
+    is_live(&browser);
+    browser.script("getSelection().selectAllChildren(document.querySelector('h1'))");
+    let selected = browser.value("String(getSelection())");
+    assert_ne!(selected, "");
+    scene.world.step(&thread).exits(0);
+    std::thread::sleep(CATCHES_UP);
+    assert_eq!(browser.value("String(getSelection())"), selected);
+    let steps = "document.querySelectorAll('article.step').length";
+    assert_eq!(browser.value(steps), 1);
+    browser.script("getSelection().removeAllRanges()");
+    browser.wait_for(&format!("{steps} === 2"));
+    browser.complains_of_nothing();
+}
+
+#[test]
 fn the_page_of_what_is_said_now_is_kept_fresh() {
     let Some(browser) = Browser::start() else {
         return;

@@ -81,7 +81,7 @@ fn slow_git(scene: &Scene) -> PathBuf {
 }
 
 /// Returns the address of a page for which `git` is asked.
-fn page_by_git(scene: &Scene) -> String {
+pub(crate) fn page_by_git(scene: &Scene) -> String {
     let world = &scene.world;
     let commit = "git init --quiet && git -c user.name=Test -c user.email=test@localhost commit --quiet --allow-empty --message=first";
     let made = world.command_of("sh").args(["-c", commit]).status();

@@ -260,6 +260,60 @@ fn what_was_typed_is_not_lost_if_the_session_has_ended() {
 }
 
 #[test]
+fn a_refused_form_is_shown_with_its_texts_and_leads_back_to_itself() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let task = format!("{}the end of <it>", "a long task\n".repeat(6_000));
+    let fields = [
+        ("workflow", "review"),
+        ("prompt", &*task),
+        ("name", "bad name!"),
+        ("then", "run"),
+    ];
+    let refused = person.fill("/new", &fields);
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(refused.body.contains("href=\"/new\""), "{}", refused.body);
+    let end = "the end of &lt;it&gt;</pre>";
+    assert!(refused.body.contains(end), "{}", refused.body);
+    assert!(!refused.body.contains("<code>then"), "{}", refused.body);
+    let thread = scene.thread();
+    let (back, form) = (format!("/threads/{thread}"), "do/label");
+    let form = format!("{back}/{form}");
+    let refused = person.fill(&form, &[("whole", "1"), ("labels", "team=x wrong")]);
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    for part in [
+        format!("href=\"{back}\""),
+        format!("href=\"{form}\""),
+        "team=x wrong</pre>".to_owned(),
+    ] {
+        assert!(refused.body.contains(&part), "{part}: {}", refused.body);
+    }
+}
+
+#[test]
+fn nobody_is_told_to_copy_a_text_from_a_form_without_one() {
+    let scene = Scene::new(&[]);
+    let person = Person::of(&scene.server);
+    let thread = scene.thread();
+    let paths = ["kill", "label"].map(|action| format!("/threads/{thread}/do/{action}"));
+    let pages = paths.each_ref().map(|path| person.look(path));
+    let key = hidden(&pages[0].body, "key").unwrap();
+    let form = format!("key={key}");
+    leads(&scene.server.post("/logout", &[person.cookie()], &form));
+    let hidden_fields: [&[(&str, &str)]; 2] = [&[], &[("whole", "1")]];
+    for ((path, page), fields) in paths.iter().zip(&pages).zip(hidden_fields) {
+        let sent = person.send(page, path, fields);
+        assert_eq!(sent.status, 401, "{}", sent.body);
+        assert!(sent.body.contains("/login?next="), "{}", sent.body);
+        assert!(!sent.body.contains("copy what you typed"), "{}", sent.body);
+        assert!(!sent.body.contains("What you sent"), "{}", sent.body);
+    }
+    let sent = person.send(&pages[1], &paths[1], &[("name", "given")]);
+    assert!(sent.body.contains("copy what you typed"), "{}", sent.body);
+    assert!(sent.body.contains(">\ngiven</pre>"), "{}", sent.body);
+}
+
+#[test]
 fn every_refusal_below_the_address_of_data_is_data() {
     let scene = Scene::new(&[]);
     for path in [

@@ -1,5 +1,5 @@
-//! The answers of handlers: pages, data, files, and refusals as pages or as data. Their headers allow a browser only what our
-//! pages need.
+//! The answers of handlers: markup, data, files, and refusals as data; `pages::missing` has refusals as pages. Their headers allow
+//! a browser only what our pages need.
 
 use axum::body::Bytes;
 use axum::http::header::{self, HeaderName, HeaderValue};
@@ -11,11 +11,8 @@ use serde_json::json;
 use uwf_protocol::ids::CasRef;
 use uwf_util::printable::printable;
 
-use crate::assets::digest;
-use crate::audit::Refused;
-use crate::pages::missing;
 use crate::permits::Permit;
-use crate::trouble::Refusal;
+use crate::trouble::{Refusal, Refused};
 
 /// What a page may do: use our own files, and send forms and requests to this server. Scripts cannot make markup.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -103,6 +100,13 @@ impl Data {
         }
         response
     }
+}
+
+/// Returns a digest of a text (FNV-1a). Two texts hardly ever have the same one, except by intent.
+pub(crate) fn digest(content: &str) -> u64 {
+    content.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Tells whether a client has what a tag names. The comparison is weak (RFC 9110, 13.1.2): a proxy that compresses an answer puts
@@ -210,43 +214,23 @@ pub(crate) fn file(kind: &'static str, content: &'static str) -> Response {
 
 /// Sends the browser to another page of ours.
 pub(crate) fn see_other(address: &str) -> Response {
+    // Only an address with a character that no header may have fails here. Ours have none.
     match HeaderValue::from_str(address) {
         Ok(address) => (StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response(),
-        Err(_) => broken(),
+        Err(_) => refused_data(&Refusal::bug()),
     }
-}
-
-/// Returns a refusal for people.
-pub(crate) fn refused_page(refusal: &Refusal) -> Response {
-    refused_on_the_way(refusal, None)
-}
-
-/// Returns a refusal for people, with a link back to their thread if they come from one.
-pub(crate) fn refused_on_the_way(refusal: &Refusal, thread: Option<&str>) -> Response {
-    refused_with(refusal, &thread.map(missing::back_to).unwrap_or_default())
-}
-
-/// Returns a refusal for people, with what leads on from it.
-pub(crate) fn refused_with(refusal: &Refusal, way: &Markup) -> Response {
-    let page = html(refusal.status, missing::page(refusal, way));
-    because(refusal.code, page)
 }
 
 /// Returns a refusal for programs.
 pub(crate) fn refused_data(refusal: &Refusal) -> Response {
     let body = json!({ "error": refusal }).to_string();
-    because(refusal.code, json(refusal.status, body))
+    because(refusal.into(), json(refusal.status, body))
 }
 
-/// Adds the code of a refusal to its answer, for the log.
-pub(crate) fn because(code: &'static str, mut response: Response) -> Response {
-    response.extensions_mut().insert(Refused(code));
+/// Adds the reason of a refusal to its answer, for the log.
+pub(crate) fn because(refused: Refused, mut response: Response) -> Response {
+    response.extensions_mut().insert(refused);
     response
-}
-
-/// Returns the page for an error of the server itself.
-pub(crate) fn broken() -> Response {
-    refused_page(&Refusal::bug())
 }
 
 /// Says that the server answers.
@@ -254,19 +238,9 @@ pub(crate) async fn healthy() -> &'static str {
     "ok\n"
 }
 
-/// Answers at addresses without a page.
-pub(crate) async fn page_not_found() -> Response {
-    refused_page(&Refusal::not_found("no page is at this address"))
-}
-
 /// Answers at addresses without data.
 pub(crate) async fn data_not_found() -> Response {
     refused_data(&Refusal::not_found("no data is at this address"))
-}
-
-/// Answers requests with a method that a page does not have.
-pub(crate) async fn page_without_method() -> Response {
-    refused_page(&Refusal::method_not_allowed())
 }
 
 /// Answers requests with a method that data does not have.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site, ThreadView};
 
-use crate::audit::Refusals;
 use crate::gate::Gate;
-use crate::guard::Access;
 use crate::live::hub::Hub;
 use crate::order::{Carried, Order};
 use crate::permits::Permits;
+use crate::refusals::Refusals;
 use crate::session::Sessions;
 use crate::settings::Finding;
 use crate::stop::Closing;
 use crate::token::Token;
 use crate::trouble::Explained;
 use crate::vanished::Seen;
+use crate::visitor::Access;
 
 /// What all requests of a server share: the site, the rules of access, the sessions and the limits.
 pub(crate) struct App {
@@ -37,7 +37,7 @@ pub(crate) struct App {
     /// Notices when the root disappears.
     pub(crate) seen: Seen,
     /// Sends events to the streams.
-    pub(crate) hub: Hub,
+    pub(crate) hub: Arc<Hub>,
     /// Limits how many streams of events are open.
     pub(crate) streams: Arc<Semaphore>,
     /// Limit how many requests work at the same time.

@@ -10,10 +10,9 @@ use uwf_engine::Site;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::app::Shared;
-use crate::audit::Peer;
 use crate::fields::Fields;
-use crate::guard::Visitor;
 use crate::trouble::Refusal;
+use crate::visitor::{Peer, Visitor};
 
 /// A request for a page or for data.
 pub(crate) struct Asked {

@@ -3,12 +3,10 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
 use axum::response::Response;
 
-use crate::answer::{file as of_file, refused_page};
-use crate::routes::ASSETS;
-use crate::trouble::Refusal;
+use crate::addresses::ASSETS;
+use crate::answer::{digest, file as of_file};
 
 /// A file of pages.
 struct Asset {
@@ -76,19 +74,10 @@ pub(crate) static ADDRESSES: LazyLock<Addresses> = LazyLock::new(|| {
     }
 });
 
-/// Answers with the file that has a name.
-pub(crate) async fn file(Path(name): Path<String>) -> Response {
-    match ALL.iter().find(|asset| asset.name() == name) {
-        Some(asset) => of_file(asset.kind, asset.content),
-        None => refused_page(&Refusal::not_found("no file is at this address")),
-    }
-}
-
-/// Returns a digest of a text (FNV-1a). Two texts hardly ever have the same one, except by intent.
-pub(crate) fn digest(content: &str) -> u64 {
-    content.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// Returns the answer with the file that has a name; `None` if no file has it.
+pub(crate) fn file(name: &str) -> Option<Response> {
+    let found = ALL.iter().find(|asset| asset.name() == name)?;
+    Some(of_file(found.kind, found.content))
 }
 
 #[cfg(test)]

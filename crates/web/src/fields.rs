@@ -2,6 +2,28 @@
 
 use url::form_urlencoded;
 
+/// The names of the fields of forms for acts.
+pub(crate) mod field {
+    pub(crate) const HEAD: &str = "head";
+    pub(crate) const PROMPT: &str = "prompt";
+    pub(crate) const COUNT: &str = "count";
+    pub(crate) const RAISE: &str = "raise";
+    pub(crate) const ACCEPT: &str = "accept";
+    pub(crate) const RESTORE: &str = "restore";
+    pub(crate) const MESSAGE: &str = "message";
+    pub(crate) const STEP: &str = "step";
+    pub(crate) const NAME: &str = "name";
+    pub(crate) const LABELS: &str = "labels";
+    /// Says that the form has the name and all labels: those that it lacks are removed.
+    pub(crate) const WHOLE: &str = "whole";
+    /// The name and the labels that the page of the form showed, as the query of an address.
+    pub(crate) const SHOWN: &str = "shown";
+    pub(crate) const WORKFLOW: &str = "workflow";
+    pub(crate) const CWD: &str = "cwd";
+    /// Says what to do after the start of a thread.
+    pub(crate) const THEN: &str = "then";
+}
+
 /// The fields of a form, or of the query of an address. An empty field counts as absent. Several fields may have one name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields(pub(crate) Vec<(String, String)>);

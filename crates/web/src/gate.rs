@@ -6,6 +6,8 @@ use crate::settings::Place;
 
 /// The port of an `http` address that names none.
 const HTTP_PORT: u16 = 80;
+/// The port of an `https` address that names none.
+const HTTPS_PORT: u16 = 443;
 
 /// Which hosts and origins are ours, and what our cookie is called.
 #[derive(Debug)]
@@ -51,6 +53,15 @@ impl Gate {
         }
         if let Some(public) = place.public() {
             hosts.push(public.host.clone());
+            // Browsers leave out the default port, but a proxy may add it.
+            let (_, last) = public.host.rsplit_once(':').unwrap_or_default();
+            if last.is_empty() || last.ends_with(']') {
+                let port = match public.is_secure {
+                    true => HTTPS_PORT,
+                    false => HTTP_PORT,
+                };
+                hosts.push(format!("{}:{port}", public.host));
+            }
             origins.push(public.origin.clone());
         }
         // A browser sends a cookie to every port of a host. So its name has the port, and servers at other ports ignore it.
@@ -99,6 +110,7 @@ pub(crate) mod tests {
             "[::1]:8930",
             "box:8930",
             "uwf.example",
+            "uwf.example:443",
         ] {
             assert!(gate().is_ours(Some(host)), "{host}");
         }
@@ -108,6 +120,7 @@ pub(crate) mod tests {
             "evil.example:8930",
             "evil.localhost:8930",
             "uwf.example:8930",
+            "uwf.example:80",
             "localhost:8930.evil.example",
             "",
         ] {

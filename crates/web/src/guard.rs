@@ -17,45 +17,19 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use crate::answer::{because, refused_data, refused_page, refused_with, secured, see_other};
+use crate::addresses::{self, Kind, reads};
+use crate::answer::{because, refused_data, secured, see_other};
 use crate::app::{App, Shared};
-use crate::audit::{self, Peer};
+use crate::audit;
 use crate::gate::Gate;
-use crate::pages::missing;
+use crate::pages::missing::{self, refused_page, refused_with};
+use crate::parts::log_in_address;
 use crate::posted;
-use crate::routes::{self, Kind};
-use crate::token::Token;
 use crate::trouble::Refusal;
+use crate::visitor::{Access, Peer, Visitor};
 
 /// How many threads of the blocking pool there are for looks at the root, beside those for other work. A look is short.
 pub(crate) const LOOKS: usize = 1;
-
-/// What visitors may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// They may only look.
-    ReadOnly,
-    /// They may look and act.
-    Full,
-}
-
-/// Who sends a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Visitor {
-    /// A visitor without a valid token and without a session.
-    Stranger,
-    /// A program with the token.
-    Program,
-    /// A person in a browser.
-    Person {
-        /// The id of the session.
-        session: String,
-        /// Its number, which is not secret.
-        number: u64,
-        /// The key that forms have.
-        form_key: Token,
-    },
-}
 
 /// What [`decide`] needs to know about a request.
 #[derive(Debug)]
@@ -79,11 +53,6 @@ enum Verdict {
     Unknown,
 }
 
-/// Tells whether requests with a method change nothing.
-pub(crate) fn reads(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD)
-}
-
 /// Decides about a request: first by its host, then by its origin, then by its visitor.
 fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
     if !gate.is_ours(wish.host) {
@@ -103,7 +72,7 @@ fn decide(gate: &Gate, wish: &Wish<'_>) -> Verdict {
     let may_be_program = is_stranger && wish.kind == Kind::Data && wish.origin.is_none();
     if !reads && !is_program && !may_be_program && !gate.is_from_us(wish.origin) {
         let message = "the request does not come from a page of this server";
-        let refusal = Refusal::new(StatusCode::FORBIDDEN, "origin", message);
+        let refusal = Refusal::of_access(StatusCode::FORBIDDEN, "origin", message);
         return Verdict::Refused(refusal.hint("open the page again, and send the form from there"));
     }
     match wish.kind {
@@ -125,7 +94,7 @@ pub(crate) async fn admit(
 ) -> Response {
     let headers = request.headers();
     let path = request.uri().path();
-    let kind = routes::kind(path);
+    let kind = addresses::kind(path);
     let visitor = visitor(&app, headers);
     let has_token = given_token(headers).is_some();
     let noted = audit::Request::of(&visitor, peer, request.method(), path, has_token);
@@ -218,7 +187,7 @@ fn bearer(value: &str) -> Option<&str> {
 
 /// Returns the answer to a stranger: for a page that is only read, the form to log in; otherwise a refusal.
 fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
-    let refusal = Refusal::new(
+    let refusal = Refusal::of_access(
         StatusCode::UNAUTHORIZED,
         "unknown",
         "the server does not know who asks",
@@ -227,7 +196,7 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
     match (kind, method) {
         (Kind::Page, &Method::GET | &Method::HEAD) => {
             let next = uri.path_and_query().map_or("/", |next| next.as_str());
-            because("unknown", see_other(&crate::pages::login::address(next)))
+            because((&refusal).into(), see_other(&log_in_address(next)))
         }
         (Kind::Page | Kind::Open | Kind::Session, _) => refused_page(&refusal),
         (Kind::Data, _) => refused_data(&refusal),
@@ -238,9 +207,11 @@ fn unknown(kind: Kind, method: &Method, uri: &Uri) -> Response {
 async fn session_has_ended(request: Request) -> Response {
     let page = request.uri().path().to_owned();
     let typed = posted::few_fields(request.into_body()).await;
+    let typed = typed.map(missing::typed);
     let message = "the session has ended, so nothing was done";
-    let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "unknown", message);
+    let refusal = Refusal::of_access(StatusCode::UNAUTHORIZED, "unknown", message);
     let refusal = match &typed {
+        Ok(typed) if typed.0.is_empty() => refusal,
         Ok(_) => refusal.hint("copy what you typed from here"),
         Err(_) => refusal.hint(
             "log in with another tab, go back in this one, and see whether the text is there",
@@ -256,6 +227,7 @@ async fn session_has_ended(request: Request) -> Response {
 mod tests {
     use super::*;
     use crate::gate::tests::gate;
+    use crate::token::Token;
 
     fn person() -> Visitor {
         Visitor::Person {

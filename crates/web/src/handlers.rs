@@ -1,16 +1,20 @@
 //! How handlers are called: with a permit, on a thread of the blocking pool, because functions on a site read files.
 
 use axum::body::Body;
+use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
-use crate::answer::{Data, File, refused_data, refused_page, see_other};
+use crate::answer::{Data, File, refused_data, see_other};
 use crate::app::Shared;
 use crate::asked::{Asked, AskedParts, asked};
-use crate::fields::Fields;
-use crate::once::{self, Outcome, Turn};
+use crate::assets;
+use crate::fields::{Fields, field};
+use crate::once::{self, Outcome};
 use crate::pages::frame::Page;
+use crate::pages::missing::refused_page;
 use crate::posted::{self, KEY_FIELD};
+use crate::sent_forms::Turn;
 use crate::trouble::{Refusal, Trouble};
 
 /// A handler of pages.
@@ -48,6 +52,12 @@ pub(crate) fn file(make: FileOf) -> MethodRouter<Shared> {
         };
         permit.work(work, refused_page).await
     })
+}
+
+/// Answers with the file of our pages that has a name.
+pub(crate) async fn asset(Path(name): Path<String>) -> Response {
+    let missing = || refused_page(&Refusal::not_found("no file is at this address"));
+    assets::file(&name).unwrap_or_else(missing)
 }
 
 /// What a request that changes nothing needs: it takes a permit of this kind.
@@ -90,7 +100,12 @@ pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>
 
 /// Returns the route of the form of a page.
 pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
-    posted_to(known, make, refused_page, &[KEY_FIELD, once::FIELD])
+    posted_to(
+        known,
+        make,
+        refused_page,
+        &[KEY_FIELD, once::FIELD, field::SHOWN],
+    )
 }
 
 /// Returns the route of an act that programs send.

@@ -1,12 +1,14 @@
 //! `uwf serve`: the pages and the JSON over a storage root, for a browser and for programs. Everything that is shown comes
 //! from a [`Site`](uwf_engine::Site) as the same typed data that the commands print.
 //!
-//! The modules: `settings` has the address of a server and its rules of access. `server` owns the listener and its
-//! connections, and `write_timeout` drops clients that do not read. `guard` admits or refuses each request, with `session` and
-//! `token`. `routes` is the table of addresses. `pages` are for people, `api` is for programs. `acts` runs a command for each
-//! action; an `order` describes the command, and `audit` logs who asked for it. `live` sends events. `handlers` calls the
-//! functions that answer: `asked` is their input, with `fields`, and `answer` their output. `permits` limits how many of them
-//! work at the same time.
+//! The modules, from the top: `server` owns the listener and its connections, and `write_timeout` drops clients that do not read.
+//! `routes` is the table of addresses. `guard` admits or refuses each request: by its address (`addresses`), its host and origin
+//! (`gate`), and the `visitor`, whom a `session` or the `token` tells. `handlers` calls the functions that answer: `asked` is their
+//! input, with `fields`, and `answer` their output. `permits` limits how many of them work at the same time. `acts` runs a command
+//! for each action; an `order` describes the command, and `audit` logs who asked for it. `pages` are for people, `api` is for
+//! programs, and `live` sends events. `settings` has the address of a server and its rules of access.
+//!
+//! Modules import downwards: no two of them use each other, not even by way of others. A test looks (`tests/tidy/modules.rs`).
 //!
 //! The crate itself writes nothing to disk but lines of the process log. Its state, such as the sessions of visitors, is in
 //! memory and ends with the server.
@@ -15,6 +17,7 @@
 //! the lock does not fail because of that: it tries again for some milliseconds.
 
 mod acts;
+mod addresses;
 mod answer;
 mod api;
 mod app;
@@ -33,9 +36,11 @@ mod pages;
 mod parts;
 mod permits;
 mod posted;
+mod refusals;
 mod remote;
 mod routes;
 mod selection;
+mod sent_forms;
 mod server;
 mod session;
 mod settings;
@@ -43,11 +48,12 @@ mod stop;
 mod token;
 mod trouble;
 mod vanished;
+mod visitor;
 mod write_timeout;
 
-pub use guard::Access;
 pub use order::{Carried, Order};
 pub use server::{ServeError, Server};
 pub use settings::{Finding, Front, Level, Place, PlaceError, Settings};
 pub use token::{Token, TokenError};
 pub use trouble::Explained;
+pub use visitor::Access;

@@ -13,9 +13,9 @@ use uwf_words::graph::linked_svg;
 use uwf_words::usage;
 
 use crate::asked::Asked;
-use crate::guard::{Access, Visitor};
 use crate::posted::KEY_FIELD;
 use crate::selection::field;
+use crate::visitor::{Access, Visitor};
 
 /// A text that a model, an agent or a person wrote. It is escaped, and characters that would change the direction or the
 /// appearance of the text around them are spelled out.
@@ -27,6 +27,9 @@ impl Render for Said<'_> {
         (*printable(&lines)).render_to(page);
     }
 }
+
+/// The field of an address with the number of the notices that its page shows.
+pub(crate) const NOTICES: &str = "told";
 
 /// How many bytes of a text a page shows at most. A browser is slow with longer texts.
 pub(crate) const LONGEST: usize = 64 << 10;
@@ -194,6 +197,11 @@ pub(crate) fn with_field(address: &str, name: &str, value: &str) -> String {
     format!("{address}?{}", fields.finish())
 }
 
+/// Returns the address of the form to log in. After the log-in, it leads to another page of ours.
+pub(crate) fn log_in_address(next: &str) -> String {
+    with_field("/login", "next", next)
+}
+
 /// Returns labels. Each is a link to the threads that have it.
 pub(crate) fn labels(labels: &Labels) -> Markup {
     html! {
@@ -221,6 +229,24 @@ pub(crate) fn key(asked: &Asked) -> Markup {
 /// Returns a command that a person could type instead.
 pub(crate) fn command(asked: &Asked, command: &str) -> Markup {
     html! { pre.command tabindex="0" { (Said(&(asked.app.here)(command))) } }
+}
+
+/// Returns the notices that an address names; nothing if it names none.
+pub(crate) fn notices(asked: &Asked) -> Markup {
+    let number = asked.query.get(NOTICES).and_then(|text| text.parse().ok());
+    let notices = match (&asked.visitor, number) {
+        (Visitor::Person { session, .. }, Some(number)) => {
+            asked.app.sessions.notices(session, number)
+        }
+        (Visitor::Person { .. } | Visitor::Program | Visitor::Stranger, _) => Vec::new(),
+    };
+    html! {
+        @if !notices.is_empty() {
+            section.told aria-label="What the command said" {
+                @for notice in &notices { p { (Said(notice)) } }
+            }
+        }
+    }
 }
 
 /// Returns the link to the form of a new thread; nothing if visitors may only look.
@@ -280,6 +306,11 @@ mod tests {
             shown.contains("\né</pre>") && shown.contains("href=\"/a\""),
             "{shown}"
         );
+    }
+
+    #[test]
+    fn the_way_on_from_the_log_in_is_one_field() {
+        assert_eq!(log_in_address("/?a=b&c"), "/login?next=%2F%3Fa%3Db%26c");
     }
 
     #[test]

@@ -10,12 +10,12 @@ use url::form_urlencoded;
 use uwf_util::text::cut_line;
 
 use crate::fields::Fields;
-use crate::guard::Visitor;
 use crate::trouble::Refusal;
+use crate::visitor::Visitor;
 
 /// How large a body may be, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
-/// How large the forms to log in and to log out may be, in bytes. Everybody can send the form to log in.
+/// How large a form may be that a visitor without a session can send, in bytes.
 const FEW_BYTES: usize = 8 * 1024;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,7 +119,8 @@ fn refuse_unknown(
     }))
 }
 
-/// Reads the fields of a small form: to log in or to log out. It takes any `Content-Type` and any field.
+/// Reads the fields of a small form: to log in, to log out, or of a visitor without a session. It takes any `Content-Type` and any
+/// field.
 ///
 /// # Errors
 /// When the body is too large, or does not arrive whole and in time.
@@ -192,7 +193,7 @@ pub(crate) fn check_key(visitor: &Visitor, fields: &Fields) -> Result<(), Refusa
         return Ok(());
     }
     let message = "the form is not from your session";
-    let refusal = Refusal::new(StatusCode::FORBIDDEN, "key", message);
+    let refusal = Refusal::of_access(StatusCode::FORBIDDEN, "key", message);
     Err(refusal.hint("open the page again, and send the form from there"))
 }
 

@@ -7,50 +7,22 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{any, get, post};
 
+use crate::addresses::API;
 use crate::app::Shared;
 use crate::handlers::Work::{Command, Reads};
-use crate::handlers::{act, data, file, form, page};
-use crate::{acts, answer, api, assets, guard, live, pages};
-
-/// Which rules of access an address has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A page for those who logged in.
-    Page,
-    /// Data for programs that have the token, and for our pages.
-    Data,
-    /// An address for everybody: it says nothing about the site.
-    Open,
-    /// An address for those who logged in: it changes their session, and nothing of the site.
-    Session,
-}
-
-/// The start of the addresses of data.
-pub(crate) const API: &str = "/api/v1";
-/// The start of the addresses of the files of pages.
-pub(crate) const ASSETS: &str = "/assets/";
-
-/// Returns which rules of access an address has.
-pub(crate) fn kind(path: &str) -> Kind {
-    match path {
-        "/login" | "/healthz" => Kind::Open,
-        "/logout" => Kind::Session,
-        path if path.starts_with(ASSETS) => Kind::Open,
-        path if path.starts_with("/api/") => Kind::Data,
-        _ => Kind::Page,
-    }
-}
+use crate::handlers::{act, asset, data, file, form, page};
+use crate::{acts, answer, api, guard, live, pages};
 
 /// Returns the table. Every request goes through the guard first.
 pub(crate) fn router(app: &Shared) -> Router {
     Router::new()
         .route("/healthz", get(answer::healthy))
-        .route("/assets/{file}", get(assets::file))
+        .route("/assets/{file}", get(asset))
         .route("/login", get(pages::login::form).post(pages::login::submit))
         .route("/logout", post(pages::login::leave))
         .merge(of_pages())
-        .fallback(answer::page_not_found)
-        .method_not_allowed_fallback(answer::page_without_method)
+        .fallback(pages::missing::page_not_found)
+        .method_not_allowed_fallback(pages::missing::page_without_method)
         .nest(API, of_data())
         .nest("/api", no_data())
         // A nested router does not have the address with a slash and nothing after it.
@@ -145,22 +117,4 @@ fn of_data() -> Router<Shared> {
         .route("/machine/checks", data(Command, api::machine::checks))
         .fallback(answer::data_not_found)
         .method_not_allowed_fallback(answer::data_without_method)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_says_nothing_about_the_site_is_open() {
-        for path in ["/login", "/healthz", "/assets/app.css"] {
-            assert_eq!(kind(path), Kind::Open, "{path}");
-        }
-        for path in ["/", "/threads/x", "/login/x", "/assets", "/healthz/"] {
-            assert_eq!(kind(path), Kind::Page, "{path}");
-        }
-        assert_eq!(kind("/logout"), Kind::Session);
-        assert_eq!(kind("/api/v1/threads"), Kind::Data);
-        assert_eq!(kind("/api/other"), Kind::Data);
-    }
 }

@@ -19,17 +19,18 @@ use tokio::sync::Semaphore;
 use uwf_engine::Site;
 
 use crate::app::{App, Shared};
-use crate::audit::{LOG_INS, Peer, Refusals, WRITERS};
+use crate::audit::LOG_INS;
 use crate::gate::Gate;
 use crate::guard::LOOKS;
 use crate::live::STREAMS;
-use crate::live::hub::Hub;
 use crate::permits::{COMMANDS, Permits, READERS};
+use crate::refusals::{Refusals, WRITERS};
 use crate::routes;
 use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::stop::{self, Closing};
 use crate::vanished::Seen;
+use crate::visitor::Peer;
 use crate::write_timeout::WriteTimeout;
 
 /// How many connections are open at most. Further ones wait until one is closed.
@@ -148,7 +149,7 @@ impl Server {
             sessions: Sessions::default(),
             refusals: Refusals::default(),
             seen: Seen::default(),
-            hub: Hub::default(),
+            hub: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             permits: Permits::default(),
             closing: closing.clone(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::once::SentForms;
+use crate::sent_forms::SentForms;
 use crate::token::Token;
 
 /// How long a session may be idle.

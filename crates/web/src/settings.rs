@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use uwf_engine::{EngineError, Site, ThreadView};
 
-use crate::guard::Access;
 use crate::order::{Carried, Order};
 use crate::token::Token;
 use crate::trouble::Explained;
+use crate::visitor::Access;
 
 /// What a server needs beside its site.
 #[derive(Debug)]

@@ -60,6 +60,40 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     /// What to do about it.
     pub(crate) hint: Option<String>,
+    /// Whether the visitor may not do that. Then the log has a line about it.
+    #[serde(skip)]
+    pub(crate) is_of_access: bool,
+    /// The address of the thread to which its page leads back.
+    #[serde(skip)]
+    pub(crate) back: Option<String>,
+}
+
+/// Why a request was refused, as its answer carries it to the guard, which logs it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refused {
+    /// The kind of the problem.
+    pub(crate) code: &'static str,
+    /// Whether the visitor may not do that.
+    pub(crate) is_of_access: bool,
+}
+
+impl Refused {
+    /// Returns the refusal of something that the visitor may not do.
+    pub(crate) fn of_access(code: &'static str) -> Self {
+        Self {
+            code,
+            is_of_access: true,
+        }
+    }
+}
+
+impl From<&Refusal> for Refused {
+    fn from(refusal: &Refusal) -> Self {
+        Self {
+            code: refusal.code,
+            is_of_access: refusal.is_of_access,
+        }
+    }
 }
 
 impl Refusal {
@@ -69,6 +103,20 @@ impl Refusal {
             code,
             message: message.into(),
             hint: None,
+            is_of_access: false,
+            back: None,
+        }
+    }
+
+    /// Returns the refusal of something that the visitor may not do.
+    pub(crate) fn of_access(
+        status: StatusCode,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            is_of_access: true,
+            ..Self::new(status, code, message)
         }
     }
 
@@ -76,6 +124,13 @@ impl Refusal {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the address of the thread that it is about.
+    #[must_use]
+    pub(crate) fn back_to(mut self, thread: String) -> Self {
+        self.back = Some(thread);
         self
     }
 
@@ -101,7 +156,7 @@ impl Refusal {
     /// Returns the refusal of an act by a server that is `--read-only`.
     pub(crate) fn read_only() -> Self {
         let message = "this server is for looking only";
-        Self::new(StatusCode::FORBIDDEN, "read-only", message)
+        Self::of_access(StatusCode::FORBIDDEN, "read-only", message)
             .hint("start `uwf serve` without `--read-only` to act")
     }
 

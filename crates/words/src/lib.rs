@@ -1,6 +1,7 @@
-//! What people read about the views of the engine, on a terminal and on a page alike: words for graphs, usage and steps, and
-//! the picture of a graph. Pure: data in, text out.
+//! What people read about the views of the engine, on a terminal and on a page alike: words for graphs, usage, steps and where a
+//! thread stands, and the picture of a graph. Pure: data in, text out.
 
 pub mod graph;
+pub mod stand;
 pub mod teaser;
 pub mod usage;

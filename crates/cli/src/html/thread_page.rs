@@ -1,8 +1,9 @@
 //! A thread as a page: what it is about, where it stands and what it cost, then its steps.
 
-use uwf_engine::{HeldBy, ThreadStatus, ThreadStory, UsageTotal};
+use uwf_engine::{ThreadStatus, ThreadStory, UsageTotal};
 use uwf_util::text::cut_line;
 use uwf_util::time;
+use uwf_words::stand::{Tone, of_story};
 use uwf_words::usage;
 
 use super::element::{Html, labelled, preformatted};
@@ -97,42 +98,16 @@ fn facts(story: &ThreadStory) -> Vec<(&'static str, String)> {
 
 /// Returns what the thread waits for, or who is next; nothing if it has ended.
 fn state(story: &ThreadStory) -> Html {
-    let message = story.suspend_message.as_deref();
-    let asks = match &story.suspended_role {
-        Some(role) => match story.held_by {
-            Some(HeldBy::Supervisor) => section("The supervisor suspended it", "failed", message),
-            Some(HeldBy::Failure) => section(&format!("{role} stopped the run"), "failed", message),
-            Some(HeldBy::Limit) => Html::default(),
-            None => section(&format!("{role} asks"), "question", message),
-        },
-        None => Html::default(),
-    };
-    let summary = story.summary.as_ref().map(|summary| summary.text.as_str());
-    let summary = section("Summary", "result", summary);
-    let result = section("Result", "result", story.result.as_deref());
-    let problem = section(
-        "The result cannot be filled in",
-        "failed",
-        story.result_problem.as_deref(),
-    );
-    let limit = match (&story.limit, story.held_by) {
-        (_, Some(HeldBy::Limit)) => message.map(str::to_owned),
-        (limit, _) => limit.as_ref().map(ToString::to_string),
-    };
-    let limit = section("A limit is reached", "failed", limit.as_deref());
-    let blocked = section(
-        "The graph gives no next step",
-        "failed",
-        story.blocked_reason.as_deref(),
-    );
+    let parts = of_story(story).into_iter();
+    let parts = parts.map(|part| section(&part.title, class(part.tone), Some(&part.text)));
     let next = match (&story.current_role, story.status) {
         (Some(role), Some(ThreadStatus::Running)) => Some(format!("{role} is at work.")),
         (Some(role), _) => Some(format!("{role} is next.")),
         (None, _) => None,
     };
-    let next = next.map_or_else(Html::default, |next| labelled("p", "next", &next));
-    let parts = [summary, result, problem, asks, limit, blocked, next];
-    if parts.iter().all(|part| *part == Html::default()) {
+    let next = next.map(|next| labelled("p", "next", &next));
+    let parts: Vec<Html> = parts.chain(next).collect();
+    if parts.is_empty() {
         return Html::default();
     }
     let class = match story.status {
@@ -140,6 +115,15 @@ fn state(story: &ThreadStory) -> Html {
         None => "state".to_owned(),
     };
     Html::element("div", &[("class", &class)], parts)
+}
+
+/// Returns the class of a part.
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Question => "question",
+        Tone::Problem => "failed",
+        Tone::Result | Tone::Summary => "result",
+    }
 }
 
 fn contents(story: &ThreadStory) -> Html {

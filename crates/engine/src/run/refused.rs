@@ -182,6 +182,9 @@ pub(crate) fn keep_beside(
         }
         Err(ThreadError::Store(error)) if !is_gone(&error) => Found::Unreadable,
         Ok(_) | Err(_) => {
+            if is_in_thread && !thread.is_run() {
+                run.lease.clear_record()?;
+            }
             run.outbox.clear_pending()?;
             return Ok(None);
         }
@@ -189,6 +192,8 @@ pub(crate) fn keep_beside(
     let astray = Astray::of(pending);
     if !thread.is_run() {
         astray.count(runner, run, why)?;
+        // If it outlived the pending record, it would be that of a lost attempt.
+        run.lease.clear_record()?;
     }
     astray.keep(runner, run)?;
     Ok(Some(found))

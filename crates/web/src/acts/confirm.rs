@@ -4,21 +4,16 @@ use maud::{Markup, html};
 use uwf_engine::{Action, HeldBy, ThreadView};
 use uwf_protocol::naming::{Labels, Name};
 
-use crate::acts::from_form::{field, orders};
-use crate::acts::words::{about, button};
+use crate::acts::from_form::orders;
 use crate::asked::Asked;
-use crate::fields::Fields;
-use crate::guard::Access;
+use crate::fields::{Fields, field};
 use crate::once;
 use crate::order::Order;
+use crate::pages::action_words::about;
+use crate::pages::actions::address;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, command, key, preformatted, status, task, thread_address};
 use crate::trouble::Refusal;
-
-/// Returns the address of the page that asks before an action.
-pub(crate) fn address(action: Action, view: &ThreadView) -> String {
-    format!("{}/do/{}", thread_address(view.thread), action.as_str())
-}
 
 /// Returns a sentence as a paragraph. A name between back quotes becomes bold.
 fn sentence(text: &str) -> Markup {
@@ -29,31 +24,6 @@ fn sentence(text: &str) -> Markup {
             }
         }
     }
-}
-
-/// Returns the links to the actions that are possible now; nothing if visitors may only look.
-pub(crate) fn links(asked: &Asked, view: &ThreadView) -> Markup {
-    let possible = uwf_engine::possible_actions(view);
-    if asked.app.access == Access::ReadOnly || possible.is_empty() {
-        return html! {};
-    }
-    html! {
-        nav.actions aria-label="Actions" {
-            @for (nth, action) in possible.iter().enumerate() {
-                @let is_main = nth == 0 && may_be_main(*action);
-                @let class = match (is_main, action) { (true, _) => "button main", (_, Action::Kill) => "button danger", _ => "button" };
-                a class=(class) href=(address(*action, view)) { (button(*action, view)) }
-            }
-        }
-    }
-}
-
-/// Tells whether the link to an action is emphasized when it is the first one.
-fn may_be_main(action: Action) -> bool {
-    matches!(
-        action,
-        Action::Resume | Action::Run | Action::Step | Action::Unpause
-    )
 }
 
 /// Returns the page.
@@ -149,7 +119,10 @@ fn inputs(asked: &Asked, view: &ThreadView, action: Action) -> Markup {
             input #message name=(field::MESSAGE) maxlength="500" autocomplete="off";
         },
         Action::Fork => fork(asked, view),
-        Action::Label => naming(view.name.as_ref().map(Name::as_str), &view.labels),
+        Action::Label => html! {
+            input type="hidden" name=(field::SHOWN) value=(shown(view));
+            (naming(view.name.as_ref().map(Name::as_str), &view.labels))
+        },
         Action::Run | Action::Unpause | Action::Kill => html! {},
     }
 }
@@ -205,18 +178,32 @@ fn fork(asked: &Asked, view: &ThreadView) -> Markup {
     }
 }
 
+/// Returns the name and the labels of a thread as the page shows them, for [`field::SHOWN`]. It is never empty.
+fn shown(view: &ThreadView) -> String {
+    let name = view.name.as_ref().map_or("", Name::as_str);
+    let labels = label_text(&view.labels);
+    let fields = [
+        (field::WHOLE, "1"),
+        (field::NAME, name),
+        (field::LABELS, &labels),
+    ];
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Fields::of(fields).with(field::SHOWN, None)
+}
+
+fn label_text(labels: &Labels) -> String {
+    let labels = labels.iter().map(|(key, value)| format!("{key}={value}"));
+    labels.collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the inputs for a name and labels.
 pub(super) fn naming(name: Option<&str>, labels: &Labels) -> Markup {
-    let labels: Vec<String> = labels
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
     html! {
         input type="hidden" name=(field::WHOLE) value="1";
         label for="name" { "Name (may be empty)" }
         input #name name=(field::NAME) value=(name.unwrap_or_default()) maxlength="64" autocomplete="off" spellcheck="false";
         label for="labels" { "Labels, as " code { "key=value" } " with spaces between them (may be empty)" }
-        input #labels name=(field::LABELS) value=(labels.join(" ")) autocomplete="off" spellcheck="false";
+        input #labels name=(field::LABELS) value=(label_text(labels)) autocomplete="off" spellcheck="false";
     }
 }
 

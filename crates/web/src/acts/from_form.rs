@@ -9,27 +9,9 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Label, LabelChange, Labels, Name};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::order::{Order, TextOption};
 use crate::trouble::Refusal;
-
-/// The fields of forms.
-pub(crate) mod field {
-    pub(crate) const HEAD: &str = "head";
-    pub(crate) const PROMPT: &str = "prompt";
-    pub(crate) const COUNT: &str = "count";
-    pub(crate) const RAISE: &str = "raise";
-    pub(crate) const ACCEPT: &str = "accept";
-    pub(crate) const RESTORE: &str = "restore";
-    pub(crate) const MESSAGE: &str = "message";
-    pub(crate) const STEP: &str = "step";
-    pub(crate) const NAME: &str = "name";
-    pub(crate) const LABELS: &str = "labels";
-    /// Says that the form has the name and all labels: those that it lacks are removed.
-    pub(crate) const WHOLE: &str = "whole";
-    pub(crate) const WORKFLOW: &str = "workflow";
-    pub(crate) const CWD: &str = "cwd";
-}
 
 /// How many steps a form may ask for at most.
 const MOST_STEPS: u64 = 1000;
@@ -105,10 +87,7 @@ pub(crate) fn start(fields: &Fields) -> Result<Order, Refusal> {
     let prompt = prompt.ok_or_else(|| missing(field::PROMPT))?;
     let cwd = fields.get(field::CWD).map(|cwd| format!("--cwd={cwd}"));
     let name = parsed::<Name>(fields, field::NAME)?.map(|name| format!("--name={name}"));
-    let labels = label_words(fields).map(|text| {
-        let label: Label = text.parse().map_err(|error| wrong(format!("{error}")))?;
-        Ok(format!("--label={label}"))
-    });
+    let labels = label_words(fields).map(|text| Ok(format!("--label={}", label(text)?)));
     let labels: Vec<String> = labels.collect::<Result<_, Refusal>>()?;
     Ok(Order::quick(&["thread", "start"])
         .saying(TextOption::Prompt, Some(prompt))
@@ -167,25 +146,58 @@ fn named(view: &ThreadView, fields: &Fields) -> Result<Vec<Order>, Refusal> {
     let thread = view.thread.as_str();
     let is_whole = is_chosen(fields, field::WHOLE)?;
     let name: Option<Name> = parsed(fields, field::NAME)?;
+    let shown = shown(view, fields)?;
     let mut orders = Vec::new();
     match &name {
-        Some(_) if name == view.name => {}
+        Some(_) if name == view.name || name == shown.name => {}
         Some(name) => orders.push(Order::quick(&["thread", "rename", thread, name.as_str()])),
-        None if is_whole && view.name.is_some() => {
+        None if is_whole && shown.name.is_some() && view.name.is_some() => {
             orders.push(Order::quick(&["thread", "rename", thread, "--clear"]));
         }
         None => {}
     }
-    let changes = label_changes(&view.labels, fields, is_whole)?;
+    let changes = label_changes(&view.labels, &shown.labels, fields, is_whole)?;
     if !changes.is_empty() {
         orders.push(Order::quick(&["thread", "label", thread, "--"]).with_any(changes));
     }
     Ok(orders)
 }
 
-/// Returns what differs between the labels that the fields ask for and those of the thread. The texts of the fields count in their
-/// order, as the words of the command do: of `a=2 a=1`, the last one counts.
-fn label_changes(known: &Labels, fields: &Fields, is_whole: bool) -> Result<Vec<String>, Refusal> {
+/// A name and labels, with which those of a form are compared.
+struct Shown {
+    name: Option<Name>,
+    labels: Labels,
+}
+
+/// Returns what the page of a form showed. If the form does not say that, it is what the thread has.
+fn shown(view: &ThreadView, fields: &Fields) -> Result<Shown, Refusal> {
+    let Some(text) = fields.get(field::SHOWN) else {
+        return Ok(Shown {
+            name: view.name.clone(),
+            labels: view.labels.clone(),
+        });
+    };
+    let fields = Fields::parse(text);
+    let labels = label_words(&fields).map(|text| label(text).map(|it| (it.key, it.value)));
+    Ok(Shown {
+        name: parsed(&fields, field::NAME)?,
+        labels: labels.collect::<Result<_, Refusal>>()?,
+    })
+}
+
+fn label(text: &str) -> Result<Label, Refusal> {
+    text.parse().map_err(|error| wrong(format!("{error}")))
+}
+
+/// Returns what the fields change in the labels that their page showed, as far as the thread does not have it already. So a label
+/// that somebody set since then stays, unless the person changed it, too. The texts of the fields count in their order, as the
+/// words of the command do: of `a=2 a=1`, the last one counts.
+fn label_changes(
+    known: &Labels,
+    shown: &Labels,
+    fields: &Fields,
+    is_whole: bool,
+) -> Result<Vec<String>, Refusal> {
     let mut wanted = match is_whole {
         true => Labels::new(),
         false => known.clone(),
@@ -198,8 +210,10 @@ fn label_changes(known: &Labels, fields: &Fields, is_whole: bool) -> Result<Vec<
         }
     }
     let set = wanted.iter();
-    let set = set.filter(|(key, value)| known.get(*key) != Some(*value));
-    let gone = known.iter().filter(|(key, _)| !wanted.contains_key(*key));
+    let set = set
+        .filter(|(key, value)| known.get(*key) != Some(*value) && shown.get(*key) != Some(*value));
+    let gone = shown.iter().filter(|(key, _)| !wanted.contains_key(*key));
+    let gone = gone.filter(|(key, _)| known.contains_key(*key));
     let set = set.map(|(key, value)| format!("{key}={value}"));
     Ok(set.chain(gone.map(|(key, _)| format!("{key}-"))).collect())
 }

@@ -1,11 +1,11 @@
 //! The actions of visitors. Each has a page that asks first, and is done by the command that a person would type. So it takes the
 //! same locks and is refused for the same reasons.
 
-pub(crate) mod confirm;
+mod carry;
+mod confirm;
 mod from_form;
-pub(crate) mod notices;
+mod notices;
 mod start;
-mod words;
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,18 +13,19 @@ use serde_json::json;
 use uwf_engine::{Action, ThreadView, possible_actions, show};
 use uwf_protocol::ids::ThreadId;
 
-use crate::answer::{Data, json_answer, refused_on_the_way};
+use crate::answer::{Data, json_answer};
 use crate::asked::Asked;
 use crate::audit;
-use crate::fields::Fields;
-use crate::guard::Access;
+use crate::fields::{Fields, field};
 use crate::once::Outcome;
 use crate::order::{Carried, Order};
 use crate::pages::frame::Page;
+use crate::pages::missing::{refused_form, refused_page};
 use crate::parts::thread_address;
 use crate::trouble::{Refusal, Trouble};
+use crate::visitor::Access;
 
-pub(crate) use from_form::field;
+use carry::{carry, refuse_if_read_only};
 use from_form::orders;
 
 pub(crate) use start::{
@@ -40,7 +41,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     if !possible_actions(&view).contains(&action) {
         let (word, status) = (action.as_str(), view.state.status.as_str());
         let message = format!("`{word}` is not possible now: the thread is {status}");
-        return Err(Refusal::new(StatusCode::CONFLICT, "impossible", message).into());
+        let refusal = Refusal::new(StatusCode::CONFLICT, "impossible", message);
+        return Err(refusal.back_to(thread_address(view.thread)).into());
     }
     Ok(confirm::page(asked, &view, action)?)
 }
@@ -55,8 +57,11 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, done) = match act(asked, fields) {
         Ok(done) => done,
         Err(refusal) => {
-            let thread = asked.thread().map(thread_address);
-            let page = refused_on_the_way(&refusal, thread.ok().as_deref());
+            let Ok(thread) = asked.thread().map(thread_address) else {
+                return Outcome::passing(refused_page(&refusal));
+            };
+            let form = format!("{thread}/do/{}", asked.part("action"));
+            let page = refused_form(&refusal.back_to(thread), &form, fields);
             return Outcome::passing(page);
         }
     };
@@ -117,11 +122,6 @@ fn done(asked: &Asked, action: Action, fields: &Fields) -> Result<Carried, Troub
     Ok(done)
 }
 
-fn carry(asked: &Asked, order: &Order) -> Result<Carried, Refusal> {
-    let done = (asked.app.carry)(asked.site(), order);
-    done.map_err(Refusal::of_command)
-}
-
 /// Refuses to act on a thread whose head is not the one that the page showed.
 fn refuse_stale(view: &ThreadView, fields: &Fields) -> Result<(), Refusal> {
     let shown = fields.get(field::HEAD);
@@ -131,13 +131,6 @@ fn refuse_stale(view: &ThreadView, fields: &Fields) -> Result<(), Refusal> {
     let message = "the thread has changed since the page was shown; nothing was done";
     let refusal = Refusal::new(StatusCode::CONFLICT, "changed", message);
     Err(refusal.hint("look at the thread again"))
-}
-
-fn refuse_if_read_only(asked: &Asked) -> Result<(), Refusal> {
-    match asked.app.access {
-        Access::Full => Ok(()),
-        Access::ReadOnly => Err(Refusal::read_only()),
-    }
 }
 
 /// Returns the action in the address.

@@ -1,16 +1,12 @@
 //! The notices of a command that succeeded: its notes and warnings. A person sees them on the page that follows, and a program
 //! finds them in the answer.
 
-use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::asked::Asked;
-use crate::guard::Visitor;
 use crate::once::Outcome;
-use crate::parts::{Said, with_field};
-
-/// The field of an address with the number of the notices that its page shows.
-const FIELD: &str = "told";
+use crate::parts::{NOTICES, with_field};
+use crate::visitor::Visitor;
 
 /// Returns the outcome that leads a person to a page, which shows the notices of the command.
 pub(super) fn outcome(asked: &Asked, address: String, notices: Vec<String>) -> Outcome {
@@ -21,27 +17,9 @@ pub(super) fn outcome(asked: &Asked, address: String, notices: Vec<String>) -> O
         Visitor::Person { .. } | Visitor::Program | Visitor::Stranger => None,
     };
     Outcome::leads(match number {
-        Some(number) => with_field(&address, FIELD, &number.to_string()),
+        Some(number) => with_field(&address, NOTICES, &number.to_string()),
         None => address,
     })
-}
-
-/// Returns the notices that an address names; nothing if it names none.
-pub(crate) fn section(asked: &Asked) -> Markup {
-    let number = asked.query.get(FIELD).and_then(|text| text.parse().ok());
-    let notices = match (&asked.visitor, number) {
-        (Visitor::Person { session, .. }, Some(number)) => {
-            asked.app.sessions.notices(session, number)
-        }
-        _ => Vec::new(),
-    };
-    html! {
-        @if !notices.is_empty() {
-            section.told aria-label="What the command said" {
-                @for notice in &notices { p { (Said(notice)) } }
-            }
-        }
-    }
 }
 
 /// Returns what a command printed, with its notices. They are left out if it printed no object.

@@ -10,21 +10,24 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Labels;
 use uwf_util::shell_words;
 
+use crate::acts::carry::{carry, refuse_if_read_only};
 use crate::acts::confirm::naming;
-use crate::acts::from_form::{field, start};
-use crate::acts::{carry, notices, refuse_if_read_only};
-use crate::answer::{json_answer, refused_on_the_way, refused_page};
+use crate::acts::from_form::start;
+use crate::acts::notices;
+use crate::answer::json_answer;
 use crate::asked::Asked;
 use crate::audit;
-use crate::fields::Fields;
+use crate::fields::{Fields, field};
 use crate::once::{self, Outcome};
 use crate::order::{Carried, Order};
 use crate::pages::frame::{Page, Tab};
+use crate::pages::missing::{refused_form, refused_page};
 use crate::parts::{Said, command, key, thread_address};
 use crate::trouble::{Refusal, Trouble};
 
-/// The field that says what to do after the start. Only the value [`RUN`] does something.
-const THEN: &str = "then";
+/// The address of the page.
+const ADDRESS: &str = "/new";
+/// The value of [`field::THEN`] that does something.
 const RUN: &str = "run";
 
 /// The fields of the form.
@@ -35,10 +38,16 @@ const FIELDS: [&str; 7] = [
     field::NAME,
     field::LABELS,
     field::WHOLE,
-    THEN,
+    field::THEN,
 ];
-/// How many of the fields, from the first one on, programs may send.
-const OF_DATA: usize = 5;
+/// The fields that programs may send.
+const DATA: [&str; 5] = [
+    field::WORKFLOW,
+    field::PROMPT,
+    field::CWD,
+    field::NAME,
+    field::LABELS,
+];
 
 /// Returns the fields of the form.
 #[expect(
@@ -55,7 +64,7 @@ pub(crate) fn fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal>
     reason = "all forms have the same signature"
 )]
 pub(crate) fn data_fields(_asked: &Asked) -> Result<&'static [&'static str], Refusal> {
-    Ok(FIELDS.split_at(OF_DATA).0)
+    Ok(&DATA)
 }
 
 /// Returns the page.
@@ -69,7 +78,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
         div.confirm {
             h1 { "New thread" }
             p { "The task is recorded with the workflow as it is now. A step is done only if you also run it." }
-            form.act method="post" action="/new" {
+            form.act method="post" action=(ADDRESS) {
                 (key(asked))
                 (once::field(asked))
                 (workflow(&names, wanted))
@@ -79,8 +88,8 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
                 input #cwd name=(field::CWD) value=(cwd) autocomplete="off" spellcheck="false" required;
                 (naming(None, &Labels::new()))
                 div.choice {
-                    button.main type="submit" name=(THEN) value=(RUN) { "Start and run" }
-                    button type="submit" name=(THEN) value="look" { "Start only" }
+                    button.main type="submit" name=(field::THEN) value=(RUN) { "Start and run" }
+                    button type="submit" name=(field::THEN) value="look" { "Start only" }
                     a.button href="/" { "Not now" }
                 }
             }
@@ -128,10 +137,12 @@ fn workflow(names: &[String], wanted: Option<&str>) -> Markup {
 pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
     let (thread, mut done) = match started(asked, fields) {
         Ok(started) => started,
-        Err(refusal) => return Outcome::passing(refused_page(&refusal)),
+        Err(refusal) => {
+            return Outcome::passing(refused_form(&refusal, ADDRESS, fields));
+        }
     };
     let address = thread_address(thread);
-    if fields.get(THEN) == Some(RUN) {
+    if fields.get(field::THEN) == Some(RUN) {
         let order = Order::of_steps(thread, RUN);
         let run = audit::logged(asked, RUN, Some(thread), || carry(asked, &order));
         match run {
@@ -140,7 +151,7 @@ pub(crate) fn submit(asked: &Asked, fields: &Fields) -> Outcome {
                 let why = &refusal.message;
                 let message = format!("thread `{thread}` was started, but it cannot be run: {why}");
                 let refusal = Refusal { message, ..refusal };
-                let page = refused_on_the_way(&refusal, Some(&address));
+                let page = refused_page(&refusal.back_to(address.clone()));
                 return Outcome::done_in_part(page, address);
             }
         }

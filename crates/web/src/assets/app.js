@@ -22,7 +22,7 @@
   // Loads the page again and replaces the main part. Open steps stay open, and the focus stays.
   // The browser runs no scripts of a document that a request parses.
   let busy = false;
-  // Whether a loaded page was not shown because the person was writing.
+  // Whether a loaded page was not shown because the person was writing, or has selected a text in it.
   let isBehind = false;
   const refresh = () => new Promise((done) => {
     if (busy) return done(false);
@@ -37,7 +37,7 @@
       if (request.status === 401 || (request.responseURL && new URL(request.responseURL).pathname === "/login")) {
         location.reload();
       } else if (fresh) {
-        isBehind = isWriting();
+        isBehind = isWriting() || hasSelected();
         if (!isBehind) replace(fresh);
       }
       done(true);
@@ -47,6 +47,10 @@
   const isWriting = () => {
     const at = document.activeElement;
     return at && (at.matches("select, textarea") || (at.matches("input") && at.value !== at.defaultValue));
+  };
+  const hasSelected = () => {
+    const selection = getSelection();
+    return !selection.isCollapsed && byId("main").contains(selection.anchorNode);
   };
   const fields = (room) => [...room.querySelectorAll("select, textarea, input:not([type=hidden])")];
   const isTyped = (field) => field.matches("select") || field.value !== field.defaultValue;
@@ -111,6 +115,15 @@
   };
   toEnd();
 
+  // A drawing that is wider than its place opens at the node where the thread stands, or else at its first one.
+  const toNode = (drawing) => {
+    const node = drawing.querySelector(".node.current, .node.waiting, .node.failed") || drawing.querySelector(".node");
+    if (!node) return;
+    const [own, room] = [node, drawing].map((one) => one.getBoundingClientRect());
+    drawing.scrollLeft += own.left + own.width / 2 - room.left - room.width / 2;
+  };
+  for (const drawing of document.querySelectorAll(".drawing")) toNode(drawing);
+
   // Loads the turns of the agents and adds the new ones, each at its place. A turn that is there stays, so that a screen reader
   // reads each turn once.
   let saying = false;
@@ -167,6 +180,7 @@
   const refreshLater = again(refresh, 1000);
   // The refresh waits: a click on a button moves the focus first, and must not lose its button.
   addEventListener("focusout", () => { if (isBehind) { isBehind = false; setTimeout(refreshSoon, 500); } });
+  document.addEventListener("selectionchange", () => { if (isBehind && !hasSelected()) { isBehind = false; setTimeout(refreshSoon, 500); } });
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
   // Whether the page was loaded again after it started to listen. Events before that were lost.
   let hasCaughtUp = false;

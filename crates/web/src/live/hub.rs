@@ -2,7 +2,7 @@
 //! listener.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::broadcast::{self, Receiver, Sender};
@@ -10,7 +10,6 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Root, State, ThreadChange, ThreadWatch};
 use uwf_util::causes::causes;
 
-use crate::app::Shared;
 use crate::live::event::Event;
 
 /// How many events a listener may be behind. One that is further behind gets [`Event::Reset`].
@@ -42,21 +41,20 @@ impl Default for Hub {
 }
 
 impl Hub {
-    /// Returns a receiver of all events from now on. Starts the watch if it does not run.
-    pub(crate) fn listen(app: &Shared) -> Receiver<Event> {
-        let hub = &app.hub;
-        let receiver = hub.events.subscribe();
-        let mut is_watching = lock(&hub.is_watching);
+    /// Returns a receiver of all events from now on. Starts the watch of the root if it does not run.
+    pub(crate) fn listen(self: &Arc<Self>, root: &Root) -> Receiver<Event> {
+        let receiver = self.events.subscribe();
+        let mut is_watching = lock(&self.is_watching);
         if !*is_watching {
-            let app = app.clone();
+            let (hub, root) = (Arc::clone(self), root.clone());
             let watch = std::thread::Builder::new().name("watch".to_owned());
-            let watching = watch.spawn(move || app.hub.watch(&app.site.root));
+            let watching = watch.spawn(move || hub.watch(&root));
             *is_watching = watching.is_ok();
             if let Err(error) = watching {
                 let why = format!(
                     "the server cannot watch the files ({error}); load the page again to see what is new"
                 );
-                *lock(&hub.slow) = Some(why);
+                *lock(&self.slow) = Some(why);
             }
         }
         receiver

@@ -20,11 +20,10 @@ use uwf_protocol::ids::ThreadId;
 use crate::answer::refused_data;
 use crate::app::Shared;
 use crate::fields::Fields;
-use crate::guard::{Access, Visitor};
 use crate::trouble::Refusal;
+use crate::visitor::{Access, Visitor};
 
 use event::{BEAT, Event, hello};
-use hub::Hub;
 
 /// How many streams are open at most. A further one is refused.
 pub(crate) const STREAMS: usize = 1024;
@@ -53,7 +52,7 @@ pub(crate) async fn events(
     };
     let (sender, body) = Channel::<Bytes>::new(WAITING);
     let listener = Listener {
-        events: Hub::listen(&app),
+        events: app.hub.listen(&app.site.root),
         app,
         wanted,
         visitor,

@@ -1,7 +1,7 @@
 //! The threads that belong to a thread: the one that it was forked from, its forks, its parents, and all children below them.
 
 use maud::{Markup, html};
-use uwf_engine::{Family, FamilyMember, Forks, ThreadView};
+use uwf_engine::{Family, FamilyMember, Forks, ThreadStatus, ThreadView};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Name;
 use uwf_util::text::{counted, cut_line};
@@ -71,7 +71,9 @@ fn member(one: &FamilyMember, this: ThreadId) -> Markup {
             @if item.thread == this { b aria-current="true" { "this thread" } } @else {
                 a href=(thread_address(item.thread)) { (Said(&cut_line(task, LINE))) }
             }
-            @if item.parent.is_some() && let Some(role) = &item.current_role { ", " (Said(role.as_str())) " is next" }
+            @if item.parent.is_some() && let Some(role) = &item.current_role {
+                ", " (Said(role.as_str())) @if item.status == ThreadStatus::Running { " is at work" } @else { " is next" }
+            }
             @if item.parent.is_some() && let Some(reason) = reason(item) { ": " (Said(&cut_line(reason, LINE))) }
             @if !one.children.is_empty() { ul { @for child in &one.children { (member(child, this)) } } }
         }

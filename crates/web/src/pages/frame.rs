@@ -4,13 +4,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::acts::notices;
 use crate::answer;
 use crate::asked::Asked;
 use crate::assets::ADDRESSES;
-use crate::guard::{Access, Visitor};
-use crate::parts::Said;
+use crate::parts::{Said, notices};
 use crate::posted::KEY_FIELD;
+use crate::visitor::{Access, Visitor};
 
 /// The own part of a page.
 pub(crate) struct Page {
@@ -94,7 +93,7 @@ impl Page {
                     }
                     main #main tabindex="-1" {
                         @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "This page may be out of date: " (Said(&why)) "." } }
-                        (notices::section(asked))
+                        (notices(asked))
                         (self.main)
                     }
                 }

@@ -3,12 +3,12 @@
 use maud::html;
 use uwf_engine::ThreadStatus;
 
+use crate::addresses::API;
 use crate::asked::Asked;
-use crate::guard::Access;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Said, status};
-use crate::routes::API;
 use crate::trouble::Trouble;
+use crate::visitor::Access;
 
 /// Every key, and what it does.
 const KEYS: [(&str, &str); 6] = [

@@ -60,9 +60,9 @@ pub(crate) fn section(events: &[FamilyEvent]) -> Markup {
     }
 }
 
-/// Returns what an event is called among those of a family. It is called the same when the page is loaded again. The next attempt
-/// uses the names of the last one again.
-fn key(event: &FamilyEvent) -> Option<String> {
+/// Returns the key of an event. It is unique in a family, and stays the same when the page is loaded again. A later attempt uses
+/// the same keys again.
+fn event_key(event: &FamilyEvent) -> Option<String> {
     let thread = event.child.as_ref();
     let thread = thread.map_or("top", |child| child.thread.as_str());
     match &event.event {
@@ -79,7 +79,7 @@ fn key(event: &FamilyEvent) -> Option<String> {
 }
 
 fn said(event: &FamilyEvent) -> Markup {
-    let key = key(event);
+    let key = event_key(event);
     let branch = event.child.as_ref().map(|child| child.branch.as_str());
     let who = |role: &str| match branch {
         Some(branch) => format!("{branch}: {role}"),
@@ -106,7 +106,9 @@ fn said(event: &FamilyEvent) -> Markup {
         TailEvent::Working(working) => html! {
             li.begin data-key=[key] { b { (Said(&who(working.role.as_str()))) } " works, by " (Said(&working.agent)) }
         },
-        _ => html! {},
+        TailEvent::Task(_) | TailEvent::Step(_) | TailEvent::Failed(_) | TailEvent::Stopped(_) => {
+            html! {}
+        }
     }
 }
 

@@ -10,23 +10,19 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use maud::{Markup, html};
 
-use crate::answer::{because, broken, html as html_answer, refused_page, see_other};
+use crate::answer::{because, html as html_answer, see_other};
 use crate::app::{App, Shared};
-use crate::audit::{self, Peer};
+use crate::audit;
 use crate::fields::Fields;
-use crate::guard::Visitor;
 use crate::pages::frame::bare;
-use crate::parts::with_field;
+use crate::pages::missing::{broken, refused_page};
 use crate::posted;
 use crate::token::Token;
+use crate::trouble::Refused;
+use crate::visitor::{Peer, Visitor};
 
 /// How long the answer to a wrong token in the form is delayed.
 const DELAY: Duration = Duration::from_millis(500);
-
-/// Returns the address of the form. After the log-in, it leads to another page of ours.
-pub(crate) fn address(next: &str) -> String {
-    with_field("/login", "next", next)
-}
 
 /// Answers with the form.
 pub(crate) async fn form(RawQuery(query): RawQuery) -> Response {
@@ -48,7 +44,10 @@ pub(crate) async fn submit(
     if !app.token.is(fields.get("token").unwrap_or_default().trim()) {
         tokio::time::sleep(DELAY).await;
         let wrong = page(next, Some("This is not the token of this server."));
-        return because("token", html_answer(StatusCode::UNAUTHORIZED, wrong));
+        return because(
+            Refused::of_access("token"),
+            html_answer(StatusCode::UNAUTHORIZED, wrong),
+        );
     }
     match open(&app, peer).await {
         Some(cookie) => with_cookie(see_other(next), &cookie),
@@ -151,6 +150,5 @@ mod tests {
         ] {
             assert_eq!(next(foreign), "/", "{foreign}");
         }
-        assert_eq!(address("/?a=b&c"), "/login?next=%2F%3Fa%3Db%26c");
     }
 }

@@ -6,10 +6,10 @@ use uwf_engine::{NodeDetail, NodeUse, NodeUses, node_detail, which};
 use uwf_util::text::counted;
 use uwf_util::time;
 
+use crate::addresses::API;
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{Room, Said, beginning, hash_link, thread_address, workflow_link};
-use crate::routes::API;
 use crate::trouble::Trouble;
 
 /// The field that asks for what needs the node.

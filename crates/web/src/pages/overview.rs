@@ -6,13 +6,13 @@ use uwf_util::text::{counted, cut_line};
 
 use crate::asked::Asked;
 use crate::fields::Fields;
-use crate::guard::Access;
 use crate::pages::frame::{Page, Tab};
 use crate::parts::{
     Said, cost, labels, new_thread, reason, status, task, thread_address, when, workflow_link,
 };
 use crate::selection::{self, field};
 use crate::trouble::Trouble;
+use crate::visitor::Access;
 
 /// How many characters of a reason the list shows.
 const REASON: usize = 240;

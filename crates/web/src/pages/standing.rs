@@ -1,26 +1,22 @@
 //! Where a thread stands: its question, its result, what keeps it from going on, and its next role.
 
 use maud::{Markup, html};
-use uwf_engine::{HeldBy, ThreadStatus, ThreadView};
-use uwf_protocol::ids::ThreadId;
+use uwf_engine::{ThreadStatus, ThreadView};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::RefusedStep;
 use uwf_util::time;
+use uwf_words::stand::{Tone, of_view};
 
 use crate::pages::step_parts::attempt;
-use crate::parts::{Said, section, thread_address};
+use crate::parts::{Said, hash_link, section, thread_address};
 
 /// Returns the box with the state of a thread.
 pub(super) fn state(view: &ThreadView) -> Markup {
     let state = &view.state;
-    let outline = &view.outline;
-    let summary = view.summary.as_ref().map(|summary| summary.text.as_str());
     html! {
         div class=(format!("state {}", state.status.as_str())) {
             h2.away { "Where it stands" }
-            (asks(view))
-            (section("Result", "result", outline.result.as_deref()))
-            (section("The result cannot be filled in", "problem", outline.result_problem.as_deref()))
-            (section("The graph gives no next step", "problem", view.blocked_reason.as_deref()))
-            (section("Summary", "summary", summary))
+            @for part in of_view(view) { (section(&part.title, class(part.tone), Some(&part.text))) }
             @if let Some(paused) = &state.paused {
                 p { "Paused " (time::format_utc(paused.at)) " UTC" @if let Some(reason) = &paused.reason { ": " (Said(reason)) } "." }
             }
@@ -34,23 +30,33 @@ pub(super) fn state(view: &ThreadView) -> Markup {
                 h2 { "Failed attempts" }
                 ul.notes { @for one in &view.attempts { (attempt(one)) } }
             }
+            (beside(view))
             @if let Some(next) = next(view) { p.next-step { (next) } }
         }
     }
 }
 
-/// Returns the question or the reason for which the thread waits for a person; nothing if it does not.
-fn asks(view: &ThreadView) -> Markup {
-    let state = &view.state;
-    let message = state.suspend_message.as_deref();
-    let role = state.suspended_role.as_ref();
-    let role = role.map_or("It", |role| role.as_str());
-    match state.held_by {
-        _ if message.is_none() => html! {},
-        Some(HeldBy::Supervisor) => section("The supervisor suspended it", "problem", message),
-        Some(HeldBy::Limit) => section("A limit is reached", "problem", message),
-        Some(HeldBy::Failure) => section(&format!("{role} stopped the run"), "problem", message),
-        None => section(&format!("{role} asks"), "question", message),
+/// Returns the class of a part.
+fn class(tone: Tone) -> &'static str {
+    match tone {
+        Tone::Question => "question",
+        Tone::Problem => "problem",
+        Tone::Result => "result",
+        Tone::Summary => "summary",
+    }
+}
+
+/// Returns the steps that were finished and are not in the chain; nothing if there is none.
+fn beside(view: &ThreadView) -> Markup {
+    let link = |step: CasRef| html! { a.hash href=(format!("/steps/{step}")) { (step) } };
+    html! {
+        @if let Some(step) = view.finished_step {
+            p { "The finished step " (link(step)) " waits to be committed. The next call does that." }
+        }
+        @for RefusedStep { step, head, .. } in &view.refused_steps {
+            p { "The finished step " (link(*step)) " is kept: it follows " (hash_link(*head))
+                ", which the thread had left. " code { "uwf thread fork " (step) } " goes on from it." }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use uwf_util::{size, time};
 use crate::answer::{Disposition, File};
 use crate::asked::Asked;
 use crate::pages::frame::{Page, Tab};
-use crate::pages::step_parts::{answer, checks, outcome};
+use crate::pages::step_parts::{ANSWER, answer, checks, outcome, text_address};
 use crate::parts::{
     LONGEST, Room, Said, folded_in, hash_link, preformatted, section, thread_address, unreadable,
     with_field,
@@ -31,8 +31,6 @@ const FILES: &str = "files";
 const PATH: &str = "path";
 /// How many lines of a patch a page shows.
 const PATCH: usize = 5_000;
-/// The name of the answer in the address of a whole text.
-pub(super) const ANSWER: &str = "answer";
 /// The name of the prompt in the address of a whole text.
 const PROMPT: &str = "prompt";
 /// The title of the prompt.
@@ -187,11 +185,6 @@ pub(crate) fn download(asked: &Asked) -> Result<File, Trouble> {
         content,
         disposition: Disposition::Download,
     })
-}
-
-/// Returns the address of a whole text of a step, as it came.
-pub(super) fn text_address(step: CasRef, text: &str) -> String {
-    format!("/steps/{step}/text/{text}")
 }
 
 /// Returns a whole text of a step, as it came.

@@ -10,8 +10,15 @@ use uwf_util::text::counted;
 use uwf_util::{size, time};
 use uwf_words::teaser::without_front_matter;
 
-use crate::pages::step::{ANSWER, text_address};
 use crate::parts::{Room, Said, beginning, preformatted, section, section_in};
+
+/// The name of the answer in the address of a whole text.
+pub(super) const ANSWER: &str = "answer";
+
+/// Returns the address of a whole text of a step, as it came.
+pub(super) fn text_address(step: CasRef, text: &str) -> String {
+    format!("/steps/{step}/text/{text}")
+}
 
 /// Returns a failed attempt as an item of a list.
 pub(crate) fn attempt(attempt: &AttemptView) -> Markup {

@@ -7,11 +7,11 @@ use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
 use uwf_words::teaser::teaser;
 
-use crate::guard::Access;
 use crate::pages::step_parts::{answer, attempt, checks, outcome, tools};
 use crate::parts::{
     LONGEST, Room, Said, folded_in, hash_link, preformatted, section_in as part, thread_address,
 };
+use crate::visitor::Access;
 
 /// How many characters of a text the line of a step shows.
 const TEASER: usize = 160;

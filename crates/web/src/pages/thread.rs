@@ -8,8 +8,8 @@ use uwf_engine::{
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
 
-use crate::acts::confirm::links;
 use crate::asked::Asked;
+use crate::pages::actions::links;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::{family, live, standing, steps};
 use crate::parts::{
