@@ -151,6 +151,7 @@ mod shared_trees;
 mod sharing;
 mod sharing_answers;
 mod sharing_care;
+mod sharing_certificates;
 mod sharing_children;
 mod sharing_children_killed;
 mod sharing_damage;

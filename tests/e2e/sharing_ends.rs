@@ -170,12 +170,34 @@ fn a_kill_that_others_were_not_told_is_shown_and_counts_though_they_went_on() {
     assert!(shown.stdout.contains(&push), "{}", shown.stdout);
     let checks = one.uwf(&["--format", "text", "doctor", "--offline"]);
     assert!(checks.stdout.contains(&push), "{}", checks.stdout);
-    one.uwf(&["push", &thread]).exits(0);
+    let pushed = one.uwf(&["--format", "text", "push", &thread]).exits(0);
+    let told = "it has ended for all machines now";
+    assert!(pushed.stdout.contains(told), "{}", pushed.stdout);
     assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
     let shown = one
         .uwf(&["--format", "text", "thread", "show", &thread])
         .exits(0);
     assert!(!shown.stdout.contains(&push), "{}", shown.stdout);
+}
+
+#[test]
+fn a_push_names_the_step_that_it_keeps_beside_a_thread_which_others_have_ended() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines_in(&server, &new_schema());
+    let [one, other] = &machines;
+    let thread = sharing::shared(&machines, "again");
+    let mut working = gates::at_work(one, &["thread", "step", &thread]);
+    server.pause();
+    gates::open_gate(one);
+    assert_eq!(working.wait().unwrap().code(), Some(5));
+    server.resume();
+    other.uwf(&["thread", "kill", &thread]).exits(0);
+    let pushed = one.uwf(&["--format", "text", "push", &thread]).exits(0);
+    let kept = one.show(&thread)["refusedSteps"][0]["step"].clone();
+    let told = format!("the finished step `{}` is kept", kept.as_str().unwrap());
+    assert!(pushed.stdout.contains(&told), "{}", pushed.stdout);
 }
 
 #[test]

@@ -65,7 +65,10 @@ fn two_machines_share_a_thread_by_an_object_storage() {
     }
     agree(&machines, &thread, 4);
     let mut busy = at_work(one, &["thread", "step", &thread]);
-    other.step(&thread).exits(5).says("uwf remote release");
+    other
+        .step(&thread)
+        .exits(5)
+        .says(&format!("`uwf remote release {thread}`"));
     assert!(at_remote(other, &thread)["leftMs"].is_u64());
     open_gate(one);
     assert!(busy.wait().unwrap().success());
@@ -82,8 +85,10 @@ fn no_care_is_taken_of_it(world: &World) {
     refused(&["gc"], stays);
     refused(&["gc", "--dry-run"], stays);
     refused(&["verify"], "each node is checked whenever it is read");
-    refused(&["roles"], "the policies of the bucket");
+    refused(&["verify"], "`uwf --root <new folder> remote add <url>`");
     refused(&["migrate"], "no tables");
+    let roles = world.uwf(&["remote", "roles"]).exits(0).stdout;
+    assert!(roles.contains("the policies of the bucket"), "{roles}");
 }
 
 #[test]
@@ -94,6 +99,27 @@ fn a_store_of_objects_says_why_no_care_is_taken_of_it() {
     let key = format!("AZURE_STORAGE_ACCOUNT_KEY={KEY}\n");
     std::fs::write(world.root().join(".env"), key).unwrap();
     no_care_is_taken_of_it(&world);
+}
+
+#[test]
+fn a_container_that_is_not_there_and_a_key_that_is_wrong_are_told_with_what_helps() {
+    let Some(server) = Azurite::start_or_skip() else {
+        return;
+    };
+    let world = World::new();
+    std::fs::create_dir_all(world.root()).unwrap();
+    let add = |key: &str, url: &str| {
+        let key = format!("AZURE_STORAGE_ACCOUNT_KEY={key}\n");
+        std::fs::write(world.root().join(".env"), key).unwrap();
+        world.uwf(&["remote", "add", url]).exits(1)
+    };
+    let url = server.url();
+    let (_, account) = url.split_once('?').unwrap();
+    add(KEY, &format!("az://nowhere?{account}"))
+        .says("there is no such bucket or container")
+        .says("az storage container create");
+    let wrong = add("d3Jvbmc=", &server.url()).says("refuses the key");
+    assert!(!wrong.stderr.contains("remote roles"), "{}", wrong.stderr);
 }
 
 fn what_it_cannot_do_is_said(world: &World, thread: &str) {

@@ -28,8 +28,28 @@ fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
         let said = as_user("nobody");
         said.says("refuses this user").says("createuser");
         let said = as_user("guest");
-        said.says("refuses this user").says("uwf remote roles");
+        said.says("refuses this user")
+            .says("uwf remote roles")
+            .says("`GRANT uwf_worker TO <user>`");
     });
+}
+
+#[test]
+fn a_server_on_this_machine_that_wants_encryption_is_asked_for_it_by_the_address() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let admin = Admin::new(&server.url());
+    let rules = "local all all trust\nhostssl all all all trust\n";
+    std::fs::write(admin.row("SHOW hba_file"), rules).unwrap();
+    admin.run("SELECT pg_reload_conf()");
+    let world = World::new();
+    let add = || world.uwf(&["remote", "add", &server.url()]);
+    wait_until("the rules count", || add().stderr.contains("pg_hba.conf"));
+    add()
+        .exits(1)
+        .says("no encryption")
+        .says("?sslmode=verify-full");
 }
 
 #[test]

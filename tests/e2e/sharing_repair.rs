@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
 use crate::sharing::{agree, as_worker, machines_in, shared, with_remote, with_server};
+use crate::sharing_place::Place;
 use crate::world::World;
 
 #[test]
@@ -76,11 +77,71 @@ fn a_worker_sends_what_is_missing_and_leaves_what_is_damaged_to_the_owner() {
         let said = said.exits(4).stdout;
         assert!(said.contains("1 damaged node needs the owner"), "{said}");
         assert!(!said.contains("not whole on this machine"), "{said}");
+        let as_owner = "as the owner: `uwf config set remote.url <url>`";
+        assert!(said.contains(as_owner), "{said}");
         one.uwf(&["fetch", &thread]).exits(0);
         let whole = one.uwf(&repair).exits(0).json();
         assert_eq!(whole["repaired"], json!(1), "{whole}");
         assert_eq!(whole["replaced"], json!(1), "{whole}");
         assert!(whole["needOwner"].is_null(), "{whole}");
         agree(&machines, &thread, 1);
+    });
+}
+
+#[test]
+fn the_owner_repairs_from_a_bundle_what_only_the_machine_of_a_worker_has() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [_, other] = &machines;
+        let thread = shared(&machines, "again");
+        as_worker(other, server, &schema);
+        other.step(&thread).exits(0);
+        let admin = Admin::new(&server.url());
+        let damage = "UPDATE @.nodes SET payload = payload || ' ' WHERE hash IN (SELECT head FROM @.threads)";
+        admin.run(&damage.replace('@', &schema));
+        let repair = ["remote", "verify", "--repair", "--format", "text"];
+        let said = other.uwf(&repair).exits(4).stdout;
+        assert!(said.contains("`uwf thread export <thread>"), "{said}");
+        let owner = World::new();
+        with_remote(&owner, server, &schema);
+        let said = owner.uwf(&repair).exits(4).stdout;
+        let bring = "`uwf thread export` and `uwf thread import`";
+        assert!(said.contains(bring), "{said}");
+        let bundle = other.dir().join("thread.tar");
+        let bundle = bundle.to_str().unwrap();
+        let export = ["thread", "export", &thread, "-o", bundle];
+        other.uwf(&export).exits(0);
+        owner.uwf(&["thread", "import", bundle]).exits(0);
+        owner.uwf(&repair).exits(0);
+        agree(&machines, &thread, 1);
+    });
+}
+
+/// Somebody has removed the row of a thread by hand.
+#[test]
+fn a_thread_about_which_something_senseless_is_stored_is_removed_and_shared_again() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        place.run("DELETE FROM @.threads");
+        one.uwf(&["push", thread]).exits(0);
+        place.remote_of(0, &["gc"]).exits(4).says("the rest");
+        let verify = ["verify", "--repair", "--format", "text"];
+        let said = place.remote_of(0, &verify).exits(4).stdout;
+        let push = format!("`uwf push {thread}`");
+        assert!(said.contains(&push), "{said}");
+        let sql = said
+            .split('`')
+            .find(|one| one.starts_with("DELETE "))
+            .unwrap();
+        place.admin.run(sql);
+        one.uwf(&["push", thread]).exits(0);
+        place.remote_of(0, &["gc"]).exits(0);
+        place.remote_of(1, &["verify"]).exits(0);
+        other.step(thread).exits(0);
+        agree(&place.machines, thread, 2);
     });
 }

@@ -1,4 +1,4 @@
-//! The password of a remote is for `uwf` itself: agents neither get nor show it.
+//! The password of a remote, and the keys in `.env`, are for `uwf` itself: agents neither get nor show them.
 
 use std::fs;
 use std::path::Path;
@@ -82,6 +82,29 @@ fn the_password_of_the_remote_is_masked_though_nobody_calls_it_a_secret() {
     world.step(&thread).exits(0);
     assert_eq!(told(&world, &thread), "got: knows:***");
     assert_free(&world.root());
+}
+
+#[test]
+fn an_agent_does_not_get_the_key_of_an_object_storage_from_the_file_unless_it_names_it() {
+    let tells = TELLS.replace("UWF_REMOTE_PASSWORD", "AZURE_STORAGE_ACCOUNT_KEY");
+    for (secrets, expected) in [
+        (None, "got: knows:nothing"),
+        (
+            Some(r#"["AZURE_STORAGE_ACCOUNT_KEY"]"#),
+            "got:*** knows:nothing",
+        ),
+    ] {
+        let (world, thread) = world();
+        world.script("tells.sh", &tells);
+        if let Some(secrets) = secrets {
+            world.configure("agents.default.secrets", secrets);
+        }
+        let text = format!("AZURE_STORAGE_ACCOUNT_KEY={PASSWORD}\n");
+        fs::write(world.root().join(".env"), text).unwrap();
+        world.step(&thread).exits(0);
+        assert_eq!(told(&world, &thread), expected);
+        assert_free(&world.root());
+    }
 }
 
 #[test]

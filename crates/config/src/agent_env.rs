@@ -14,11 +14,14 @@ use crate::{ConfigError, file, load_dotenv, load_for};
 /// The variables that are only for `uwf` itself. An agent gets such a one only if its secrets name it.
 const OURS: [&str; 1] = [RemoteConfig::PASSWORD];
 
+/// The variables of `.env` that are for `uwf` itself, and for other programs where the environment has them.
+const OURS_IN_FILE: [&str; 4] = RemoteConfig::STORAGE_KEYS;
+
 /// What stands between the names of secrets in [`env::SECRETS`].
 const SEPARATOR: char = ',';
 
 /// What the config says about the environment of an agent. An agent that is not in the config gets all of `.env` but what
-/// no agent gets by itself (`OURS`).
+/// no agent gets by itself (`OURS` and `OURS_IN_FILE`).
 #[derive(Clone, Default)]
 pub struct AgentEnv {
     variables: Vec<(String, String)>,
@@ -47,14 +50,13 @@ impl AgentEnv {
     pub fn added(&self, root: &Root, ours: &Env) -> Result<Vec<(String, String)>, ConfigError> {
         let mut added = load_dotenv(root)?;
         added.retain(|(name, _)| {
-            let is_named = |secrets: &Vec<String>| secrets.contains(name);
-            self.secrets.as_ref().is_none_or(is_named)
-                && !self.withheld().contains(&name.as_str())
-                && !ours.is_set(name)
-                && !env::CONTRACT.contains(&name.as_str())
+            let name = name.as_str();
+            let is_for_us = OURS.contains(&name) || OURS_IN_FILE.contains(&name);
+            let is_wanted = self.names(name) || (self.secrets.is_none() && !is_for_us);
+            is_wanted && !ours.is_set(name) && !env::CONTRACT.contains(&name)
         });
         added.extend(self.variables.iter().cloned());
-        let names = self.names(ours);
+        let names = self.all_secrets(ours);
         // We may have been called by another agent and inherit its variable.
         if !names.is_empty() || ours.is_set(env::SECRETS) {
             let names = names.join(&SEPARATOR.to_string());
@@ -66,8 +68,8 @@ impl AgentEnv {
     /// Returns the variables that the agent does not inherit from us.
     #[must_use]
     pub fn withheld(&self) -> Vec<&'static str> {
-        let is_named = |name: &&str| self.secrets.iter().flatten().any(|secret| secret == name);
-        OURS.into_iter().filter(|name| !is_named(name)).collect()
+        let ours = OURS.into_iter();
+        ours.filter(|name| !self.names(name)).collect()
     }
 
     /// Checks that every secret of the agent is there. Returns the names of those that are too short to be masked.
@@ -101,8 +103,14 @@ impl AgentEnv {
         Ok(names.filter(is_short).cloned().collect())
     }
 
+    /// Tells whether the secrets of the agent name a variable.
+    fn names(&self, variable: &str) -> bool {
+        let mut secrets = self.secrets.iter().flatten();
+        secrets.any(|secret| secret == variable)
+    }
+
     /// Returns the names of the agent's secrets, and of those of an agent that has called us.
-    fn names(&self, ours: &Env) -> Vec<String> {
+    fn all_secrets(&self, ours: &Env) -> Vec<String> {
         let mut names = self.secrets.clone().unwrap_or_default();
         let inherited = names_in(ours).map(ToOwned::to_owned);
         names.extend(inherited);
@@ -233,6 +241,20 @@ mod tests {
         assert!(names.withheld().is_empty());
         let masks = secret_masks(&Config::default(), &root, &ours).unwrap();
         assert_eq!(masks.text("of-the-file of-the-shell"), "*** ***");
+    }
+
+    #[test]
+    fn the_key_of_an_object_storage_in_the_file_is_for_agents_that_name_it() {
+        let text = RemoteConfig::STORAGE_KEYS.map(|name| format!("{name}=k\n"));
+        let (_temp, root) = root(&text.concat());
+        let nowhere = Env::from_parts(&[], "/", 0, 0);
+        let added = |config: &str| AgentEnv::of(&agent(config)).added(&root, &nowhere).unwrap();
+        assert_eq!(added("{}"), []);
+        for name in RemoteConfig::STORAGE_KEYS {
+            let own = added(&format!(r#"{{"secrets": ["{name}"]}}"#));
+            let own = own.iter().map(|(name, _)| name.as_str());
+            assert!(own.eq([name, "UWF_SECRETS"]), "{name}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::{ClientOptions, RetryConfig};
 use url::Url;
+use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::endpoint::is_loopback;
 use uwf_remote::RemoteError;
 
@@ -14,11 +15,7 @@ use crate::Object;
 use crate::clock::Dates;
 use crate::http::Http;
 
-const AWS_ID: &str = "AWS_ACCESS_KEY_ID";
-const AWS_SECRET: &str = "AWS_SECRET_ACCESS_KEY";
-const AWS_TOKEN: &str = "AWS_SESSION_TOKEN";
 const AWS_REGION: &str = "AWS_REGION";
-const AZURE_KEY: &str = "AZURE_STORAGE_ACCOUNT_KEY";
 /// The region that servers without regions expect.
 const ANY_REGION: &str = "us-east-1";
 
@@ -46,7 +43,7 @@ impl Service {
     fn key(&self) -> &'static str {
         match self {
             Self::S3 { .. } => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-            Self::Azure { .. } => AZURE_KEY,
+            Self::Azure { .. } => RemoteConfig::AZURE_KEY,
         }
     }
 }
@@ -191,9 +188,9 @@ impl Address {
         let mut builder = AmazonS3Builder::new()
             .with_bucket_name(&self.bucket)
             .with_region(region)
-            .with_access_key_id(needed(keys, AWS_ID)?)
-            .with_secret_access_key(needed(keys, AWS_SECRET)?);
-        if let Some(token) = keys(AWS_TOKEN) {
+            .with_access_key_id(needed(keys, RemoteConfig::S3_ID)?)
+            .with_secret_access_key(needed(keys, RemoteConfig::S3_SECRET)?);
+        if let Some(token) = keys(RemoteConfig::S3_TOKEN) {
             builder = builder.with_token(token);
         }
         if let Some(endpoint) = &self.endpoint {
@@ -210,7 +207,7 @@ impl Address {
         let builder = MicrosoftAzureBuilder::new()
             .with_container_name(&self.bucket)
             .with_account(account)
-            .with_access_key(needed(keys, AZURE_KEY)?);
+            .with_access_key(needed(keys, RemoteConfig::AZURE_KEY)?);
         Ok(match &self.endpoint {
             Some(endpoint) => builder.with_endpoint(endpoint.clone()),
             None => builder,
@@ -336,9 +333,9 @@ mod tests {
                 "{error}"
             );
         };
-        check("s3://bucket?region=eu-central-1", AWS_ID);
+        check("s3://bucket?region=eu-central-1", RemoteConfig::S3_ID);
         check("s3://bucket", "region");
-        check("az://container?account=a", AZURE_KEY);
+        check("az://container?account=a", RemoteConfig::AZURE_KEY);
     }
 
     #[test]
@@ -347,7 +344,7 @@ mod tests {
         let error = Object::new(&address, &|_| Some("my secret".into()));
         let error = error.expect_err("it is not base64");
         assert!(
-            matches!(&error, RemoteError::Unprepared(said) if said.contains(AZURE_KEY) && !said.contains("secret")),
+            matches!(&error, RemoteError::Unprepared(said) if said.contains(RemoteConfig::AZURE_KEY) && !said.contains("secret")),
             "{error}"
         );
     }

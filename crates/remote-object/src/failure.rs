@@ -28,10 +28,7 @@ impl Failure {
 
 pub(crate) fn failure(problem: &Error) -> Failure {
     match problem {
-        Error::NotFound { .. } => Failure::Final(RemoteError::Unable(
-            "there is no such bucket or container; make it first, with the tools of the store"
-                .into(),
-        )),
+        Error::NotFound { .. } => Failure::Final(RemoteError::NoBucket),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
             let code = code(&problem.to_string());
             Failure::Final(RemoteError::NotLetIn(

@@ -3,11 +3,11 @@
 use std::error::Error;
 use std::io::ErrorKind;
 
-use rustls::CertificateError;
 use tokio_postgres::error::SqlState;
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::{Distrust, Entry, RemoteError};
 
 use crate::address::{Address, with_cause};
+use crate::certificate;
 
 /// Why a call failed.
 pub(crate) enum Failure {
@@ -39,7 +39,7 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     let text = with_cause(problem);
     let Some(code) = problem.code() else {
         return match refusal(problem) {
-            Some((entry, said)) => Failure::Final(RemoteError::NotLetIn(entry, said)),
+            Some(refused) => Failure::Final(refused),
             // The system gave up after its own limit. Another try would take as long.
             None if is_timeout(problem) => Failure::Final(RemoteError::Away(text)),
             None => Failure::Again(RemoteError::Away(text)),
@@ -72,10 +72,16 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// Returns why the server refuses a user. The texts of a server are translated, but the name of its file is not.
+/// Returns why the server refuses a user. The texts of a server are translated, but the name of its file is not. The words about
+/// encryption are, so a translated text counts as any other rule.
 fn entry(code: &SqlState, said: &str) -> Entry {
+    let is_by_port = !said.contains("[local]");
+    let is_plain = ["no encryption", "SSL off"]
+        .iter()
+        .any(|it| said.contains(it));
     match *code == SqlState::INVALID_PASSWORD {
         true => Entry::Password,
+        false if said.contains("pg_hba.conf") && is_plain && is_by_port => Entry::Plain,
         false if said.contains("pg_hba.conf") => Entry::Rule,
         false => Entry::User,
     }
@@ -88,49 +94,29 @@ fn is_timeout(problem: &tokio_postgres::Error) -> bool {
 }
 
 /// Returns why the client or the server refuses the connection, if it is more than a lost connection.
-fn refusal(problem: &tokio_postgres::Error) -> Option<(Entry, String)> {
+fn refusal(problem: &tokio_postgres::Error) -> Option<RemoteError> {
     let cause = problem.source()?;
     if let Some(tls) = cause
         .downcast_ref::<std::io::Error>()
         .and_then(std::io::Error::get_ref)
         .and_then(|inner| inner.downcast_ref::<rustls::Error>())
     {
-        return Some((Entry::Way, distrust(tls)));
+        let (distrust, said) = certificate::distrust(tls);
+        return Some(RemoteError::NotSafe(distrust, said));
     }
+    let no_password = |said: String| RemoteError::NotLetIn(Entry::Password, said);
     // The client has only these texts for the errors.
     match cause.to_string().as_str() {
-        "password missing" => Some((Entry::Password, "the server asks for a password".into())),
-        "server does not support TLS" => Some((
-            Entry::Way,
-            "the server does not offer TLS, so no password was sent; turn on `ssl` at the server"
-                .into(),
+        "password missing" => Some(no_password("the server asks for a password".into())),
+        "server does not support TLS" => Some(RemoteError::NotSafe(
+            Distrust::NoTls,
+            "it does not offer TLS, so no password was sent".into(),
         )),
         _ if problem.to_string().starts_with("authentication error") => {
-            Some((Entry::Password, with_cause(problem)))
+            Some(no_password(with_cause(problem)))
         }
         _ => None,
     }
-}
-
-/// Returns why the certificate of the server, or its way of encrypting, is not accepted.
-fn distrust(problem: &rustls::Error) -> String {
-    let why = match problem {
-        rustls::Error::InvalidCertificate(certificate) => match certificate {
-            // A signature is bad if another authority has the same name.
-            CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-                "its authority is not known here; name the file of the right one as `sslrootcert` in the address"
-            }
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "it is for another name; use the name that is in it"
-            }
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "its time is over; give the server a new one"
-            }
-            _ => return format!("the certificate of the server is not accepted: {certificate}"),
-        },
-        _ => return format!("no encrypted connection to the server: {problem}"),
-    };
-    format!("the certificate of the server is not accepted: {why}")
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 mod acquire;
 mod address;
 mod advance;
+mod certificate;
 mod collect;
 mod connection;
 mod end_lease;

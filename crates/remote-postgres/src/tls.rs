@@ -28,7 +28,12 @@ pub(crate) fn client(authorities: Option<&Path>) -> Result<ClientConfig, RemoteE
         })?;
         return Ok(builder.with_no_client_auth());
     };
-    let unusable = |problem: String| unusable(format!("{}: {problem}", file.display()));
+    let unusable = |problem: String| {
+        unusable(format!(
+            "{}: {problem}; `sslrootcert` in the address must name a file of certificates, in PEM",
+            file.display()
+        ))
+    };
     let mut roots = RootCertStore::empty();
     let pem = std::fs::read(file).map_err(|problem| unusable(problem.to_string()))?;
     for certificate in CertificateDer::pem_slice_iter(&pem) {

@@ -16,15 +16,22 @@ pub enum RemoteError {
     /// The remote does not let this user do that.
     #[error("the remote refuses this user: {0}")]
     Denied(String),
-    /// The remote lets nobody in by this name, with this key, from here, or over this connection.
+    /// The remote lets nobody in by this name, with this key, or from here.
     #[error("the remote refuses this user: {1}")]
     NotLetIn(Entry, String),
+    /// This machine refuses the server: the server does not prove that it is the right one, or the connection would not be encrypted
+    /// as it must be. No password was sent.
+    #[error("no safe connection to the server: {1}")]
+    NotSafe(Distrust, String),
     /// Something is wrong on this machine. Nothing was sent.
     #[error("this machine cannot ask the remote: {0}")]
     Unprepared(String),
     /// The server has no such database.
     #[error("the server has no such database: {0}")]
     NoDatabase(String),
+    /// The object storage has no such bucket or container.
+    #[error("there is no such bucket or container")]
+    NoBucket,
     /// The place is reached, and no remote is there.
     #[error("there is no remote there yet")]
     NotMade,
@@ -55,8 +62,10 @@ impl RemoteError {
             Self::Away(_) | Self::Contended(_) | Self::Cancelled(_) => true,
             Self::Denied(_)
             | Self::NotLetIn(..)
+            | Self::NotSafe(..)
             | Self::Unprepared(_)
             | Self::NoDatabase(_)
+            | Self::NoBucket
             | Self::NotMade
             | Self::NotMigrated
             | Self::TooOld { .. }
@@ -75,8 +84,25 @@ pub enum Entry {
     User,
     /// The server has no rule that lets this user in from this machine.
     Rule,
+    /// The server has no rule that lets this user in from this machine over a connection that is not encrypted.
+    Plain,
     /// The keys of an object storage are missing or wrong, or do not allow this.
     Keys,
-    /// The connection is not encrypted as it must be, or the server does not prove that it is the right one.
-    Way,
+}
+
+/// Why a machine does not trust a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distrust {
+    /// An authority that is not known here has signed its certificate.
+    Authority,
+    /// Its certificate is for another name.
+    Name,
+    /// The time of its certificate is over, or has not come.
+    Time,
+    /// Its certificate is of another kind than that of a server.
+    Form,
+    /// It offers no encryption.
+    NoTls,
+    /// Both sides agree on no encryption.
+    Other,
 }

@@ -20,7 +20,7 @@ pub(crate) enum RemoteCommand {
     Gc(RemoteGcArgs),
     /// End the lease of a machine that is gone; a step that it still does is kept on that machine, beside the thread
     Release(ReleaseArgs),
-    /// Print the SQL that makes roles for those who read the remote, and for those who work with it
+    /// Print the SQL that makes roles for readers of the remote and for those who work with it, or what a storage must allow
     Roles,
 }
 

@@ -34,8 +34,11 @@ pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
 }
 
 fn configured(site: &Site) -> Result<Kind, EngineError> {
-    let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
-    connection(site, &config)
+    connection(site, &remote_config(site)?)
+}
+
+fn remote_config(site: &Site) -> Result<RemoteConfig, EngineError> {
+    Ok(uwf_config::load(&site.root)?.unwrap_or_default().remote)
 }
 
 fn connection(site: &Site, config: &RemoteConfig) -> Result<Kind, EngineError> {
@@ -136,7 +139,7 @@ pub(super) fn answer<T>(answer: Result<T, RemoteError>) -> Result<T, EngineError
 fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     let site = context.site();
     site.create()?;
-    let known = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    let known = remote_config(site)?;
     let had_schema = known.schema.is_some();
     let config = RemoteConfig {
         url: Some(args.url.clone()),
@@ -167,7 +170,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
 
 fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
-    let config = uwf_config::load(&site.root)?.unwrap_or_default().remote;
+    let config = remote_config(site)?;
     let mut remote = connection(site, &config)?;
     let kept = answer(remote.statistics())?;
     let threads = match kept {

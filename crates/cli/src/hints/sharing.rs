@@ -1,7 +1,7 @@
 //! What to type next after an error about threads that several machines work on.
 
 use uwf_engine::{SharingError, Unfound};
-use uwf_remote::{Entry, RemoteError};
+use uwf_remote::{Distrust, Entry, RemoteError};
 use uwf_util::shell_words;
 
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
@@ -32,16 +32,18 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             "`uwf remote add postgres://<user>@<host>/<database>` chooses one; `uwf remote add --help` shows other kinds".to_owned()
         }
         SharingError::BadRemote(_) => {
-            "`uwf remote add <url>` chooses another one, or `uwf config set remote.url <url>`".to_owned()
+            "correct that, then `uwf remote add <url>`; `uwf remote add --help` shows the forms of addresses".to_owned()
         }
         SharingError::Remote(error) => return of_remote(error),
         SharingError::OtherRemote { .. } => {
             "`uwf config get remote` shows the one of the config; choose the other one again with `uwf remote add`".to_owned()
         }
-        SharingError::Unknown(thread) => format!("`uwf push {thread}` shares it, if it is here"),
-        SharingError::Busy { .. } => {
-            "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release` ends the lease of a machine that is gone".to_owned()
+        SharingError::Unknown(thread) => {
+            format!("`uwf push {thread}` shares it, on a machine that has it")
         }
+        SharingError::Busy { thread, .. } => format!(
+            "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release {thread}` ends the lease of a machine that is gone"
+        ),
         SharingError::Diverged { thread, here, .. } => format!(
             "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
         ),
@@ -105,13 +107,41 @@ fn of_entry(entry: Entry) -> Option<String> {
         Entry::Rule => {
             "who cares for the server lets the user in by a line in its `pg_hba.conf`, for this machine and this database"
         }
-        Entry::Keys => {
-            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; `uwf remote roles` says what is needed"
+        Entry::Plain => {
+            "a connection to a server on this machine is encrypted only if the address says so: `uwf remote add '<url>?sslmode=verify-full'`, or `?sslrootcert=<file>` if the system does not know the authority of the server; or who cares for the server lets the user in without, by a line in its `pg_hba.conf`"
         }
-        // The text says it.
-        Entry::Way => return None,
+        Entry::Keys => {
+            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; who reads must be allowed to get and list objects, and a machine that works to put them, too"
+        }
     };
     Some(hint.to_owned())
+}
+
+/// Makes a certificate that clients accept, which the server has signed itself.
+const CERTIFICATE: &str = "openssl req -new -x509 -days 365 -nodes -out server.crt -keyout server.key -subj /CN=<host> -addext subjectAltName=DNS:<host> -addext basicConstraints=critical,CA:FALSE";
+
+/// Returns what makes a connection to a server safe.
+fn of_distrust(distrust: Distrust) -> Option<String> {
+    let hint = match distrust {
+        Distrust::Authority => {
+            "`uwf remote add '<url>?sslrootcert=<file>'` names the file of its authority, by an absolute path, or that of the certificate itself if the server has signed it itself".to_owned()
+        }
+        Distrust::Name => format!(
+            "use a name of the certificate in the address, or give the server one for its name: `{CERTIFICATE}`"
+        ),
+        Distrust::Time => {
+            "give the server a new certificate, or set the clock of this machine if that is wrong"
+                .to_owned()
+        }
+        Distrust::Form => format!(
+            "`{CERTIFICATE}` makes one for a server (with `-CA ca.crt -CAkey ca.key`, an authority signs it); then `sslrootcert` in the address names that file, or that of the authority"
+        ),
+        Distrust::NoTls => {
+            "who cares for the server turns on `ssl` there, and gives it a certificate".to_owned()
+        }
+        Distrust::Other => return None,
+    };
+    Some(hint)
 }
 
 fn of_remote(error: &RemoteError) -> Option<String> {
@@ -129,14 +159,18 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         RemoteError::NoDatabase(_) => {
             "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()
         }
+        RemoteError::NoBucket => {
+            "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container; then run the same command again".to_owned()
+        }
         RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
         RemoteError::Denied(_) => {
-            "the owner of the schema may do everything: `uwf remote roles` prints the SQL for users who read or work, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
+            "the owner of the schema says `GRANT uwf_worker TO <user>` in psql to let a user work, or `uwf_reader` to let it read (`<schema>_worker` in another schema); `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
                 .to_owned()
         }
         // The text says it.
         RemoteError::Unprepared(_) => return None,
         RemoteError::NotLetIn(entry, _) => return of_entry(*entry),
+        RemoteError::NotSafe(distrust, _) => return of_distrust(*distrust),
         RemoteError::TooOld { .. } => "use a newer version of uwf".to_owned(),
         RemoteError::Broken(_) => {
             "`uwf remote verify` says what is damaged or missing in a database, and with `--repair` sends again what this machine has of it; in an object storage, remove what is damaged with its own tools, and `uwf thread fork --thread <thread>` and `uwf push <fork>` on a machine that has the thread send it again".to_owned()

@@ -271,6 +271,7 @@ impl Show for PushedView {
                 PushOutcome::Shared => "shared from now on",
                 PushOutcome::Forwarded => "the remote has its new steps",
                 PushOutcome::Unchanged => "no new steps",
+                PushOutcome::Ended => "it has ended for all machines now",
                 PushOutcome::Behind => &format!(
                     "no new steps: others have gone on with it; `uwf fetch {}` brings that",
                     one.thread
@@ -282,7 +283,10 @@ impl Show for PushedView {
                 Some(Relabelled::Removed) => "; it has no label any more",
                 None => "",
             };
-            let said = format!("{said}{relabelled}");
+            let kept = one.kept.map_or_else(String::new, |step| {
+                format!("; it has ended elsewhere, so the finished step `{step}` is kept beside it")
+            });
+            let said = format!("{said}{kept}{relabelled}");
             row(&one.thread, one.head, one.nodes, &said)
         };
         let name = |one: &PushedName| {

@@ -79,6 +79,9 @@ impl KeptView {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerifiedRemoteView {
+    /// The schema, as SQL names it.
+    #[serde(skip)]
+    schema: String,
     ok: bool,
     threads: u64,
     nodes: u64,
@@ -161,18 +164,27 @@ impl Repaired {
             } else {
                 "need"
             };
-            said.push(format!(
-                "{damaged} {need} the owner of the schema: the same command as that user replaces what is damaged"
-            ));
+            said.push(format!("{damaged} {need} the owner of the schema"));
         }
         if self.owner_relinks > 0 {
             said.push(format!(
-                "the references of {} need the owner of the schema: the same command as that user puts them right",
+                "the references of {} need the owner of the schema, who puts them right from any machine",
                 nodes(self.owner_relinks)
             ));
         }
         said
     }
+}
+
+/// Says how the owner of the schema repairs what others must not.
+fn as_owner() -> String {
+    let here = hints::here(
+        "as the owner: `uwf config set remote.url <url>` with that user in the address and its password as UWF_REMOTE_PASSWORD, then the same command; or `uwf thread export <thread> -o <file>` here",
+    );
+    // These are for another machine, which has another root.
+    format!(
+        "{here}, then `uwf thread import <file>` and `uwf remote verify --repair` on a machine of the owner"
+    )
 }
 
 /// Something that is wrong with a remote.
@@ -235,12 +247,14 @@ impl From<Fault> for RemoteProblem {
 
 impl VerifiedRemoteView {
     pub(crate) fn new(
+        schema: &str,
         verified: Verified,
         faults: Vec<Fault>,
         needing: Needing,
         repaired: Option<Repaired>,
     ) -> Self {
         Self {
+            schema: format!("\"{schema}\""),
             ok: faults.is_empty(),
             threads: verified.threads,
             nodes: verified.nodes,
@@ -271,7 +285,26 @@ impl VerifiedRemoteView {
             ),
             None => {}
         }
+        lines.extend(self.removal());
         lines
+    }
+
+    /// Returns how the rows of threads are removed about which something is stored that makes no sense. No node would repair them.
+    fn removal(&self) -> Option<String> {
+        let problems = self.problems.iter();
+        let mut threads = problems
+            .filter(|one| one.verdict == "invalid")
+            .filter_map(|one| one.thread.as_deref());
+        let first = threads.next()?;
+        let thread = match threads.all(|one| one == first) {
+            true => first,
+            false => "<thread>",
+        };
+        let (schema, quoted) = (&self.schema, thread.replace('\'', "''"));
+        Some(format!(
+            "what makes no sense is not repaired: as the owner of the schema, in psql, `DELETE FROM {schema}.history WHERE thread = '{quoted}'; DELETE FROM {schema}.threads WHERE id = '{quoted}';` removes the thread from the remote; then {} on the machine that has most of it shares it again",
+            hints::here(&format!("`uwf push {thread}`"))
+        ))
     }
 
     /// Returns what a repair has done, who can do what it must not do, and where the rest may be.
@@ -282,9 +315,13 @@ impl VerifiedRemoteView {
             problems.filter(move |one| one.verdict == verdict).count()
         };
         if of("lacking") > 0 || of("corrupted") + of("mislinked") > done.need_owner() {
-            said.push("the rest is not whole on this machine: run the same on another one that has these threads".to_owned());
+            said.push("the rest is not whole on this machine: run the same on another one that has these threads, or bring them from there by `uwf thread export` and `uwf thread import`".to_owned());
         }
-        said.join("; ")
+        let said = said.join("; ");
+        match done.need_owner() {
+            0 => said,
+            _ => format!("{said}\n{}", as_owner()),
+        }
     }
 
     /// Tells whether nothing is wrong.

@@ -11,22 +11,28 @@ use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_and_lease};
 use crate::run::pipelines::adopt::adopt as adopt_steps;
 use crate::sharing::fetch::waiting_threads;
-use crate::sharing::waiting_step;
+use crate::sharing::{has_on_its_way, waiting_step};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 
+/// What became of a finished step that waited here.
+pub(crate) enum Waited {
+    /// There was none, or the remote had it already.
+    Nothing,
+    /// It is the head now. This was the head before.
+    Committed(CasRef),
+    /// The thread has ended elsewhere, so this step is kept beside it.
+    Kept(CasRef),
+}
+
 /// Commits the finished step of a thread that waits here, if there is one. A shared thread has it at the remote, too. If another
-/// machine has gone on instead, the step is kept beside the thread, and the person is told. Returns the head before the step, if this call
-/// moved it; `None` if the remote had the step already.
+/// machine has gone on instead, the step is kept beside the thread, and the person is told.
 ///
 /// # Errors
 /// When the thread is busy here or elsewhere. Then the step waits as before.
-pub(crate) fn commit_waiting_step(
-    runner: &Runner,
-    id: ThreadId,
-) -> Result<Option<CasRef>, EngineError> {
+pub(crate) fn commit_waiting_step(runner: &Runner, id: ThreadId) -> Result<Waited, EngineError> {
     let Some(step) = waiting_step(&runner.site, id)? else {
-        return Ok(None);
+        return Ok(Waited::Nothing);
     };
     let head = || Ok::<_, EngineError>(thread::find(&runner.site, id)?.head());
     let mut before = step;
@@ -54,7 +60,14 @@ pub(crate) fn commit_waiting_step(
             return Err(error);
         }
     }
-    Ok((before != step && head()? == step).then_some(before))
+    let head = head()?;
+    if !has_on_its_way(&runner.site, head, step)? {
+        return Ok(Waited::Kept(step));
+    }
+    Ok(match before != step && head == step {
+        true => Waited::Committed(before),
+        false => Waited::Nothing,
+    })
 }
 
 /// Commits the finished steps of children of a thread that wait here: the thread has gone on elsewhere, so perhaps nobody steps these

@@ -14,7 +14,7 @@ use crate::children::moved::at_work;
 use crate::children::redone::{Redone, redone};
 use crate::children::{children_by_parent, has_children, of_step, parent_of, recorded};
 use crate::needs::push::nodes_of_push;
-use crate::run::finished::commit_waiting_step;
+use crate::run::finished::{Waited, commit_waiting_step};
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_missing_children, there};
@@ -38,6 +38,8 @@ pub enum PushOutcome {
     Unchanged,
     /// Other machines have gone on with it: the remote has more steps.
     Behind,
+    /// A person has ended it here, and the remote knows that now.
+    Ended,
 }
 
 /// A thread that was pushed.
@@ -52,6 +54,9 @@ pub struct Pushed {
     pub outcome: PushOutcome,
     /// How many nodes were sent.
     pub nodes: usize,
+    /// The step that had waited here and is kept beside it, because it has ended elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<CasRef>,
     /// What became of its label, if it was shared before and another label was asked for.
     #[serde(flatten)]
     pub relabelled: Option<Relabelled>,
@@ -60,7 +65,7 @@ pub struct Pushed {
 impl Pushed {
     /// Tells whether a thread that was pushed with another one is worth a line for the user.
     fn is_news(&self) -> bool {
-        self.outcome != PushOutcome::Unchanged || self.relabelled.is_some()
+        self.outcome != PushOutcome::Unchanged || self.kept.is_some() || self.relabelled.is_some()
     }
 }
 
@@ -134,7 +139,7 @@ impl Family<'_> {
             true => Some(self.push_committed(remote, id, Line::Waits)?),
             false => None,
         };
-        let before = commit_waiting_step(self.runner, id)?;
+        let waited = commit_waiting_step(self.runner, id)?;
         let pushed = self.push_committed(remote, id, line)?;
         if let Some(first) = shared_again {
             return Ok(Pushed {
@@ -143,13 +148,17 @@ impl Family<'_> {
                 ..pushed
             });
         }
-        match (before, pushed.outcome) {
-            (Some(before), PushOutcome::Unchanged) => Ok(Pushed {
+        match (waited, pushed.outcome) {
+            (Waited::Kept(step), _) => Ok(Pushed {
+                kept: Some(step),
+                ..pushed
+            }),
+            (Waited::Committed(before), PushOutcome::Unchanged) => Ok(Pushed {
                 outcome: PushOutcome::Forwarded,
                 nodes: nodes_of_push(&self.runner.site.store, pushed.head, Some(before))?.len(),
                 ..pushed
             }),
-            (Some(_) | None, _) => Ok(pushed),
+            (Waited::Committed(_) | Waited::Nothing, _) => Ok(pushed),
         }
     }
 
@@ -302,6 +311,7 @@ fn push_one(
         head,
         outcome,
         nodes,
+        kept: None,
         relabelled,
     };
     Ok(Sent { pushed, must_wait })
@@ -408,7 +418,7 @@ impl Job<'_> {
             // A person has ended it here, so it ends there, even if other machines have done steps since.
             let sent = nodes::send(self.site, remote, &named)?;
             self.end_there(remote, &record)?;
-            return Ok((PushOutcome::Forwarded, sent));
+            return Ok((PushOutcome::Ended, sent));
         }
         if here == there && found.listed.status == self.status {
             let sent = nodes::send(self.site, remote, &named)?;

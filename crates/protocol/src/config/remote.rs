@@ -28,6 +28,22 @@ impl RemoteConfig {
     pub const LONGEST_LEASE_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
     /// The variable with the password, in `.env` or in the environment.
     pub const PASSWORD: &str = "UWF_REMOTE_PASSWORD";
+    /// The variable with the name of the key of an S3 storage.
+    pub const S3_ID: &str = "AWS_ACCESS_KEY_ID";
+    /// The variable with the key of an S3 storage.
+    pub const S3_SECRET: &str = "AWS_SECRET_ACCESS_KEY";
+    /// The variable with the token that belongs to a passing key of an S3 storage.
+    pub const S3_TOKEN: &str = "AWS_SESSION_TOKEN";
+    /// The variable with the key of an Azure storage.
+    pub const AZURE_KEY: &str = "AZURE_STORAGE_ACCOUNT_KEY";
+    /// The variables with the keys of all object storages, in `.env` or in the environment. Other programs know them by these names,
+    /// too. The name of a key is of no use without the key.
+    pub const STORAGE_KEYS: [&str; 4] = [
+        Self::S3_ID,
+        Self::S3_SECRET,
+        Self::S3_TOKEN,
+        Self::AZURE_KEY,
+    ];
 
     /// Tells whether nothing is set.
     #[must_use]

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
 use uwf_remote::suite::{Place, cases};
-use uwf_remote::{Advanced, Entry, Named, Query, Remote, RemoteError};
+use uwf_remote::{Advanced, Distrust, Named, Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
 
 use crate::admin::Admin;
@@ -26,7 +26,11 @@ fn connect(url: &str, password: Option<&str>) -> Postgres {
 fn denied(url: &str, password: Option<&str>) -> String {
     let mut remote = connect(url, password);
     match remote.hello() {
-        Err(RemoteError::NotLetIn(_, why) | RemoteError::Unprepared(why)) => {
+        Err(
+            RemoteError::NotLetIn(_, why)
+            | RemoteError::NotSafe(_, why)
+            | RemoteError::Unprepared(why),
+        ) => {
             let all = format!("{why} {remote:?} {:?}", remote.hello());
             for secret in [RIGHT, WRONG] {
                 assert!(!all.contains(secret), "{all}");
@@ -88,7 +92,10 @@ fn only_a_server_with_the_right_certificate_is_trusted() {
             url("127.0.0.1", "wrong.pem"),
             "its authority is not known here",
         ),
-        (url("localhost", "right.pem"), "it is for another name"),
+        (
+            url("localhost", "right.pem"),
+            "it is for another name (`127.0.0.1`), and not for `localhost`",
+        ),
         (url("127.0.0.1", "empty.pem"), "no certificate in it"),
         (
             url("127.0.0.1", "none.pem"),
@@ -125,7 +132,7 @@ fn a_password_is_not_sent_without_encryption() {
     let url = format!("postgres://machine@127.0.0.1:{port}/uwf?sslmode=verify-full");
     let refused = connect(&url, Some(RIGHT)).hello().unwrap_err();
     assert!(
-        matches!(&refused, RemoteError::NotLetIn(Entry::Way, why) if why.contains("does not offer TLS")),
+        matches!(&refused, RemoteError::NotSafe(Distrust::NoTls, why) if why.contains("does not offer TLS")),
         "{refused}"
     );
     let (question, rest) = stranger.join().unwrap();

@@ -31,7 +31,10 @@ pub(super) fn look(site: &Site, config: &Config) -> Option<Check> {
         Err(error) => {
             let failure = Failure::from(error);
             let said = [vec![failure.what], failure.causes].concat().join(": ");
-            Check::error(NAME, said, failure.hint.unwrap_or_default())
+            Check {
+                hint: failure.hint,
+                ..Check::error(NAME, said, "")
+            }
         }
     })
 }

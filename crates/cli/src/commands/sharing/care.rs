@@ -11,7 +11,7 @@ use uwf_remote_postgres::{Fault, Needing, Verified};
 use uwf_util::time::format_duration;
 
 use super::kind::Kind;
-use super::{answer, configured, here_or_there, open};
+use super::{answer, configured, connection, here_or_there, open, remote_config};
 use crate::args::{ReleaseArgs, RemoteGcArgs, RemoteVerifyArgs};
 use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
@@ -28,7 +28,8 @@ pub(super) fn migrate(context: &Context) -> Result<Exit, Failure> {
 }
 
 pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit, Failure> {
-    let mut remote = configured(context.site())?;
+    let config = remote_config(context.site())?;
+    let mut remote = connection(context.site(), &config)?;
     let (mut verified, mut faults) = look(&mut remote)?;
     let mut repaired = None;
     if args.repair {
@@ -47,7 +48,8 @@ pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit,
     // The schema that is missing or damaged is a fault of its own.
     faults.retain(|fault| !is_unknown(fault));
     let needing = needing(&mut remote, &faults)?;
-    let view = VerifiedRemoteView::new(verified, faults, needing, repaired);
+    let schema = remote.schema(&config).unwrap_or_default();
+    let view = VerifiedRemoteView::new(&schema, verified, faults, needing, repaired);
     print(&view, context.format)?;
     Ok(if view.is_sound() {
         Exit::Done
@@ -148,7 +150,9 @@ fn refuse_damaged(remote: &mut Kind) -> Result<(), Failure> {
         causes: faults.iter().map(ToString::to_string).collect(),
         ..Failure::request("the remote is damaged, so nothing is removed from it")
     }
-    .hint("`uwf remote verify --repair` puts right what it can, as the owner of the schema"))
+    .hint(
+        "`uwf remote verify --repair` puts right what it can, as the owner of the schema, and says what to do about the rest",
+    ))
 }
 
 /// Ends the lease that a person was shown, and no later one.
@@ -187,9 +191,9 @@ fn refused(lease: &Lease) -> Failure {
     ))
 }
 
-/// Prints the script alone, whatever the format is: it is for another program.
+/// Prints the script or the text alone, whatever the format is: a script is for another program.
 pub(super) fn roles(context: &Context) -> Result<Exit, Failure> {
     let remote = configured(context.site())?;
-    output::write(answer(remote.roles())?.trim_end())?;
+    output::write(remote.roles().trim_end())?;
     Ok(Exit::Done)
 }

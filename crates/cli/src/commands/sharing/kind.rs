@@ -79,7 +79,8 @@ impl Kind {
             Self::Database(remote) => remote.verify(&mut look, found),
             Self::Objects(_) => Err(unable(
                 "an object storage is not verified in place; each node is checked whenever it is read, and \
-                 `uwf --root <new folder> fetch --all`, with the same remote, reads those of all threads",
+                 `uwf --root <new folder> remote add <url>`, with the keys in the environment, and then \
+                 `uwf --root <new folder> fetch --all` read those of all threads",
             )),
         }
     }
@@ -130,13 +131,14 @@ impl Kind {
         }
     }
 
-    pub(super) fn roles(&self) -> Result<&str, RemoteError> {
+    /// Returns what lets users in: the SQL for a database, or what the policies of an object storage must say.
+    pub(super) fn roles(&self) -> &str {
         match self {
-            Self::Database(remote) => Ok(remote.roles()),
-            Self::Objects(_) => Err(unable(
-                "who may read and write is said by the policies of the bucket or container; readers get and list objects, and \
-                 machines that work put them, too",
-            )),
+            Self::Database(remote) => remote.roles(),
+            Self::Objects(_) => {
+                "An object storage has no roles. Who may read and write is said by the policies of the bucket or container:\n\
+                 readers must be allowed to get and list objects, and machines that work to put them, too."
+            }
         }
     }
 }
