@@ -53,7 +53,7 @@ mod write_timeout;
 
 pub use order::{Carried, Order};
 pub use server::{ServeError, Server};
-pub use settings::{Finding, Front, Level, Place, PlaceError, Settings};
+pub use settings::{FailedCall, Finding, Front, Level, Place, PlaceError, Settings};
 pub use token::{Token, TokenError};
 pub use trouble::Explained;
 pub use visitor::Access;

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use uwf_engine::{EngineError, Site, ThreadView};
+use uwf_protocol::ids::ThreadId;
 
 use crate::order::{Carried, Order};
 use crate::token::Token;
@@ -31,10 +32,21 @@ pub struct Settings {
     pub check: fn(&Site) -> Result<Vec<Finding>, Explained>,
     /// Runs the command of an order.
     pub carry: fn(&Site, &Order) -> Result<Carried, Explained>,
+    /// Returns the failure of the last call of a thread in the background; `None` if it did not fail.
+    pub failed_call: fn(&Site, ThreadId) -> Option<FailedCall>,
     /// Adds to the text of a command what it needs to mean this site.
     pub here: fn(&str) -> String,
     /// Tells what a person has to do about a thread that waits for a person.
     pub hint: fn(&ThreadView) -> Option<String>,
+}
+
+/// A call of a thread that failed in the background.
+#[derive(Debug, Clone)]
+pub struct FailedCall {
+    /// When it wrote that down, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Why it failed.
+    pub why: Explained,
 }
 
 /// What a check found.

@@ -2,6 +2,7 @@
 
 mod acting;
 mod checking;
+mod failed_call;
 
 use std::fs::File;
 use std::io::Read;
@@ -50,6 +51,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         explain,
         check: checking::check,
         carry: acting::carry,
+        failed_call: failed_call::failed_call,
         here: |command| hints::here(command).into_owned(),
         hint: hints::thread::hint_here,
     });

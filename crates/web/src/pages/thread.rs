@@ -12,7 +12,7 @@ use crate::asked::Asked;
 use crate::pages::actions::links;
 use crate::pages::frame::{Page, Tab};
 use crate::pages::machine::REMOTE;
-use crate::pages::{family, live, standing, steps};
+use crate::pages::{background, family, live, standing, steps};
 use crate::parts::{
     Said, cost, drawing, hash_link, labels, status, task, thread_address, unreadable, when,
     workflow_link,
@@ -50,6 +50,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let shared = shared(site, &view);
     let main = html! {
         (header(&view, &title, site.env.now_ms(), &shared))
+        (background::notice(asked, &view))
         (standing::state(&view))
         (links(asked, &view))
         @match turns {
