@@ -323,6 +323,17 @@ fn a_signal_ends_the_server_at_once_also_with_open_connections() {
 }
 
 #[test]
+fn what_a_browser_never_sends_as_a_host_is_refused() {
+    let world = World::new();
+    for host in ["http://x", "x/y", "x:0", "*.x"] {
+        world
+            .uwf(&["serve", "--allow-host", host])
+            .exits(2)
+            .says("write a name or an address, with its port");
+    }
+}
+
+#[test]
 fn the_server_stays_on_this_machine_unless_a_proxy_is_named() {
     let (world, _) = world();
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "[::ffff:127.0.0.1]:0"] {

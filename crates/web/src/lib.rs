@@ -29,6 +29,7 @@ mod fields;
 mod gate;
 mod guard;
 mod handlers;
+mod host;
 mod live;
 mod once;
 mod order;
@@ -51,6 +52,7 @@ mod vanished;
 mod visitor;
 mod write_timeout;
 
+pub use host::{Host, HostError};
 pub use order::{Carried, Order};
 pub use server::{ServeError, Server};
 pub use settings::{FailedCall, Finding, Front, Level, Place, PlaceError, Settings};
