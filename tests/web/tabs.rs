@@ -88,6 +88,7 @@ fn a_bar_says_that_the_connection_or_the_root_is_lost() {
     browser.wait_for(&format!(
         "{bar}.checkVisibility() && {bar}.textContent.includes('root of this server is gone')"
     ));
+    browser.wait_for("document.getElementById('fresh').textContent === 'out of date'");
     // What the page showed is still there.
     assert_eq!(
         browser.value("Boolean(document.querySelector('article.task'))"),
@@ -95,6 +96,7 @@ fn a_bar_says_that_the_connection_or_the_root_is_lost() {
     );
     std::fs::rename(&aside, &root).unwrap();
     browser.wait_for(&format!("{bar}.hidden"));
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
     drop(scene);
     browser.wait_for(&format!(
         "{bar}.checkVisibility() && {bar}.textContent.includes('server')"

@@ -51,12 +51,15 @@
   });
   // Why the page may be out of date: its stream of events is lost, or its last look was refused. A bar says so.
   const lost = { stream: "", look: "" };
+  let state = "";
   const tellLost = (what, why) => {
     lost[what] = why;
     const words = lost.stream || lost.look;
-    const bar = byId("lost");
-    bar.textContent = words && words + " What this page shows may be out of date.";
+    const [bar, fresh] = [byId("lost"), byId("fresh")];
+    bar.textContent = words && words[0].toUpperCase() + words.slice(1) + " What this page shows may be out of date.";
     bar.hidden = !words;
+    fresh.textContent = words && !lost.stream ? "out of date" : state;
+    fresh.classList.toggle("live-now", Boolean(state) && !words);
   };
   const isWriting = () => {
     const at = document.activeElement;
@@ -180,9 +183,7 @@
   // A page without the place that says so, such as a refusal, is not kept fresh and does not own the stream.
   const isFresh = () => byId("fresh") && (isList || own) && !byId("main").querySelector("form.act");
   const say = (text, why) => {
-    const fresh = byId("fresh");
-    fresh.textContent = text;
-    fresh.classList.toggle("live-now", !why);
+    state = text;
     tellLost("stream", why);
   };
   const sayLost = () => say("not connected", "The connection to the server is lost.");
