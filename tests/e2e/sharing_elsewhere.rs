@@ -1,9 +1,13 @@
 //! Threads that are at the remote and not here, and what is typed for them.
 
+use std::fs;
+use std::process::Command;
+
 use serde_json::json;
 
+use crate::gates::{at_work, open_gate, runs};
 use crate::postgres::new_schema;
-use crate::sharing::{at_remote, machines_in, with_remote, with_server};
+use crate::sharing::{at_remote, machines_in, shared, with_remote, with_server};
 use crate::sharing_runs;
 use crate::world::World;
 
@@ -93,5 +97,27 @@ fn a_machine_without_the_thread_names_the_lease_that_ends_by_the_beginning_of_it
         with_remote(&stranger, server, &schema);
         let released = stranger.uwf(&["remote", "release", &thread[..20]]).exits(0);
         assert_eq!(released.json()["thread"], json!(thread));
+    });
+}
+
+#[test]
+fn a_copy_of_a_root_without_its_marks_is_another_machine() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let copy = one.dir().join("copy");
+        let mut copying = Command::new("cp");
+        copying.arg("-a").args([&one.root(), &copy]);
+        assert!(copying.status().unwrap().success());
+        let at_copy =
+            |args: &[&str]| one.uwf(&[&["--root", copy.to_str().unwrap()], args].concat());
+        fs::remove_dir_all(copy.join("shared")).unwrap();
+        at_copy(&["fetch", "--all"]).exits(0);
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        at_copy(&["thread", "step", &thread]).exits(5);
+        open_gate(one);
+        assert!(working.wait().unwrap().success());
+        assert_eq!(runs(one), 1);
     });
 }

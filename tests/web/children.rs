@@ -3,8 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::forms::{Person, leads};
-use crate::scene::Scene;
+use crate::scene::{self, Scene};
+use crate::world::wait_until;
 
 /// How soon an answer comes when a child works. Waiting for it in vain takes five seconds.
 const SOON: Duration = Duration::from_secs(4);
@@ -36,6 +39,125 @@ graph:
   $START: { _: { role: kid, prompt: "Do it." } }
   kid: { done: { role: $END, prompt: "done" } }
 "#;
+
+/// A pipeline whose step starts a workflow.
+const STARTS: &str = r#"
+name: starts
+steps:
+- name: Solve
+  workflow: { name: review, task: t }
+"#;
+
+/// Returns the thread of the run `r`, as soon as there is one.
+#[track_caller]
+fn thread_of_run(scene: &Scene) -> String {
+    let status = || scene.world.uwf(&["orchestrate", "status", "r", "--json"]);
+    wait_until("the run has a thread", || status().code == 0);
+    let thread = status().json()["thread"].as_str().map(str::to_owned);
+    thread.unwrap()
+}
+
+#[test]
+fn what_the_child_of_a_run_says_is_told_of_the_run() {
+    let scene = Scene::held();
+    scene.world.write("starts.yaml", STARTS);
+    let args = ["orchestrate", "run", "starts.yaml", "--run-id", "r"];
+    let mut run = scene.world.spawn(&args);
+    let thread = thread_of_run(&scene);
+    let shows = |path: &str| {
+        let page = scene.server.get(&format!("/threads/{thread}{path}"));
+        page.body
+            .contains("a line &lt;b&gt;while&lt;/b&gt; it works")
+    };
+    wait_until("the page of the turns shows it", || shows("/live"));
+    assert!(shows(""));
+    let tail = scene.world.uwf(&["thread", "tail", &thread]).exits(0);
+    assert!(tail.stdout.contains(scene::LINE), "{}", tail.stdout);
+    assert!(
+        tail.stdout.contains("\"branch\":\"Solve\""),
+        "{}",
+        tail.stdout
+    );
+    std::fs::write(scene.go(), "").unwrap();
+    run.wait().unwrap();
+}
+
+#[test]
+fn what_the_child_of_a_run_used_up_counts_while_it_waits() {
+    let scene = Scene::new(&[]);
+    let usage = json!({ "inputTokens": 1, "outputTokens": 1, "costUsd": 0.25 });
+    let asks = json!({ "output": { "$status": "ask", "question": "Which?" }, "usage": usage });
+    let writes = json!({ "output": { "plan": "p" }, "usage": usage });
+    let script = json!({ "roles": { "writer": [writes], "reviewer": [asks] } });
+    scene.world.mock(&script.to_string());
+    scene.world.write("starts.yaml", STARTS);
+    scene.world.write(
+        "outer.yaml",
+        "name: outer\nsteps:\n- name: Outer\n  workflow: { name: ./starts.yaml, task: t }\n",
+    );
+    for pipeline in ["starts.yaml", "outer.yaml"] {
+        let args = [
+            "orchestrate",
+            "run",
+            pipeline,
+            "--run-id",
+            pipeline,
+            "--json",
+            "--quiet",
+        ];
+        scene.world.uwf(&args).exits(1);
+        let args = ["orchestrate", "status", pipeline, "--json"];
+        let status = scene.world.uwf(&args).exits(0).json();
+        let thread = status["thread"].as_str().unwrap();
+        let in_all = &scene.world.show(thread)["withChildren"];
+        assert_eq!(in_all["steps"], json!(2), "{pipeline}: {in_all}");
+        let page = scene.server.get(&format!("/threads/{thread}")).body;
+        let costs = scene.server.get(&format!("/threads/{thread}/costs")).body;
+        assert!(costs.contains("$0.50"), "{pipeline}: {costs}");
+        assert!(page.contains("in all <b>2</b> with its children"), "{page}");
+        assert!(page.contains(">$0.50</span></b>"), "{pipeline}: {page}");
+    }
+}
+
+#[test]
+fn a_run_whose_child_asks_waits_for_a_person_and_leads_to_the_child() {
+    let scene = Scene::new(&[]);
+    let asks = json!({ "output": { "$status": "ask", "question": "Which?" } });
+    let approves = json!({ "output": { "$status": "approved", "summary": "s" } });
+    let writes = json!({ "output": { "plan": "p" } });
+    let script = json!({ "roles": { "writer": [writes], "reviewer": [asks, approves] } });
+    scene.world.mock(&script.to_string());
+    scene.world.write("starts.yaml", STARTS);
+    let args = ["orchestrate", "run", "starts.yaml", "--run-id", "r"];
+    scene.world.uwf(&args).exits(1);
+    let thread = thread_of_run(&scene);
+    let child = child_of(&scene, &thread);
+
+    let all = scene.server.get("/api/v1/threads").json();
+    assert_eq!(all["waiting"], json!(1), "{all}");
+    assert_eq!(all["urgent"][0]["thread"], json!(thread));
+    let counts = json!([{ "status": "suspended", "count": 1 }]);
+    assert_eq!(all["counts"], counts);
+    let list = scene.server.get("/").body;
+    assert!(list.contains(&format!("id=\"waits-{thread}\"")), "{list}");
+    assert!(list.contains("Need: Which?"), "{list}");
+
+    let page = scene.server.get(&format!("/threads/{thread}")).body;
+    let leads = format!("keeps it from going on: <a href=\"/threads/{child}\"");
+    assert!(page.contains(&leads), "{page}");
+    // A run takes no answer, and does nothing before its child has one.
+    let (possible, _) = scene.possible(&thread);
+    assert_eq!(possible, ["pause", "fork", "label", "kill"]);
+    let (possible, _) = scene.possible(&child);
+    assert_eq!(possible[0], "resume");
+
+    let resume = ["thread", "resume", &child, "-p", "This."];
+    scene.world.uwf(&resume).exits(0);
+    let (possible, _) = scene.possible(&thread);
+    assert_eq!(possible[0], "run");
+    let all = scene.server.get("/api/v1/threads").json();
+    assert_eq!(all["waiting"], json!(0), "{all}");
+}
 
 /// Returns the only child of a thread.
 #[track_caller]

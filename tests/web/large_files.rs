@@ -1,7 +1,10 @@
 //! Large files that nobody reads keep nobody out, and no more than a few of them are in memory. A large text makes no large page.
 
+use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::time::{Duration, Instant};
 
+use crate::scene::Scene;
 use crate::web_client::{Server, bearer};
 use crate::world::{ONE_STEP, World, wait_until};
 
@@ -115,4 +118,49 @@ fn a_page_shows_the_first_lines_in_which_large_texts_differ() {
         "{}",
         page.body
     );
+}
+
+/// How much an agent prints.
+const PRINTED: u64 = 4 << 30;
+/// How much memory the server may need, in KiB.
+const MOST_KIB: u64 = 100 << 10;
+/// How soon a few pages come.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Returns how much memory a process needed at most, in KiB.
+fn peak_kib(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    peak.unwrap().parse().unwrap()
+}
+
+#[test]
+fn of_what_an_agent_prints_only_the_newest_lines_are_read() {
+    let scene = Scene::held();
+    let thread = scene.thread();
+    let mut step = scene.world.spawn(&["thread", "step", &thread]);
+    let live = format!("/threads/{thread}/live");
+    let shows = |text: &str| scene.server.get(&live).body.contains(text);
+    wait_until("the agent speaks", || shows("it works"));
+    let file = scene.world.root().join(format!("runs/{thread}/stderr"));
+    // The second has no line of its own: nothing ends one.
+    for (size, end) in [(PRINTED, "\nthe newest <i>\n"), (2 * PRINTED, "")] {
+        let mut printed = OpenOptions::new().append(true).open(&file).unwrap();
+        printed.set_len(size).unwrap();
+        printed.write_all(end.as_bytes()).unwrap();
+        let before = Instant::now();
+        let page = scene.server.get(&format!("/threads/{thread}"));
+        assert_eq!(page.status, 200, "{}", page.body);
+        assert_eq!(shows("the newest &lt;i&gt;"), !end.is_empty());
+        let tail = scene.world.uwf(&["thread", "tail", &thread]).exits(0);
+        assert_eq!(tail.stdout.contains("the newest <i>"), !end.is_empty());
+        assert!(before.elapsed() < SOON, "{:?}", before.elapsed());
+    }
+    let peak = peak_kib(scene.server.child.id());
+    assert!(peak < MOST_KIB, "{peak} KiB");
+    fs::write(&file, "").unwrap();
+    fs::write(scene.go(), "").unwrap();
+    assert!(step.wait().unwrap().success());
 }

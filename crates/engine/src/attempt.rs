@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
 use uwf_protocol::run::{LeaseRecord, ProcessIdentity};
-use uwf_storage::{Lease, RunDir, Scratch};
+use uwf_storage::{LocalLease, RunDir, Scratch};
 use uwf_util::mask::Masks;
 
 use crate::Site;
@@ -47,7 +47,7 @@ impl<'a> Members<'a> {
 
     /// Adds the processes that inherited the lock. The caller knows that no engine works on the thread: the engine has the
     /// lock, too.
-    pub(crate) fn with_lock(self, lease: &Lease) -> Self {
+    pub(crate) fn with_lock(self, lease: &LocalLease) -> Self {
         Self {
             lock: lease.lock_file().canonicalize().into_iter().collect(),
             ..self

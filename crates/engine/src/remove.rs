@@ -7,7 +7,7 @@ use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Name;
 use uwf_storage::{
-    Acquired, HistoryRecord, Leaving, Located, Namings, RemovedThread, RunDir, State, ThreadLock,
+    HistoryRecord, Leaving, Located, LockAttempt, Namings, RemovedThread, RunDir, State, ThreadLock,
 };
 use uwf_thread::{Head, read_program, read_start, summarize};
 use uwf_util::causes::with_causes;
@@ -392,8 +392,10 @@ fn log_removal(site: &Site, removed: &RemovedThread) {
 
 fn lock(run: &RunDir, id: ThreadId) -> Result<ThreadLock, EngineError> {
     match run.lease.acquire()? {
-        Acquired::Lock(lock) => Ok(lock),
-        Acquired::Orphaned(_) | Acquired::Busy => Err(thread::busy(id, run.lease.read_record())),
+        LockAttempt::Lock(lock) => Ok(lock),
+        LockAttempt::Orphaned(_) | LockAttempt::Busy => {
+            Err(thread::busy(id, run.lease.read_record()))
+        }
     }
 }
 

@@ -7,6 +7,15 @@ use std::time::SystemTime;
 
 use crate::StorageError;
 
+/// The newest lines of a file that grows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewestLines {
+    /// Where they begin in the file if earlier ones were left out: the first one may be the end of a line.
+    pub skipped_to: Option<u64>,
+    /// The lines, with their ends. A very long line is cut, and has none.
+    pub lines: Vec<u8>,
+}
+
 /// How much is read at once. A longer line is cut.
 const CHUNK: u64 = 1 << 20;
 
@@ -34,15 +43,13 @@ impl GrowingFile {
         self.read == size
     }
 
-    /// Returns the whole lines that were appended since the last call, without their line ends. A file that cannot be read
-    /// has none: it is for people who watch, and they look again.
-    pub fn new_lines(&mut self) -> Vec<String> {
-        let mut lines = Vec::new();
-        let _ = self.read_on(|_, new| {
-            let text = String::from_utf8_lossy(new);
-            lines.extend(text.lines().map(str::to_owned));
-        });
-        lines
+    /// Returns the newest of the whole lines that were appended since the last call. At least `enough` bytes of a long file are
+    /// read from its end, and at most twice as many. A file that cannot be read has no lines: it is for people who watch, and
+    /// they look again.
+    pub fn newest_lines(&mut self, enough: u64) -> NewestLines {
+        let newest = uwf_durable::open(&self.path).ok().flatten();
+        let newest = newest.and_then(|mut file| self.read_newest(&mut file, enough).ok());
+        newest.unwrap_or_default()
     }
 
     /// Reads the whole lines that were appended since the last call, piece by piece. `take` gets the number of the first line
@@ -69,23 +76,49 @@ impl GrowingFile {
         i64::try_from(since.as_millis()).ok()
     }
 
+    fn read_newest(&mut self, file: &mut File, enough: u64) -> io::Result<NewestLines> {
+        let size = self.size_of(file)?;
+        let enough = enough.max(1);
+        let mut skipped_to = None;
+        if size - self.read > enough.saturating_mul(2) {
+            // Readers that begin one after the other begin at the same place, so that they see the same lines.
+            self.read = (size / enough - 1) * enough;
+            skipped_to = Some(self.read);
+        }
+        let lines = self.whole_lines(file, enough.saturating_mul(2), enough)?;
+        Ok(NewestLines { skipped_to, lines })
+    }
+
     /// Reads whole lines; `None` if there is no other whole line.
     fn next_piece(&mut self, file: &mut File) -> io::Result<Option<Vec<u8>>> {
-        if file.metadata()?.len() < self.read {
+        self.size_of(file)?;
+        let piece = self.whole_lines(file, CHUNK, CHUNK)?;
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+    }
+
+    /// Returns the size of the file. A file that is shorter than before is read from its beginning.
+    fn size_of(&mut self, file: &File) -> io::Result<u64> {
+        let size = file.metadata()?.len();
+        if size < self.read {
             // It was begun anew, by another attempt or by a person.
             (self.read, self.lines) = (0, 0);
         }
+        Ok(size)
+    }
+
+    /// Reads whole lines, at most so many bytes; none if there is no other whole line. A line is cut that is as long as that.
+    fn whole_lines(&mut self, file: &mut File, most: u64, long: u64) -> io::Result<Vec<u8>> {
         file.seek(SeekFrom::Start(self.read))?;
         let mut piece = Vec::new();
-        file.take(CHUNK).read_to_end(&mut piece)?;
+        file.take(most).read_to_end(&mut piece)?;
         let end = match piece.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => at + 1,
-            None if piece.len() as u64 == CHUNK => piece.len(),
-            None => return Ok(None),
+            None if piece.len() as u64 >= long => piece.len(),
+            None => 0,
         };
         piece.truncate(end);
         self.read += end as u64;
-        Ok(Some(piece))
+        Ok(piece)
     }
 }
 
@@ -95,20 +128,29 @@ mod tests {
 
     use super::*;
 
+    /// Returns the newest lines as a text, and what was skipped.
+    fn newest(growing: &mut GrowingFile, enough: u64) -> (Option<u64>, String) {
+        let newest = growing.newest_lines(enough);
+        (newest.skipped_to, String::from_utf8(newest.lines).unwrap())
+    }
+
     #[test]
     fn each_line_is_read_once_and_only_when_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         let mut growing = GrowingFile::at(path.clone());
-        assert_eq!(growing.new_lines(), Vec::<String>::new());
+        let check = |growing: &mut GrowingFile, expected: &str| {
+            assert_eq!(newest(growing, 100), (None, expected.to_owned()));
+        };
+        check(&mut growing, "");
         let mut file = File::create(&path).unwrap();
         file.write_all(b"one\r\ntwo\nth").unwrap();
-        assert_eq!(growing.new_lines(), ["one", "two"]);
-        assert_eq!(growing.new_lines(), Vec::<String>::new());
+        check(&mut growing, "one\r\ntwo\n");
+        check(&mut growing, "");
         file.write_all(b"ree\n").unwrap();
-        assert_eq!(growing.new_lines(), ["three"]);
+        check(&mut growing, "three\n");
         std::fs::write(&path, "new\n").unwrap();
-        assert_eq!(growing.new_lines(), ["new"]);
+        check(&mut growing, "new\n");
         assert!(growing.changed_at_ms().is_some());
     }
 
@@ -118,8 +160,35 @@ mod tests {
         let path = dir.path().join("lines");
         let long = usize::try_from(CHUNK).unwrap() + 1;
         std::fs::write(&path, "x".repeat(long) + "\ny\n").unwrap();
-        let lines = GrowingFile::at(path).new_lines();
-        let lengths: Vec<usize> = lines.iter().map(String::len).collect();
-        assert_eq!(lengths, [long - 1, 1, 1]);
+        let mut lengths = Vec::new();
+        let mut growing = GrowingFile::at(path.clone());
+        let read = growing.read_on(|_, piece| lengths.push(piece.len()));
+        read.unwrap();
+        assert_eq!(lengths, [long - 1, 4]);
+        std::fs::write(&path, "x".repeat(100)).unwrap();
+        let lines = |enough| newest(&mut GrowingFile::at(path.clone()), enough);
+        assert_eq!(lines(101), (None, String::new()));
+        assert_eq!(lines(60), (None, "x".repeat(100)));
+    }
+
+    #[test]
+    fn of_a_long_file_the_end_is_read_from_a_place_that_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        let mut file = File::create(&path).unwrap();
+        let size = 1 << 30;
+        file.set_len(size).unwrap();
+        file.seek(SeekFrom::Start(size)).unwrap();
+        file.write_all(b"\none\n").unwrap();
+        let before = "\0".repeat(16);
+        let mut early = GrowingFile::at(path.clone());
+        let found = |text: &str| (Some(size - 16), format!("{before}{text}"));
+        assert_eq!(newest(&mut early, 16), found("\none\n"));
+        file.write_all(b"two\nthr").unwrap();
+        assert_eq!(newest(&mut early, 16), (None, "two\n".to_owned()));
+        let mut late = GrowingFile::at(path);
+        assert_eq!(newest(&mut late, 16), found("\none\ntwo\n"));
+        file.write_all(&[b'\n'; 64]).unwrap();
+        assert_eq!(newest(&mut early, 16), (Some(size + 48), "\n".repeat(28)));
     }
 }

@@ -37,7 +37,7 @@ mod worktrees;
 pub use claims::{Claim, Claimant, Claimed, Tree};
 pub use env::{Env, machine_id, machine_name};
 pub use error::{BadLine, StorageError, Vanished};
-pub use growing::GrowingFile;
+pub use growing::{GrowingFile, NewestLines};
 pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep, ReturnedThread};
 pub use labels::Namings;
 pub use last_used::LastUsed;
@@ -46,7 +46,7 @@ pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use registry_history::{NameChange, RegistryHistory};
 pub use root::{Root, is_of_root};
 pub use run_dir::{
-    Acquired, BeforeStep, ForkOrigin, LateCheckFile, LateCheckFiles, Lease, Ledger, Origin,
+    BeforeStep, ForkOrigin, LateCheckFile, LateCheckFiles, Ledger, LocalLease, LockAttempt, Origin,
     Orphaned, Outbox, Pause, Paused, Recaps, RunDir, RunWatch, Scratch, Sessions, SnapshotNotes,
     SnapshotRecord, Snapshots, ThreadLock,
 };

@@ -23,7 +23,7 @@ mod sessions;
 mod snapshots;
 
 pub use late_check_files::{LateCheckFile, LateCheckFiles};
-pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
+pub use lease::{LocalLease, LockAttempt, Orphaned, ThreadLock};
 pub use ledger::Ledger;
 pub use origin::{ForkOrigin, Origin};
 pub use outbox::Outbox;
@@ -44,7 +44,7 @@ use records::Records;
 pub struct RunDir {
     records: Records,
     /// The lock of the thread, and the record of its holder.
-    pub lease: Lease,
+    pub lease: LocalLease,
     /// The finished step that waits to be committed.
     pub outbox: Outbox,
     /// The files of the running attempt.
@@ -71,7 +71,7 @@ impl RunDir {
     pub fn at(path: PathBuf) -> Self {
         let records = Records::at(path);
         Self {
-            lease: Lease::of(records.clone()),
+            lease: LocalLease::of(records.clone()),
             outbox: Outbox::of(records.clone()),
             scratch: Scratch::of(records.clone()),
             sessions: Sessions::of(records.clone()),

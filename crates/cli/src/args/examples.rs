@@ -3,16 +3,15 @@
 /// The calls of each command, below a heading with its name. Each is followed by what it does.
 const EXAMPLES: &str = include_str!("examples.txt");
 
-/// Returns the commands, each with its examples as the help shows them.
-fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+/// Returns the commands, each with its examples.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let sections = EXAMPLES.split("# ").skip(1);
     sections.filter_map(|section| section.split_once('\n'))
 }
 
-/// Returns the examples of a command, as its help shows them.
-pub(super) fn of(path: &str) -> Option<String> {
-    let (_, calls) = all().find(|(command, _)| *command == path)?;
-    Some(format!("Examples:\n{}", calls.trim_end()))
+/// Returns the examples of a command as its help shows them.
+pub(super) fn shown(calls: &str) -> String {
+    format!("Examples:\n{}", calls.trim_end())
 }
 
 #[cfg(test)]

@@ -18,6 +18,12 @@ pub(crate) fn hint_here(view: &ThreadView) -> Option<String> {
 /// Returns what a person has to do, if the thread waits for a person.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     let (thread, state) = (view.thread, &view.state);
+    if let (Some(command), Some(run)) = (of_child_of_run(view), &view.run) {
+        let resume = RunName::of_thread(&run.id, thread.as_str()).command("resume");
+        return Some(format!(
+            "the child of the next step waits: `{command}` lets it go on, then `{resume}` goes on"
+        ));
+    }
     if state.status == ThreadStatus::Paused {
         return Some(format!(
             "the thread is paused: `uwf thread unpause {thread}` lets it go on"
@@ -35,12 +41,6 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     if !state.reached.is_empty() {
         let command = raise_command("resume", thread, &state.reached);
         return Some(format!("a limit is reached: `{command}` goes on"));
-    }
-    if let (Some(command), Some(run)) = (of_child_of_run(view), &view.run) {
-        let resume = RunName::of_thread(&run.id, thread.as_str()).command("resume");
-        return Some(format!(
-            "the child of the next step waits: `{command}` lets it go on, then `{resume}` goes on"
-        ));
     }
     match state.status {
         ThreadStatus::Suspended => Some(match state.held_by {
@@ -99,7 +99,7 @@ pub(crate) fn next_of(view: &ThreadView) -> Option<String> {
 }
 
 fn of_child_of_run(view: &ThreadView) -> Option<String> {
-    if view.run.is_none() || view.state.status != ThreadStatus::Idle {
+    if view.run.is_none() || view.state.caused_by.is_none() || view.state.paused.is_some() {
         return None;
     }
     let child = view.children.first()?;

@@ -151,6 +151,31 @@ pub(crate) fn head_for_child(store: &Store, head: CasRef) -> Result<CasRef, Engi
     Ok(start)
 }
 
+/// Returns the active child that does this step of a run which has this head, and the head of the child.
+pub(crate) fn active_for(
+    site: &Site,
+    (run, head): (ThreadId, CasRef),
+    step: &RoleName,
+) -> Result<Option<(ThreadId, CasRef)>, EngineError> {
+    let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
+    let depth = parent_of(run, &start).map_or(0, |above| above.depth);
+    let mut parent = for_step(&site.store, (run, depth), head, step.clone())?;
+    let state = State::new(&site.root);
+    let is_shared = site.root.shared(run).read()?.is_some();
+    loop {
+        let child = id_of(&parent);
+        match state.find(child)? {
+            Some(Located::Active(head)) => return Ok(Some((child, head))),
+            Some(Located::Archived(_)) => {}
+            None if !is_shared
+                && parent.attempt < MOST_TRIES
+                && state.removed(child)?.is_some() => {}
+            None => return Ok(None),
+        }
+        parent.attempt += 1;
+    }
+}
+
 /// Returns the children of a run that have not ended.
 pub(crate) fn active(site: &Site, run: ThreadId) -> Result<Vec<(ThreadId, Parent)>, EngineError> {
     let children = children_by_parent(site)?.remove(&run).unwrap_or_default();

@@ -7,10 +7,13 @@ use uwf_moderator::{Assignment, Route};
 use uwf_protocol::child::UsedByEnded;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_storage::{Ledger, Located};
+use uwf_protocol::program::Program;
+use uwf_storage::{Ledger, Located, State};
 use uwf_thread::summarize;
 
+use super::of_step::active_for;
 use super::{Child, children_of, has_children, taken_up};
+use crate::pipelines::route::recorded_route_of;
 use crate::read::outline::used_by;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -116,12 +119,40 @@ pub(crate) fn used_by_thread(
     // The children of a thread that did not reach its end are part of no step.
     if has_more {
         let thread = Thread::load(&site.store, id, head)?;
-        if has_children(&thread.program)
-            && let Ok(Route::To(assignment)) = taken_up::route(site, &thread, None)?
-        {
-            let mut sums = Sums::read(&ledger);
-            used.add_all(&used_in_progress(site, &thread, &assignment, &mut sums)?);
-        }
+        used.add_all(&used_for_next(site, &thread, &ledger)?);
     }
     Ok(used)
+}
+
+/// Returns what the children used up that work for the next step of a thread, which may be a run.
+fn used_for_next(site: &Site, thread: &Thread, ledger: &Ledger) -> Result<Used, EngineError> {
+    match &thread.program {
+        Program::Pipeline(pipeline) if pipeline.starts_workflows() => {
+            let at = (thread.id, thread.head);
+            let Ok(Route::To(next)) = recorded_route_of(site, thread.id, thread.head)? else {
+                return Ok(Used::default());
+            };
+            match active_for(site, at, &next.role)? {
+                Some((child, head)) => used_by_thread(site, child, head, true),
+                None => Ok(Used::default()),
+            }
+        }
+        Program::Graph(_) if has_children(&thread.program) => {
+            match taken_up::route(site, thread, None)? {
+                Ok(Route::To(assignment)) => {
+                    used_in_progress(site, thread, &assignment, &mut Sums::read(ledger))
+                }
+                Ok(_) | Err(_) => Ok(Used::default()),
+            }
+        }
+        Program::Pipeline(_) | Program::Graph(_) => Ok(Used::default()),
+    }
+}
+
+/// Returns what an active thread used up, with the children of its next step; nothing if it has ended meanwhile.
+pub(crate) fn used_by_active(site: &Site, id: ThreadId) -> Result<Used, EngineError> {
+    match State::new(&site.root).head(id)? {
+        Some(head) => used_by_thread(site, id, head, true),
+        None => Ok(Used::default()),
+    }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{Lease, Located, Root, RunRoot, State, ThreadPlace};
+use uwf_storage::{LocalLease, Located, Root, RunRoot, State, ThreadPlace};
 
 use super::chain::is_run;
 use super::origin::{origin_of, run_origin};
@@ -87,7 +87,7 @@ fn real(path: &Path) -> PathBuf {
     }
 }
 
-fn of(thread: ThreadId, run_id: String, lease: &Lease) -> ActiveRun {
+fn of(thread: ThreadId, run_id: String, lease: &LocalLease) -> ActiveRun {
     ActiveRun {
         thread,
         run_id,

@@ -6,10 +6,10 @@ use uwf_pipeline::Pipeline;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::program::Program;
-use uwf_storage::{Located, State};
+use uwf_storage::Located;
 
-use crate::children::of_step::{active, head_for_child};
-use crate::children::used::{Sums, used_in_progress};
+use crate::children::of_step::active_for;
+use crate::children::used::{Sums, used_by_active, used_in_progress};
 use crate::children::{Child, children_of};
 use crate::limits;
 use crate::read::branch::Branch;
@@ -55,20 +55,27 @@ pub struct SumsWithChildren {
     pub usage: UsageTotal,
 }
 
-/// Returns the sums of a thread that has done so many steps, with those of its children. `None` if no child works for its next
-/// step.
+/// Returns the sums of a thread that has done so many steps, with those of its [children](child_views). `None` if no child works
+/// for its next step.
 pub(crate) fn sums_with_children(
     site: &Site,
     thread: &Thread,
     route: &Result<Route, RouteError>,
+    children: &[ChildView],
     own_steps: u64,
 ) -> Result<Option<SumsWithChildren>, EngineError> {
-    let Some(assignment) = assigned_to_children(route) else {
-        return Ok(None);
-    };
     let ledger = site.root.run(thread.id).ledger;
-    let mut sums = Sums::read(&ledger);
-    let in_progress = used_in_progress(site, thread, assignment, &mut sums)?;
+    let in_progress = match assigned_to_children(route) {
+        Some(assignment) => {
+            let mut sums = Sums::read(&ledger);
+            used_in_progress(site, thread, assignment, &mut sums)?
+        }
+        // The next step of a run has one child at most.
+        None => match children.first().and_then(|child| child.thread) {
+            Some(child) => used_by_active(site, child)?,
+            None => Used::default(),
+        },
+    };
     if in_progress == Used::default() {
         return Ok(None);
     }
@@ -108,17 +115,10 @@ pub(crate) fn child_of_run(
     pipeline: &Pipeline,
     step: &RoleName,
 ) -> Result<Option<(ThreadId, ThreadState)>, EngineError> {
-    // Finding the children of a thread takes a look at all threads.
     if !pipeline.starts_workflows() {
         return Ok(None);
     }
-    let at = head_for_child(&site.store, head)?;
-    let mut children = active(site, run)?.into_iter();
-    let child = children.find(|(_, parent)| parent.head == at && parent.role == *step);
-    let Some((child, _)) = child else {
-        return Ok(None);
-    };
-    let Some(Located::Active(head)) = State::new(&site.root).find(child)? else {
+    let Some((child, head)) = active_for(site, (run, head), step)? else {
         return Ok(None);
     };
     let state = state_of_active(site, (child, head), &limits::config_for_views(site))?;

@@ -9,11 +9,14 @@ use std::time::Duration;
 use serde::Serialize;
 use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::program::Program;
 use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start};
 
 use crate::children::moved::heads_before;
+use crate::children::of_step::head_for_child;
 use crate::children::{KnownChild, children_by_parent, has_children, parent_of};
+use crate::pipelines::chain::is_run;
 use crate::read::outline::first_line;
 use crate::read::tail::Tail;
 use crate::read::tail_event::{TailEvent, TailTask};
@@ -94,11 +97,10 @@ impl<'a> FamilyTail<'a> {
     ) -> Result<Vec<FamilyEvent>, EngineError> {
         let mut events = Vec::new();
         let children = below.remove(&parent).unwrap_or_default();
-        let mut heads = match children.is_empty() {
+        let heads = match children.is_empty() {
             true => Vec::new(),
-            false => heads_before(self.site, parent, head)?,
+            false => self.heads_of_work(parent, head)?,
         };
-        heads.push(head);
         for known in children {
             // Work for an earlier step is part of that step.
             if !heads.contains(&known.parent.head) {
@@ -113,6 +115,17 @@ impl<'a> FamilyTail<'a> {
             events.extend(self.of_children_at(below, at, &child.branch, turns)?);
         }
         Ok(events)
+    }
+
+    /// Returns the heads that the children of the next step of a thread may work for.
+    fn heads_of_work(&self, parent: ThreadId, head: CasRef) -> Result<Vec<CasRef>, EngineError> {
+        let store = &self.site.store;
+        if is_run(store, head)? {
+            return Ok(vec![head_for_child(store, head)?]);
+        }
+        let mut heads = heads_before(self.site, parent, head)?;
+        heads.push(head);
+        Ok(heads)
     }
 
     /// Returns what happened since the last call. The last event is [`TailEvent::Stopped`] of the thread on top if nothing
@@ -248,11 +261,15 @@ impl<'a> FamilyTail<'a> {
         Ok(found)
     }
 
-    /// Tells whether other threads play roles of the workflow on top. If not, the history is not read: it may be long.
+    /// Tells whether other threads play roles of the workflow on top, or do steps of the pipeline. If not, the history is not read: it may be long.
     fn may_have_children(&self) -> Result<bool, EngineError> {
         let store = &self.site.store;
         let start = read_start(store, Head::read(store, self.top.head())?.start())?;
-        Ok(has_children(&read_program(store, start.node.workflow)?))
+        let program = read_program(store, start.node.workflow)?;
+        Ok(match &program {
+            Program::Graph(_) => has_children(&program),
+            Program::Pipeline(pipeline) => pipeline.starts_workflows(),
+        })
     }
 
     fn parent_of(&self, thread: ThreadId, head: CasRef) -> Option<Parent> {

@@ -319,7 +319,8 @@ impl<'a> Reader<'a> {
                 };
                 let own =
                     Standing::without_children(self.site, &run, &limited, route, &self.config)?;
-                Ok(own.with_next_try(self.site, (id, head), start, program))
+                let own = own.with_next_try(self.site, (id, head), start, program);
+                own.with_child_of_step(self.site, (id, head), program)
             }
         }
     }

@@ -79,6 +79,8 @@ struct Standing {
     has_steps: bool,
     /// Whether it is a run of a pipeline, whose steps are never replaced.
     is_run: bool,
+    /// Whether it is a run whose child needs the answer: a run takes none.
+    is_child_asked: bool,
     /// Whether it has ended and can be entered again.
     resumable: bool,
     /// Whether it is paused, also while a step goes on to its end.
@@ -93,6 +95,7 @@ pub fn possible_actions(view: &ThreadView) -> Vec<Action> {
         status: view.state.status,
         has_steps: view.steps > 0,
         is_run: view.run.is_some(),
+        is_child_asked: view.run.is_some() && view.state.caused_by.is_some(),
         resumable: view.outline.resumable,
         is_paused: view.state.paused.is_some(),
     };
@@ -106,7 +109,10 @@ fn is_possible(action: Action, at: Standing) -> bool {
     let is_active = !at.status.is_ended() && at.status != Is::Corrupt;
     match action {
         Action::Step | Action::Run => matches!(at.status, Is::Idle | Is::Failed | Is::Waiting),
-        Action::Resume => at.status == Is::Suspended || (at.status.is_ended() && at.resumable),
+        Action::Resume => {
+            let asks = at.status == Is::Suspended && !at.is_child_asked;
+            asks || (at.status.is_ended() && at.resumable)
+        }
         Action::Poke => {
             let stands = matches!(
                 at.status,
@@ -153,6 +159,7 @@ mod tests {
                 status,
                 has_steps: true,
                 is_run: false,
+                is_child_asked: false,
                 resumable: false,
                 is_paused: status == ThreadStatus::Paused,
             };
@@ -164,6 +171,11 @@ mod tests {
             assert!(!words(first).contains("poke"));
             let run = Standing { is_run: true, ..at };
             assert!(!words(run).contains("poke"));
+            let of_child = Standing {
+                is_child_asked: true,
+                ..run
+            };
+            assert!(!words(of_child).contains("resume"));
         }
     }
 
@@ -173,6 +185,7 @@ mod tests {
             status: ThreadStatus::Completed,
             has_steps: true,
             is_run: false,
+            is_child_asked: false,
             resumable: true,
             is_paused: false,
         };

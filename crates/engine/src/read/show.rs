@@ -172,9 +172,11 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let steps = count_steps(&site.store, &run.ledger, head)?;
     let waiting_answer = activity.waiting_answer;
     let waiting_answer = waiting_answer.map(|answer| answer.in_view(site, &thread.start, name));
+    let children = child_views(site, &thread, &route)?;
     Ok(ThreadView {
         waiting_answer,
-        children: child_views(site, &thread, &route)?,
+        with_children: sums_with_children(site, &thread, &route, &children, steps)?,
+        children,
         parent: ParentView::of(site, id, &thread.start),
         workflow: thread.start.workflow,
         thread: id,
@@ -188,7 +190,6 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         blocked_reason: reason.filter(|_| blocked),
         resume_failed: false,
         attempts: activity.attempts,
-        with_children: sums_with_children(site, &thread, &route, steps)?,
         steps,
         workspace: WorkspaceView::of(site, id)?,
         running: activity.running,

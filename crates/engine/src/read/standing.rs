@@ -14,6 +14,7 @@ use crate::limits::{self, LimitedThread};
 use crate::pipelines::route::recorded_route_of;
 use crate::read::activity::Activity;
 use crate::read::branch::Branch;
+use crate::read::child_view::child_of_run;
 use crate::read::thread_state::{HeldBy, ThreadState, ThreadStatus};
 use crate::read::verdict;
 use crate::thread::Thread;
@@ -48,12 +49,9 @@ impl Standing {
         let mut limited = LimitedThread::of(&run.ledger, thread);
         let Some(assignment) = assigned_to_children(&route).cloned() else {
             let own = Self::without_children(site, &run, &limited, route, config)?;
-            return Ok(own.with_next_try(
-                site,
-                (thread.id, thread.head),
-                &thread.start,
-                &thread.program,
-            ));
+            let at = (thread.id, thread.head);
+            let own = own.with_next_try(site, at, &thread.start, &thread.program);
+            return own.with_child_of_step(site, at, &thread.program);
         };
         if !(limited.workflow.is_empty() && config.limits.is_empty()) {
             let mut sums = Sums::read(&run.ledger);
@@ -84,6 +82,26 @@ impl Standing {
             state: self.state.with_next_try(site, at, (start, program.name())),
             ..self
         }
+    }
+
+    /// Takes the state of the child that does the next step of a run, if the child keeps the run from going on.
+    pub(crate) fn with_child_of_step(
+        self,
+        site: &Site,
+        at: (ThreadId, CasRef),
+        program: &Program,
+    ) -> Result<Self, EngineError> {
+        let (Program::Pipeline(pipeline), Ok(Route::To(next)), ThreadStatus::Idle) =
+            (program, &self.route, self.state.status)
+        else {
+            return Ok(self);
+        };
+        let child = child_of_run(site, at, pipeline, &next.role)?;
+        let Some((child, state)) = child.filter(|(_, state)| state.holds_parent()) else {
+            return Ok(self);
+        };
+        let state = ThreadState::of_child(&next.role, (child, Branch::default()), &state);
+        Ok(Self { state, ..self })
     }
 
     /// Finds out where a thread stands, without its children and its next attempt.

@@ -87,8 +87,8 @@ impl<'a> Tail<'a> {
             }
         }
         let mut events = Vec::from(events);
-        events.extend(tail.of_failures_at(head));
-        events.extend(tail.of_running());
+        events.extend(tail.of_failures_at(head, turns));
+        events.extend(tail.of_running(turns));
         Ok((tail, newest(events, turns)))
     }
 
@@ -98,17 +98,15 @@ impl<'a> Tail<'a> {
     /// When a new step cannot be read.
     pub(super) fn next_events(&mut self) -> Result<Vec<TailEvent>, EngineError> {
         // The turns of an attempt are read before its end is looked for: they came before.
-        let mut events = self
-            .running
-            .as_mut()
-            .map_or_else(Vec::new, RunningTurns::new_events);
+        let running = self.running.as_mut();
+        let mut events = running.map_or_else(Vec::new, |running| running.new_events(usize::MAX));
         let (head, has_ended) = place(self.site, self.thread)?;
         self.seen.has_ended = has_ended;
         events.extend(self.new_failures());
         if head != self.seen.head {
             events.extend(self.of_new_steps(head)?);
         }
-        events.extend(self.of_running());
+        events.extend(self.of_running(usize::MAX));
         if let Some(stopped) = self.stop() {
             // An attempt that was ended together with its thread failed after we looked.
             events.extend(self.new_failures());
@@ -228,8 +226,8 @@ impl<'a> Tail<'a> {
         Ok(turns.chain([recorded]).collect())
     }
 
-    /// Returns the failed attempts at a head, with the turns of the last one if nothing has run since then.
-    fn of_failures_at(&mut self, head: CasRef) -> Vec<TailEvent> {
+    /// Returns the failed attempts at a head, with the newest turns of the last one if nothing has run since then.
+    fn of_failures_at(&mut self, head: CasRef, most: usize) -> Vec<TailEvent> {
         let mut events = self.new_failures();
         events.retain(|event| matches!(event, TailEvent::Failed(attempt) if attempt.at() == head));
         let is_running = self
@@ -242,7 +240,7 @@ impl<'a> Tail<'a> {
         {
             let mut turns = self.turns_of(&last.role, last.started_at_ms);
             let place = events.len() - 1;
-            events.splice(place..place, turns.new_events());
+            events.splice(place..place, turns.new_events(most));
         }
         events
     }
@@ -281,8 +279,8 @@ impl<'a> Tail<'a> {
         new.into_iter().map(event).collect()
     }
 
-    /// Returns that an attempt has begun and its first turns, or the new turns of the known one.
-    fn of_running(&mut self) -> Vec<TailEvent> {
+    /// Returns that an attempt has begun, and the newest turns of it.
+    fn of_running(&mut self, most: usize) -> Vec<TailEvent> {
         let record = self.run.lease.read_record().filter(is_at_work);
         let running = record.as_ref();
         let running = running.map(|record| (record.started_at_ms, record.waiting));
@@ -301,7 +299,7 @@ impl<'a> Tail<'a> {
                     usage: self.run.scratch.usage(),
                 });
                 let mut running = self.turns_of(&record.role, record.started_at_ms);
-                let events = running.new_events();
+                let events = running.new_events(most);
                 self.running = Some(running);
                 std::iter::once(working).chain(events).collect()
             }

@@ -72,9 +72,9 @@ pub struct TailLine {
     pub role: RoleName,
     /// Where it was printed.
     pub stream: OutputStream,
-    /// Its number among the lines that the attempt printed there, from 0.
+    /// A number by which it is known again: a later line of the attempt on the same stream has a larger one.
     #[serde(skip)]
-    pub number: usize,
+    pub number: u64,
     /// The line.
     pub text: String,
 }

@@ -267,6 +267,22 @@ impl ThreadState {
         }
     }
 
+    /// Tells whether a parent cannot go on for now because a child is in this state.
+    pub(crate) fn holds_parent(&self) -> bool {
+        match self.status {
+            ThreadStatus::Suspended
+            | ThreadStatus::Blocked
+            | ThreadStatus::Failed
+            | ThreadStatus::Waiting
+            | ThreadStatus::Paused
+            | ThreadStatus::Corrupt => true,
+            ThreadStatus::Idle
+            | ThreadStatus::Running
+            | ThreadStatus::Completed
+            | ThreadStatus::Cancelled => false,
+        }
+    }
+
     /// Returns the state of a thread whose role children play, by the state of the child that matters.
     pub(crate) fn of_child(
         role: &RoleName,

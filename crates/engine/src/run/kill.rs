@@ -10,7 +10,9 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{Pending, ProcessIdentity};
 use uwf_remote::Remote;
-use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
+use uwf_storage::{
+    Archived, HistoryRecord, LocalLease, Located, LockAttempt, Reason, RunDir, State,
+};
 
 use crate::attempt::Members;
 use crate::children::Child;
@@ -199,7 +201,8 @@ fn left_something(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
         return Ok(true);
     }
     let head = thread::find(&runner.site, id)?.head();
-    if run.outbox.read_pending()?.is_some() && !is_run(&runner.site.store, head)? {
+    let waits = matches!(run.outbox.read_pending(), Ok(Some(_)));
+    if waits && !is_run(&runner.site.store, head)? {
         return Ok(true);
     }
     let children = open_children(runner, id, head)?;
@@ -384,7 +387,7 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
     };
     // While we are the owner, no other engine can take the lock.
     let owner = run.lease.acquire()?;
-    if matches!(owner, Acquired::Orphaned(_)) {
+    if matches!(owner, LockAttempt::Orphaned(_)) {
         members = members.with_lock(&run.lease);
     }
     if members.is_empty() {
@@ -405,7 +408,7 @@ fn ask(process: &ProcessIdentity) {
 
 /// Waits until the engine has ended, at most this long. Tells whether the thread is free then.
 fn wait_for_end(
-    lease: &Lease,
+    lease: &LocalLease,
     engine: &ProcessIdentity,
     timeout: Duration,
 ) -> Result<bool, EngineError> {

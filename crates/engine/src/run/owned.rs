@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{Acquired, RunDir, ThreadLock};
+use uwf_storage::{LockAttempt, RunDir, ThreadLock};
 
 use crate::pause::refuse_if_paused;
 use crate::run::finished::commit_waiting_steps_of_children;
@@ -52,11 +52,11 @@ impl OwnedRun {
         }
         let busy = || thread::busy(id, run.lease.read_record());
         let (lock, ended) = match run.lease.acquire()? {
-            Acquired::Lock(lock) => (lock, Vec::new()),
-            Acquired::Orphaned(orphaned) => {
+            LockAttempt::Lock(lock) => (lock, Vec::new()),
+            LockAttempt::Orphaned(orphaned) => {
                 end_leftovers(runner, &run, id, orphaned)?.ok_or_else(busy)?
             }
-            Acquired::Busy => return Err(busy()),
+            LockAttempt::Busy => return Err(busy()),
         };
         Ok(Self {
             run,

@@ -105,7 +105,7 @@ pub(crate) fn push_alone(
     id: ThreadId,
 ) -> Result<Pushed, EngineError> {
     with_thread(runner, id, |run| {
-        push_one(runner, run, remote, (id, NewLabel::Kept), Line::Ready).map(|(pushed, _)| pushed)
+        push_one(runner, run, remote, (id, NewLabel::Kept), Line::Ready).map(|sent| sent.pushed)
     })
 }
 
@@ -179,9 +179,9 @@ impl Family<'_> {
                 }
             }
             let about = (id, self.label);
-            let (pushed, must_wait) = push_one(self.runner, run, remote, about, line)?;
-            self.waiting.extend(must_wait.then_some(id));
-            Ok(pushed)
+            let sent = push_one(self.runner, run, remote, about, line)?;
+            self.waiting.extend(sent.must_wait.then_some(id));
+            Ok(sent.pushed)
         })
     }
 }
@@ -243,18 +243,25 @@ fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
 enum Line {
     /// It is, if a step can be done.
     Ready,
-    /// It is not yet.
+    /// It is not yet. The remote gets it as one that waits for a person.
     Waits,
 }
 
-/// Pushes one thread. The caller has its lock. Returns also whether the thread waits at the remote although a step can be done.
+/// What became of a thread that was pushed, and what is still to do.
+struct Sent {
+    pushed: Pushed,
+    /// Whether it waits at the remote although a step can be done.
+    must_wait: bool,
+}
+
+/// Pushes one thread. The caller has its lock.
 fn push_one(
     runner: &Runner,
     run: &OwnedRun,
     remote: &mut dyn Remote,
     (id, label): (ThreadId, NewLabel<'_>),
     line: Line,
-) -> Result<(Pushed, bool), EngineError> {
+) -> Result<Sent, EngineError> {
     let located = thread::find(&runner.site, id)?;
     let head = located.head();
     let thread = Thread::load(&runner.site.store, id, head)?;
@@ -297,7 +304,7 @@ fn push_one(
         nodes,
         relabelled,
     };
-    Ok((pushed, must_wait))
+    Ok(Sent { pushed, must_wait })
 }
 
 /// Returns whether a step can be done at the head. A thread that has ended here has ended for all machines.

@@ -12,13 +12,13 @@ use crate::StorageError;
 
 const RECORD: &str = "holder.json";
 
-/// The lock of a thread, and the record of its holder.
+/// The lock of a thread on this machine, and the record of its holder. The lease that a remote gives is another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
+pub struct LocalLease {
     records: Records,
 }
 
-impl Lease {
+impl LocalLease {
     pub(super) fn of(records: Records) -> Self {
         Self { records }
     }
@@ -55,8 +55,8 @@ impl Lease {
     /// [`StorageError::Io`].
     pub fn acquire_if_free(&self) -> Result<Option<ThreadLock>, StorageError> {
         Ok(match self.acquire()? {
-            Acquired::Lock(lock) => Some(lock),
-            Acquired::Orphaned(_) | Acquired::Busy => None,
+            LockAttempt::Lock(lock) => Some(lock),
+            LockAttempt::Orphaned(_) | LockAttempt::Busy => None,
         })
     }
 
@@ -65,14 +65,14 @@ impl Lease {
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn acquire(&self) -> Result<Acquired, StorageError> {
+    pub fn acquire(&self) -> Result<LockAttempt, StorageError> {
         let Some(owner) = FileLock::acquire_if_free(&self.owner_file())? else {
-            return Ok(Acquired::Busy);
+            return Ok(LockAttempt::Busy);
         };
         let lease = self.clone();
         Ok(match FileLock::acquire_if_free(&self.lock_file())? {
-            Some(lock) => Acquired::Lock(ThreadLock::of(lease, owner, lock)),
-            None => Acquired::Orphaned(Orphaned { lease, owner }),
+            Some(lock) => LockAttempt::Lock(ThreadLock::of(lease, owner, lock)),
+            None => LockAttempt::Orphaned(Orphaned { lease, owner }),
         })
     }
 
@@ -130,13 +130,13 @@ impl Lease {
 #[derive(Debug)]
 pub struct ThreadLock {
     lock: FileLock,
-    lease: Lease,
+    lease: LocalLease,
     _owner: FileLock,
 }
 
-/// The result of [`Lease::acquire`].
+/// The result of [`LocalLease::acquire`].
 #[derive(Debug)]
-pub enum Acquired {
+pub enum LockAttempt {
     /// This process has the lock.
     Lock(ThreadLock),
     /// No process works on the thread, and no other one can start to. But processes of an earlier attempt still have the
@@ -149,7 +149,7 @@ pub enum Acquired {
 /// A thread that no process works on, while processes of an earlier attempt still have the inherited lock.
 #[derive(Debug)]
 pub struct Orphaned {
-    lease: Lease,
+    lease: LocalLease,
     owner: FileLock,
 }
 
@@ -174,7 +174,7 @@ impl Orphaned {
 }
 
 impl ThreadLock {
-    fn of(lease: Lease, owner: FileLock, lock: FileLock) -> Self {
+    fn of(lease: LocalLease, owner: FileLock, lock: FileLock) -> Self {
         Self {
             lock,
             lease,
@@ -220,13 +220,13 @@ mod tests {
 
     use super::*;
 
-    fn lease() -> (tempfile::TempDir, Lease) {
+    fn lease() -> (tempfile::TempDir, LocalLease) {
         let temp = tempfile::tempdir().unwrap();
-        let lease = Lease::of(Records::at(temp.path().join("run")));
+        let lease = LocalLease::of(Records::at(temp.path().join("run")));
         (temp, lease)
     }
 
-    fn is_free(lease: &Lease) -> bool {
+    fn is_free(lease: &LocalLease) -> bool {
         lease.try_acquire().unwrap().is_some()
     }
 
@@ -271,7 +271,7 @@ mod tests {
     }
 
     /// Takes the lock, and starts a process that inherits it.
-    fn handed_on(lease: &Lease) -> (ThreadLock, Child) {
+    fn handed_on(lease: &LocalLease) -> (ThreadLock, Child) {
         let mut lock = lease.try_acquire().unwrap().unwrap();
         lock.inherit_on_exec().unwrap();
         (lock, sleeper())
@@ -341,10 +341,10 @@ mod tests {
         let (_temp, lease) = lease();
         let (lock, agent) = handed_on(&lease);
         drop(lock);
-        let Acquired::Orphaned(orphaned) = lease.acquire().unwrap() else {
+        let LockAttempt::Orphaned(orphaned) = lease.acquire().unwrap() else {
             panic!("the agent has the lock");
         };
-        assert!(matches!(lease.acquire().unwrap(), Acquired::Busy));
+        assert!(matches!(lease.acquire().unwrap(), LockAttempt::Busy));
         let mut lock = orphaned.take_over().unwrap();
         assert!(!is_free(&lease));
         lock.renew().unwrap();

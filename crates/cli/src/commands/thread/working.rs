@@ -231,7 +231,7 @@ impl Worker<'_> {
 
     /// A thread whose row is damaged is leased by the call that finds that out, so the next call gets another one.
     fn not_taken(&mut self, error: EngineError, was_away: bool) {
-        if is_away(&error) {
+        if may_pass(&error) {
             self.wait_for_remote(&error, was_away);
         } else if is_damage(&error) && self.damaged_in_turn < DAMAGED_IN_TURN {
             warn(&format!("{error}; trying another thread"));
@@ -284,7 +284,7 @@ impl Worker<'_> {
             Err(error) => {
                 self.look_later();
                 self.give_back(&taken);
-                if is_away(&error) {
+                if may_pass(&error) {
                     return self.wait_for_remote(&error, false);
                 }
                 let failure = Failure::from(error);
@@ -399,8 +399,8 @@ fn is_left(listed: &Listed) -> bool {
     listed.status == HeadStatus::Ready && listed.busy.is_none()
 }
 
-/// Tells whether an error is one of the remote that passes, such as that it cannot be reached.
-fn is_away(error: &EngineError) -> bool {
+/// Tells whether an error is one of the remote that may pass, such as that it cannot be reached.
+fn may_pass(error: &EngineError) -> bool {
     of_remote(error).is_some_and(RemoteError::may_pass)
 }
 

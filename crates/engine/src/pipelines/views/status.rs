@@ -221,9 +221,7 @@ fn held_child(
     };
     let at = (found.thread, found.newest);
     let child = child_of_run(site, at, chain.course.pipeline(), &next.role)?;
-    let is_held =
-        |state: &ThreadState| !matches!(state.status, ThreadStatus::Idle | ThreadStatus::Running);
-    let held = child.filter(|(_, state)| is_held(state));
+    let held = child.filter(|(_, state)| state.holds_parent());
     Ok(held.map(|(thread, state)| HeldChild {
         thread,
         status: state.status,
