@@ -1,6 +1,8 @@
 //! Who may ask `uwf serve` for what, and how the server stands those who ask wrongly.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -83,6 +85,24 @@ fn the_address_has_the_token_unless_a_person_chose_it() {
     assert_eq!(token.len(), 64, "{url}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn a_token_that_every_user_can_read_is_warned_of() {
+    let world = World::new();
+    let file = world.write("token", "too short");
+    let serve = ["serve", "--token-file", file.to_str().unwrap()];
+    for (mode, is_open) in [(0o644, true), (0o604, true), (0o640, false), (0o600, false)] {
+        std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let run = world.uwf(&serve).exits(1);
+        let warning = "warning: every user of this machine can read the token";
+        assert_eq!(
+            run.stderr.contains(warning),
+            is_open,
+            "{mode:o}: {}",
+            run.stderr
+        );
+    }
 }
 
 #[test]
@@ -299,6 +319,17 @@ fn a_signal_ends_the_server_at_once_also_with_open_connections() {
         let status = server.child.wait().unwrap();
         assert_eq!(status.code(), Some(0), "{signal}");
         assert!(begin.elapsed() < Duration::from_secs(10), "{signal}");
+    }
+}
+
+#[test]
+fn what_a_browser_never_sends_as_a_host_is_refused() {
+    let world = World::new();
+    for host in ["http://x", "x/y", "x:0", "*.x"] {
+        world
+            .uwf(&["serve", "--allow-host", host])
+            .exits(2)
+            .says("write a name or an address, with its port");
     }
 }
 

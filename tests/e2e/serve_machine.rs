@@ -46,7 +46,16 @@ fn the_page_of_the_remote_says_which_machine_has_a_lease() {
             machine.contains("href=\"/machine/remote#remote\""),
             "{machine}"
         );
+        let own = format!("/threads/{thread}");
+        let shown = pages.get(&own).body;
+        let asks = "<b>Shared</b>, <a href=\"/machine/remote#remote\">leases</a>";
+        assert!(shown.contains(asks), "{shown}");
         let free = pages.get("/machine/remote").body;
+        assert!(free.contains("<td>ready</td>"), "{free}");
+        assert!(
+            free.contains("<th scope=\"col\">Here</th>") && free.contains("<td>yes</td>"),
+            "{free}"
+        );
         assert!(free.contains("<span class=\"none\">free</span>"), "{free}");
         let mut working = at_work(one, &["thread", "step", &thread]);
         let listed = pages.get("/api/v1/machine/remote").json();
@@ -55,6 +64,16 @@ fn the_page_of_the_remote_says_which_machine_has_a_lease() {
         let owner = listed[0]["machine"].as_str().unwrap();
         let busy = pages.get("/machine/remote").body;
         assert!(busy.contains(owner) && busy.contains(", for "), "{busy}");
+        assert!(
+            busy.contains("<td>leased</td>") && !busy.contains("<td>ready</td>"),
+            "{busy}"
+        );
+        // Its lease is known without the remote where it is at work.
+        let at_work = Server::start(one, &["--read-only"]).get(&own).body;
+        assert!(
+            at_work.contains("<b>Shared</b>, leased by this machine"),
+            "{at_work}"
+        );
         open_gate(one);
         assert!(working.wait().unwrap().success());
     });

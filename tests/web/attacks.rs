@@ -273,6 +273,42 @@ fn paths_lead_nowhere_else() {
 }
 
 #[test]
+fn the_token_acts_from_any_origin_and_no_foreign_page_may_send_it() {
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    let path = format!("/api/v1/threads/{thread}/pause");
+    let origin = "Origin: http://evil.example";
+    // A browser asks this before a page may send the token to another origin. Nothing allows that.
+    let asks = [
+        origin,
+        "Access-Control-Request-Method: POST",
+        "Access-Control-Request-Headers: authorization",
+    ];
+    let bearer = bearer();
+    let sent = [origin, &bearer];
+    for (method, headers) in [
+        ("OPTIONS", &asks[..]),
+        ("POST", &sent[..]),
+        ("GET", &sent[..]),
+    ] {
+        let answer = scene.server.ask(method, &path, headers, "");
+        assert_eq!(
+            answer.status == 200,
+            method == "POST",
+            "{method}: {}",
+            answer.body
+        );
+        for header in [
+            "access-control-allow-origin",
+            "access-control-allow-headers",
+        ] {
+            assert_eq!(answer.header(header), None, "{method}");
+        }
+    }
+    assert_eq!(scene.world.show(&thread)["status"], "paused");
+}
+
+#[test]
 fn a_foreign_page_cannot_act_whatever_it_sends() {
     let scene = Scene::new(&[]);
     let person = Person::of(&scene.server);

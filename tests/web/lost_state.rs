@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::forms::Person;
+use crate::forms::{Person, leads};
 use crate::scene::Scene;
 use crate::web_client::TOKEN;
 use crate::world::wait_until;
@@ -157,4 +157,34 @@ fn a_finished_step_that_is_not_in_the_chain_is_on_the_page() {
     assert!(shown.contains(&link), "{shown}");
     let address = link.trim_start_matches("href=").trim_matches('"');
     assert_eq!(person.look(address).status, 200);
+}
+
+#[test]
+fn a_step_of_a_form_that_failed_in_the_background_is_told_on_the_page_of_its_thread() {
+    let scene = Scene::held();
+    let person = Person::of(&scene.server);
+    let (thread, world) = (scene.thread(), &scene.world);
+    let address = format!("/threads/{thread}");
+    let file = format!("{address}/background");
+    assert_eq!(person.look(&file).status, 404);
+    leads(&person.fill(&format!("{address}/do/step"), &[("count", "1")]));
+    world.agent_at_work(&thread);
+    let heads = world.root().join("threads.yaml");
+    let before = fs::read(&heads).unwrap();
+    fs::write(&heads, "{ no").unwrap();
+    fs::write(scene.go(), "").unwrap();
+    let told = "The last call in the background failed at";
+    wait_until("the step has failed", || {
+        person.look(&file).body.contains("exitCode")
+    });
+    fs::write(&heads, before).unwrap();
+    world.wait_until_free(&thread);
+    let shown = person.look(&address).body;
+    assert!(shown.contains(told), "{shown}");
+    assert!(shown.contains("threads.yaml"), "{shown}");
+    assert!(shown.contains(&format!("href=\"{file}\"")), "{shown}");
+    // The next step goes on from there.
+    world.step(&thread).exits(0);
+    let shown = person.look(&address).body;
+    assert!(!shown.contains(told), "{shown}");
 }

@@ -307,6 +307,31 @@ fn the_counts_of_a_changed_file_have_one_sign() {
     }
 }
 
+#[test]
+fn on_a_narrow_screen_what_something_cost_is_in_the_first_view() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    scene.world.step(&thread).exits(0);
+    browser.width(320);
+    enter(&browser, &scene, &format!("/threads/{thread}/costs"));
+    let heads = "[...document.querySelectorAll('thead th')]";
+    let cost = format!("{heads}.find((one) => one.textContent === 'Cost')");
+    browser.wait_for(&format!(
+        "{cost}.getBoundingClientRect().right <= innerWidth"
+    ));
+}
+
+#[test]
+fn the_name_of_a_changed_file_is_one_line() {
+    let scene = Scene::saying("echo new > 'a\nb\"c.txt'; printf -- '---\\nplan: p\\n---\\n'");
+    let path = crate::slow_disk::page_by_git(&scene);
+    let page = crate::forms::Person::of(&scene.server).look(&path).body;
+    assert!(page.contains("<code>a\\nb&quot;c.txt</code>"), "{page}");
+}
+
 fn wait(holds: impl FnMut() -> bool) {
     crate::world::wait_until("the page shows it", holds);
 }

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::io::ioctl_fionread;
 
 use crate::attacks::COMMANDS;
+use crate::forms::Person;
 use crate::scene::Scene;
-use crate::web_client::{Server, bearer};
+use crate::web_client::{Answer, Server, bearer};
 use crate::world::{World, binary, path_with, wait_until};
 
 /// How many requests read at once.
@@ -112,6 +113,21 @@ fn is_answered(server: &Server, status: u16, path: &str, header: &str) {
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
 }
 
+/// Checks that what was typed in a form is not lost while all commands wait.
+#[track_caller]
+fn is_refused_with_its_texts(person: &Person<'_>, form: &Answer) {
+    let typed = [("workflow", "review"), ("prompt", "a <b>long</b> task")];
+    let refused = person.send(form, "/new", &typed);
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    for part in [
+        "a &lt;b&gt;long&lt;/b&gt; task",
+        "href=\"/new\"",
+        "which is the most",
+    ] {
+        assert!(refused.body.contains(part), "{part}: {}", refused.body);
+    }
+}
+
 #[test]
 fn who_waits_for_no_disk_is_answered_and_those_who_left_take_no_place() {
     let scene = Scene::new(&[]);
@@ -122,6 +138,8 @@ fn who_waits_for_no_disk_is_answered_and_those_who_left_take_no_place() {
         let path = format!("/api/v1/threads/{thread}/pause");
         server.ask("POST", &path, &[&bearer()], "").status
     };
+    let person = Person::of(&server);
+    let form = person.look("/new");
     log.fill();
     std::thread::scope(|scope| {
         // The line before each act waits. One command too many is refused: then all of them wait.
@@ -131,6 +149,7 @@ fn who_waits_for_no_disk_is_answered_and_those_who_left_take_no_place() {
             scope.spawn(move || ended.send(pause()));
         }
         assert_eq!(commands.recv().unwrap(), 503);
+        is_refused_with_its_texts(&person, &form);
         let read = || scope.spawn(|| server.get(&slow).status);
         let readers: Vec<_> = (0..READERS).map(|_| read()).collect();
         let waiting = scene.world.project().join("waiting");

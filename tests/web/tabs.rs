@@ -70,3 +70,35 @@ fn a_page_that_hears_nothing_is_not_live_and_asks_again() {
     browser.wait_for(&format!("{says} === 'not connected'"));
     browser.wait_for("made > 1");
 }
+
+#[test]
+fn a_bar_says_that_the_connection_or_the_root_is_lost() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    let thread = scene.thread();
+    enter(&browser, &scene, &format!("/threads/{thread}"));
+    let bar = "document.getElementById('lost')";
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    browser.wait_for(&format!("{bar}.hidden"));
+    let root = scene.world.root();
+    let aside = root.with_extension("aside");
+    std::fs::rename(&root, &aside).unwrap();
+    browser.wait_for(&format!(
+        "{bar}.checkVisibility() && {bar}.textContent.includes('root of this server is gone')"
+    ));
+    browser.wait_for("document.getElementById('fresh').textContent === 'out of date'");
+    // What the page showed is still there.
+    assert_eq!(
+        browser.value("Boolean(document.querySelector('article.task'))"),
+        true
+    );
+    std::fs::rename(&aside, &root).unwrap();
+    browser.wait_for(&format!("{bar}.hidden"));
+    browser.wait_for("document.getElementById('fresh').textContent === 'live'");
+    drop(scene);
+    browser.wait_for(&format!(
+        "{bar}.checkVisibility() && {bar}.textContent.includes('server')"
+    ));
+}

@@ -37,6 +37,12 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
     })
 }
 
+/// Tells whether a thread is shared. A record that cannot be read does not count as absent.
+#[must_use]
+pub fn is_shared(site: &Site, thread: ThreadId) -> bool {
+    !matches!(site.root.shared(thread).read(), Ok(None))
+}
+
 /// Records that a person ends a shared thread here, so that the remote must be told. Does nothing for a thread that is not shared.
 pub(crate) fn owe_end(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
     let file = site.root.shared(thread);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use uwf_engine::{EngineError, Site, ThreadView};
+use uwf_protocol::ids::ThreadId;
 
 use crate::gate::Gate;
 use crate::live::hub::Hub;
@@ -11,7 +12,7 @@ use crate::order::{Carried, Order};
 use crate::permits::Permits;
 use crate::refusals::Refusals;
 use crate::session::Sessions;
-use crate::settings::Finding;
+use crate::settings::{FailedCall, Finding};
 use crate::stop::Closing;
 use crate::token::Token;
 use crate::trouble::Explained;
@@ -50,6 +51,8 @@ pub(crate) struct App {
     pub(crate) check: fn(&Site) -> Result<Vec<Finding>, Explained>,
     /// Runs the command of an order.
     pub(crate) carry: fn(&Site, &Order) -> Result<Carried, Explained>,
+    /// Returns the failure of the last call of a thread in the background; `None` if it did not fail.
+    pub(crate) failed_call: fn(&Site, ThreadId) -> Option<FailedCall>,
     /// Adds to the text of a command what it needs to mean this site.
     pub(crate) here: fn(&str) -> String,
     /// Tells what a person has to do about a thread that waits for a person.

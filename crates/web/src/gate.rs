@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::host::Host;
 use crate::settings::Place;
 
 /// The port of an `http` address that names none.
@@ -23,7 +24,7 @@ pub(crate) struct Gate {
 impl Gate {
     /// Returns the gate of a server that listens at an address. If the public address is encrypted, the allowed hosts are origins
     /// over `https://`, too.
-    pub(crate) fn new(listen: SocketAddr, place: &Place, allowed: &[String]) -> Self {
+    pub(crate) fn new(listen: SocketAddr, place: &Place, allowed: &[Host]) -> Self {
         let port = listen.port();
         let mut names = ["127.0.0.1", "localhost", "[::1]"]
             .map(str::to_owned)
@@ -41,15 +42,12 @@ impl Gate {
             // Browsers leave out the default port.
             hosts.append(&mut names);
         }
-        let allowed: Vec<String> = allowed
-            .iter()
-            .map(|host| host.to_ascii_lowercase())
-            .collect();
-        hosts.extend_from_slice(&allowed);
+        let allowed = allowed.iter().map(Host::as_str);
+        hosts.extend(allowed.clone().map(str::to_owned));
         let mut origins: Vec<String> = hosts.iter().map(|host| format!("http://{host}")).collect();
         let is_secure = place.public().is_some_and(|public| public.is_secure);
         if is_secure {
-            origins.extend(allowed.iter().map(|host| format!("https://{host}")));
+            origins.extend(allowed.map(|host| format!("https://{host}")));
         }
         if let Some(public) = place.public() {
             hosts.push(public.host.clone());
@@ -99,7 +97,7 @@ pub(crate) mod tests {
         let listen: SocketAddr = "127.0.0.1:8930".parse().unwrap();
         let public = Some("https://uwf.example");
         let place = Place::new(listen, public, Front::Proxy).unwrap();
-        Gate::new(listen, &place, &["Box:8930".to_owned()])
+        Gate::new(listen, &place, &["Box:8930".parse().unwrap()])
     }
 
     #[test]
@@ -177,7 +175,7 @@ pub(crate) mod tests {
         assert!(!gate().is_from_us(None));
         let listen: SocketAddr = "127.0.0.1:8930".parse().unwrap();
         let place = Place::new(listen, None, Front::Nothing).unwrap();
-        let plain = Gate::new(listen, &place, &["box:8930".to_owned()]);
+        let plain = Gate::new(listen, &place, &["box:8930".parse().unwrap()]);
         assert!(plain.is_from_us(Some("http://box:8930")));
         assert!(!plain.is_from_us(Some("https://box:8930")));
     }

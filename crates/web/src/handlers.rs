@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::Path;
+use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
@@ -12,9 +13,10 @@ use crate::assets;
 use crate::fields::{Fields, field};
 use crate::once::{self, Outcome};
 use crate::pages::frame::Page;
-use crate::pages::missing::refused_page;
+use crate::pages::missing::{refused_form, refused_page};
+use crate::permits::Permit;
 use crate::posted::{self, KEY_FIELD};
-use crate::sent_forms::Turn;
+use crate::sent_forms::{Claim, Turn};
 use crate::trouble::{Refusal, Trouble};
 
 /// A handler of pages.
@@ -100,12 +102,8 @@ pub(crate) type KnownOf = fn(&Asked) -> Result<&'static [&'static str], Refusal>
 
 /// Returns the route of the form of a page.
 pub(crate) fn form(known: KnownOf, make: FormOf) -> MethodRouter<Shared> {
-    posted_to(
-        known,
-        make,
-        refused_page,
-        &[KEY_FIELD, once::FIELD, field::SHOWN],
-    )
+    let ours = &[KEY_FIELD, once::FIELD, field::SHOWN];
+    posted_to(known, make, ours, (refused_page, refused_form))
 }
 
 /// Returns the route of an act that programs send.
@@ -113,31 +111,58 @@ pub(crate) fn act(known: KnownOf, make: ActOf) -> MethodRouter<Shared> {
     let make = move |asked: &Asked, fields: &Fields| {
         Outcome::passing(answered(asked, make(asked, fields), refused_data))
     };
-    posted_to(known, make, refused_data, &[KEY_FIELD])
+    let refuse_sent = |refusal: &Refusal, _: &str, _: &Fields| refused_data(refusal);
+    posted_to(known, make, &[KEY_FIELD], (refused_data, refuse_sent))
 }
+
+/// A function that refuses a request whose fields were read, with its path and the fields.
+type RefuseSent = fn(&Refusal, &str, &Fields) -> Response;
 
 fn posted_to(
     known: KnownOf,
     make: impl Fn(&Asked, &Fields) -> Outcome + Copy + Send + Sync + 'static,
-    refuse: fn(&Refusal) -> Response,
     ours: &'static [&'static str],
+    (refuse, refuse_sent): (fn(&Refusal) -> Response, RefuseSent),
 ) -> MethodRouter<Shared> {
-    post(move |parts: AskedParts, body: Body| async move {
+    post(move |parts: AskedParts, uri: Uri, body: Body| async move {
         let asked = asked(parts);
-        let answer = async {
-            let fields = posted::fields_of(&asked.headers, body, known(&asked)?, ours).await?;
-            posted::check_key(&asked.visitor, &fields)?;
-            // The form is claimed before it takes a permit: a form that is sent many times takes one permit.
-            let claim = match once::claim(&asked, &fields).await {
-                Turn::Own(claim) => claim,
-                Turn::Done(address) => return Ok(see_other(&address)),
-            };
-            let permit = asked.app.permits.command().await?;
-            let work = move || make(&asked, &fields).settled(claim);
-            Ok(permit.work(work, refuse).await)
+        let read = async { posted::fields_of(&asked.headers, body, known(&asked)?, ours).await };
+        let fields = match read.await {
+            Ok(fields) => fields,
+            Err(refusal) => return refuse(&refusal),
         };
-        answer.await.unwrap_or_else(|refusal| refuse(&refusal))
+        match turn(&asked, &fields).await {
+            Ok(PostedTurn::Now(claim, permit)) => {
+                let work = move || make(&asked, &fields).settled(claim);
+                permit.work(work, refuse).await
+            }
+            Ok(PostedTurn::Done(address)) => see_other(&address),
+            Err(refusal) => refuse_sent(&refusal, uri.path(), &fields),
+        }
     })
+}
+
+/// What becomes of a request whose fields were read.
+enum PostedTurn {
+    /// It is done now.
+    Now(Option<Claim>, Permit),
+    /// It was done before, and led to this address.
+    Done(String),
+}
+
+/// Checks the key of a request, and takes what it needs to be done.
+///
+/// # Errors
+/// When the key is wrong, or too many commands are being done.
+async fn turn(asked: &Asked, fields: &Fields) -> Result<PostedTurn, Refusal> {
+    posted::check_key(&asked.visitor, fields)?;
+    // The form is claimed before it takes a permit: a form that is sent many times takes one permit.
+    let claim = match once::claim(asked, fields).await {
+        Turn::Own(claim) => claim,
+        Turn::Done(address) => return Ok(PostedTurn::Done(address)),
+    };
+    let permit = asked.app.permits.command().await?;
+    Ok(PostedTurn::Now(claim, permit))
 }
 
 /// Returns the answer of a handler, or the refusal that its error means.

@@ -2,6 +2,7 @@
 //! knows how to connect to it.
 
 use serde::{Deserialize, Serialize};
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::asked::Asked;
@@ -20,7 +21,7 @@ pub(crate) struct RemoteThread {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) workflow_name: Option<String>,
     pub(crate) head: CasRef,
-    pub(crate) status: String,
+    pub(crate) status: HeadStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) label: Option<String>,
     /// Whether it is shared under this root, too.

@@ -37,6 +37,10 @@ fn of_pages() -> Router<Shared> {
         .route("/threads/{thread}", page(Reads, pages::thread::page))
         .route("/threads/{thread}/live", page(Reads, pages::live::page))
         .route(
+            "/threads/{thread}/background",
+            file(pages::background::file),
+        )
+        .route(
             "/threads/{thread}/do/{action}",
             page(Reads, acts::page).merge(form(acts::fields, acts::submit)),
         )

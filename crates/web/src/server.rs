@@ -156,6 +156,7 @@ impl Server {
             explain: settings.explain,
             check: settings.check,
             carry: settings.carry,
+            failed_call: settings.failed_call,
             here: settings.here,
             hint: settings.hint,
         });

@@ -6,7 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use uwf_engine::{EngineError, Site, ThreadView};
+use uwf_protocol::ids::ThreadId;
 
+use crate::host::{Host, is_name};
 use crate::order::{Carried, Order};
 use crate::token::Token;
 use crate::trouble::Explained;
@@ -19,7 +21,7 @@ pub struct Settings {
     pub place: Place,
     /// Other hosts that it answers to, each as a browser sends it: a name, and a port unless it is the default one. Pages
     /// under such a host can act over `http://`, and over `https://` if the public address is encrypted.
-    pub allowed_hosts: Vec<String>,
+    pub allowed_hosts: Vec<Host>,
     /// The secret that lets a visitor in.
     pub token: Token,
     /// What visitors may do.
@@ -31,10 +33,21 @@ pub struct Settings {
     pub check: fn(&Site) -> Result<Vec<Finding>, Explained>,
     /// Runs the command of an order.
     pub carry: fn(&Site, &Order) -> Result<Carried, Explained>,
+    /// Returns the failure of the last call of a thread in the background; `None` if it did not fail.
+    pub failed_call: fn(&Site, ThreadId) -> Option<FailedCall>,
     /// Adds to the text of a command what it needs to mean this site.
     pub here: fn(&str) -> String,
     /// Tells what a person has to do about a thread that waits for a person.
     pub hint: fn(&ThreadView) -> Option<String>,
+}
+
+/// A call of a thread that failed in the background.
+#[derive(Debug, Clone)]
+pub struct FailedCall {
+    /// When it wrote that down, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Why it failed.
+    pub why: Explained,
 }
 
 /// What a check found.
@@ -190,7 +203,7 @@ impl PublicUrl {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(wrong("it must not have a user or a password"));
         }
-        if !is_host(url.host_str().unwrap_or_default()) {
+        if !is_name(url.host_str().unwrap_or_default()) {
             return Err(wrong("its host is neither a name nor an address"));
         }
         // The parser accepts a URL that lacks its slashes or has too many, as browsers do.
@@ -207,14 +220,6 @@ impl PublicUrl {
             origin,
         })
     }
-}
-
-/// Tells whether a text can be a host: an address, or a name of parts between dots.
-fn is_host(text: &str) -> bool {
-    let is_of_part = |one: char| one.is_ascii_alphanumeric() || "-_".contains(one);
-    let is_part =
-        |part: &str| !part.is_empty() && !part.starts_with('-') && part.chars().all(is_of_part);
-    text.starts_with('[') || text.split('.').all(is_part)
 }
 
 #[cfg(test)]

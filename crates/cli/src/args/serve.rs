@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use uwf_web::Host;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -18,7 +19,7 @@ pub(crate) struct ServeArgs {
     pub(crate) token_file: Option<PathBuf>,
     /// Answer also to this host, as a browser sends it; may be repeated
     #[arg(long = "allow-host", value_name = "HOST:PORT")]
-    pub(crate) allowed_hosts: Vec<String>,
+    pub(crate) allowed_hosts: Vec<Host>,
     /// A reverse proxy stands before the server, and encrypts: then it may listen at any address
     #[arg(long, requires = "public_url")]
     pub(crate) behind_proxy: bool,

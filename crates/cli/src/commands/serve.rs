@@ -2,9 +2,11 @@
 
 mod acting;
 mod checking;
+mod failed_call;
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,11 +17,13 @@ use uwf_web::{Access, Explained, Front, Place, PlaceError, Server, Settings, Tok
 
 use crate::args::ServeArgs;
 use crate::commands::Context;
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, note, warn};
 use crate::hints;
 use crate::output::print;
 use crate::text::ServedView;
 
+/// The bit of a file's mode by which others than its owner and its group may read it.
+const READ_BY_OTHERS: u32 = 0o004;
 /// How much of a file with a token is read.
 const TOKEN_FILE: u64 = 4096;
 
@@ -50,6 +54,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Result<Exit, Failure> 
         explain,
         check: checking::check,
         carry: acting::carry,
+        failed_call: failed_call::failed_call,
         here: |command| hints::here(command).into_owned(),
         hint: hints::thread::hint_here,
     });
@@ -133,10 +138,19 @@ fn new_token(site: &Site) -> Result<Token, Failure> {
 fn token_of(file: &Path) -> Result<Token, Failure> {
     let shown = file.display();
     let mut text = String::new();
-    let read = File::open(file).and_then(|file| file.take(TOKEN_FILE).read_to_string(&mut text));
-    read.map_err(|error| {
+    let unread = |error: std::io::Error| {
         Failure::request(format!("cannot read the token from `{shown}`")).cause(&error)
-    })?;
+    };
+    let file = File::open(file).map_err(unread)?;
+    let about = file.metadata().map_err(unread)?;
+    if about.is_file() && about.permissions().mode() & READ_BY_OTHERS != 0 {
+        warn(&format!(
+            "every user of this machine can read the token in `{shown}`; `chmod o-r` changes that"
+        ));
+    }
+    file.take(TOKEN_FILE)
+        .read_to_string(&mut text)
+        .map_err(unread)?;
     Token::parse(text.trim()).map_err(|error| {
         Failure::request(format!("`{shown}` has no token that can be used"))
             .cause(&error)

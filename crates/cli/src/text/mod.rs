@@ -45,8 +45,8 @@ pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use serve::ServedView;
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use sharing::{
-    AddedRemoteView, FetchedView, LEASED, MOST_ENDED, PushedView, RemoteThreadsView, RemoteView,
-    Shared, Wanted, remote_status,
+    AddedRemoteView, FetchedView, MOST_ENDED, PushedView, RemoteThreadsView, RemoteView, Shared,
+    Wanted, remote_status,
 };
 pub(crate) use sharing_care::{
     CollectedRemoteView, MigratedRemoteView, ReleasedView, Repaired, VerifiedRemoteView,

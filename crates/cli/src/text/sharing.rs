@@ -8,12 +8,12 @@ use uwf_engine::{
     Relabelled, machine_of,
 };
 use uwf_protocol::config::RemoteConfig;
-use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
 use uwf_remote_postgres::Statistics;
 use uwf_util::text::counted;
 use uwf_util::time::format_duration;
+use uwf_words::remote;
 
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
@@ -133,15 +133,9 @@ struct RemoteThread {
     left_ms: Option<u64>,
 }
 
-/// What people are told of a thread that is ready and that a machine works on.
-pub(crate) const LEASED: &str = "leased";
-
 /// Returns the status of a thread at the remote as a person is told it.
 pub(crate) fn remote_status(listed: &Listed) -> &'static str {
-    match (listed.status, &listed.busy) {
-        (HeadStatus::Ready, Some(_)) => LEASED,
-        (status, _) => status.as_str(),
-    }
+    remote::status(listed.status, listed.busy.is_some())
 }
 
 /// The columns of the list.
@@ -214,12 +208,7 @@ impl Show for RemoteThreadsView {
                 one.thread.to_string(),
                 one.shown.to_owned(),
                 workflow.unwrap_or_else(|| one.workflow.to_string()),
-                match (one.waiting, one.here) {
-                    (true, _) => "a step waits",
-                    (false, true) => "yes",
-                    (false, false) => "no",
-                }
-                .to_owned(),
+                remote::here(one.here, one.waiting).to_owned(),
                 one.label.clone().unwrap_or_else(|| "-".to_owned()),
                 working,
             ]

@@ -4,6 +4,8 @@
 //! The pending record names a step that cost money, so it has a checksum. Without one, a single changed character would
 //! name a step that nobody finished, and the role would run again.
 
+use std::time::SystemTime;
+
 use uwf_durable::Durability;
 use uwf_protocol::run::{Pending, RefusedStep};
 
@@ -54,6 +56,13 @@ impl Outbox {
             )),
             Err(error) => Err(torn(error.to_string())),
         }
+    }
+
+    /// Returns when a step was last finished, committed or refused; `None` if no step was finished here.
+    #[must_use]
+    pub fn changed_at(&self) -> Option<SystemTime> {
+        let about = self.records.file(PENDING).metadata();
+        about.and_then(|about| about.modified()).ok()
     }
 
     /// Records a finished step, durably.

@@ -166,8 +166,27 @@ impl Scratch {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn open_background(&self) -> Result<(File, PathBuf), StorageError> {
         self.records.create()?;
-        let path = self.records.file("background.log");
+        let path = self.background_file();
         Ok((uwf_durable::open_append(&path)?, path))
+    }
+
+    /// Returns when calls in the background printed something last, and at most this many bytes from the end of what they printed;
+    /// `None` if there was no such call.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`]
+    pub fn background_end(
+        &self,
+        limit: u64,
+    ) -> Result<Option<(SystemTime, Vec<u8>)>, StorageError> {
+        let path = self.background_file();
+        let written_at = path.metadata().and_then(|about| about.modified());
+        let end = uwf_durable::read_end(&path, limit)?;
+        Ok(written_at.ok().zip(end))
+    }
+
+    fn background_file(&self) -> PathBuf {
+        self.records.file("background.log")
     }
 
     /// Removes what an earlier program printed.

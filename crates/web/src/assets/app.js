@@ -36,7 +36,12 @@
       const fresh = request.response && request.response.getElementById("main");
       if (request.status === 401 || (request.responseURL && new URL(request.responseURL).pathname === "/login")) {
         location.reload();
+      } else if (request.status === 0 || request.status === 503) {
+        // The page stays as it is: its readers need what it shows.
+        const why = fresh && fresh.querySelector("p");
+        tellLost("look", why ? why.textContent : "The server does not answer.");
       } else if (fresh) {
+        tellLost("look", "");
         isBehind = isWriting() || hasSelected();
         if (!isBehind) replace(fresh);
       }
@@ -44,6 +49,18 @@
     };
     request.send();
   });
+  // Why the page may be out of date: its stream of events is lost, or its last look was refused. A bar says so.
+  const lost = { stream: "", look: "" };
+  let state = "";
+  const tellLost = (what, why) => {
+    lost[what] = why;
+    const words = lost.stream || lost.look;
+    const [bar, fresh] = [byId("lost"), byId("fresh")];
+    bar.textContent = words && words[0].toUpperCase() + words.slice(1) + " What this page shows may be out of date.";
+    bar.hidden = !words;
+    fresh.textContent = words && !lost.stream ? "out of date" : state;
+    fresh.classList.toggle("live-now", Boolean(state) && !words);
+  };
   const isWriting = () => {
     const at = document.activeElement;
     return at && (at.matches("select, textarea") || (at.matches("input") && at.value !== at.defaultValue));
@@ -165,11 +182,11 @@
   const isList = location.pathname === "/";
   // A page without the place that says so, such as a refusal, is not kept fresh and does not own the stream.
   const isFresh = () => byId("fresh") && (isList || own) && !byId("main").querySelector("form.act");
-  const say = (text, isLive) => {
-    const fresh = byId("fresh");
-    fresh.textContent = text;
-    fresh.classList.toggle("live-now", Boolean(isLive));
+  const say = (text, why) => {
+    state = text;
+    tellLost("stream", why);
   };
+  const sayLost = () => say("not connected", "The connection to the server is lost.");
   const again = (act, pause) => {
     let timer = 0;
     const later = () => { timer = timer || setTimeout(async () => { timer = 0; if (await act() === false) later(); }, pause); };
@@ -184,22 +201,30 @@
   const turnsSoon = again(async () => { await refreshTurns(); }, 60);
   // Whether the page was loaded again after it started to listen. Events before that were lost.
   let hasCaughtUp = false;
+  // Events come also while the root of the server is gone. Then nothing changes there, so each beat asks.
+  const checkHealth = () => {
+    const request = new XMLHttpRequest();
+    request.open("GET", "/healthz");
+    request.onload = () => { if ((request.status === 200) === Boolean(lost.look)) refreshSoon(); };
+    request.send();
+  };
   // A stream may stall without an error. It has a beat every 15 seconds.
   const SILENCE = 45000;
   let silence = 0;
   let reconnect = () => {};
   const listen = () => {
     clearTimeout(silence);
-    silence = setTimeout(() => { say("not connected"); reconnect(); listen(); }, SILENCE);
+    silence = setTimeout(() => { sayLost(); reconnect(); listen(); }, SILENCE);
   };
   const hear = (name, data) => {
     listen();
     const begins = name === "hello" || name === "reset";
     hasCaughtUp = hasCaughtUp || begins;
     const touches = (id) => id === own || document.querySelector(`main a[href="/threads/${id}"]`);
-    if (name === "bye") say("the server has ended");
-    else if (name === "lost") say("not connected");
-    else say("live", true);
+    if (name === "bye") say("the server has ended", "The server has ended.");
+    else if (name === "lost") sayLost();
+    else say("live", "");
+    if (name === "beat") checkHealth();
     if (begins || (isList && (name === "threads" || name === "thread"))) refreshSoon();
     else if (name === "threads") refreshLater();
     else if (name === "thread" && touches(data.thread)) refreshSoon();

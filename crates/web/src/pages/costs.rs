@@ -90,8 +90,9 @@ fn table(report: &CostReport) -> Markup {
     html! {
         table.plain {
             thead { tr {
-                th scope="col" { (report.by.as_str()) } th.number scope="col" { "Runs" } th.number scope="col" { "Time" }
-                th.number scope="col" { "Tokens" } th.number scope="col" { "Cost" }
+                // The cost comes first: on a narrow screen, the other columns are beyond its edge.
+                th scope="col" { (report.by.as_str()) } th.number scope="col" { "Cost" } th.number scope="col" { "Runs" }
+                th.number scope="col" { "Time" } th.number scope="col" { "Tokens" }
             } }
             tbody {
                 @for one in report.rows.iter().take(ROWS) { (row(report.by, one)) }
@@ -121,10 +122,10 @@ fn sums(name: &Markup, total: &UsageTotal) -> Markup {
     html! {
         tr {
             th scope="row" { (name) }
+            td.number { (usage::cost(total)) }
             td.number { (total.runs) }
             td.number { (usage::duration(total)) }
             td.number { (usage::tokens(total)) }
-            td.number { (usage::cost(total)) }
         }
     }
 }

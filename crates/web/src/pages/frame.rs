@@ -91,6 +91,7 @@ impl Page {
                             }
                         }
                     }
+                    p #lost.lost role="alert" hidden {}
                     main #main tabindex="-1" {
                         @if let Some(why) = asked.app.hub.slow() { p.hint.slow { "This page may be out of date: " (Said(&why)) "." } }
                         (notices(asked))

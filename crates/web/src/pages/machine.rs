@@ -210,15 +210,17 @@ fn at_remote(threads: &[RemoteThread]) -> Markup {
         table.plain {
             thead { tr {
                 th scope="col" { "Thread" } th scope="col" { "Status" } th scope="col" { "Workflow" }
-                th scope="col" { "Label" } th scope="col" { "Lease" }
+                th scope="col" { "Here" } th scope="col" { "Label" } th scope="col" { "Lease" }
             } }
             tbody { @for one in threads.iter().take(REMOTE_THREADS) { tr {
                 th.row scope="row" {
                     @if one.here { a.id href=(thread_address(one.thread)) { (one.thread) } } @else { span.id { (one.thread) } }
-                    @if one.waiting { " " span.failed-text { "a finished step waits here" } }
                 }
-                td { (Said(&one.status)) }
+                td { (uwf_words::remote::status(one.status, one.machine.is_some())) }
                 td { @match &one.workflow_name { Some(name) => { (Said(name)) } None => { span.id { (one.workflow) } } } }
+                td { @let here = uwf_words::remote::here(one.here, one.waiting);
+                    @if one.waiting { span.failed-text { (here) } } @else { (here) }
+                }
                 td { @if let Some(label) = &one.label { (Said(label)) } }
                 td { @match &one.machine {
                     Some(machine) => { (Said(machine)) @if let Some(left_ms) = one.left_ms { ", for " (time::format_duration(left_ms)) } }

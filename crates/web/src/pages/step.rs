@@ -9,6 +9,7 @@ use uwf_engine::{
 use uwf_protocol::artifact::Artifact;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{RefusedCalls, Usage};
+use uwf_util::printable::shortened;
 use uwf_util::text::counted;
 use uwf_util::{size, time};
 
@@ -115,7 +116,7 @@ fn repository(changed: &ChangedFiles) -> Markup {
     html! {
         table.plain { tbody { @for file in &changed.files { tr {
             td { (file.change) }
-            td { code { (Said(&file.path)) } }
+            td { code { (shortened(&file.path, usize::MAX)) } }
             td.number { @if let Some(added) = file.added { ins { "+" (added) } } }
             td.number { @if let Some(removed) = file.removed { del { "−" (removed) } } }
         } } } }

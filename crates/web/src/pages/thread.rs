@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use uwf_engine::{
-    GraphNode, GraphView, StepStory, StepsPage, ThreadView, show, story_page,
+    GraphNode, GraphView, Site, StepStory, StepsPage, ThreadView, is_shared, show, story_page,
     thread_graph_of_newest,
 };
 use uwf_protocol::ids::CasRef;
@@ -11,7 +11,8 @@ use uwf_util::text::counted;
 use crate::asked::Asked;
 use crate::pages::actions::links;
 use crate::pages::frame::{Page, Tab};
-use crate::pages::{family, live, standing, steps};
+use crate::pages::machine::REMOTE;
+use crate::pages::{background, family, live, standing, steps};
 use crate::parts::{
     Said, cost, drawing, hash_link, labels, status, task, thread_address, unreadable, when,
     workflow_link,
@@ -46,8 +47,10 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let running = view.running.is_some();
     let turns = running.then(|| live::turns(site, id));
     let title = task(&view.outline).to_owned();
+    let shared = shared(site, &view);
     let main = html! {
-        (header(&view, &title, site.env.now_ms()))
+        (header(&view, &title, site.env.now_ms(), &shared))
+        (background::notice(asked, &view))
         (standing::state(&view))
         (links(asked, &view))
         @match turns {
@@ -76,7 +79,21 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     })
 }
 
-fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
+/// Says that the thread is shared, and that this machine has its lease if the thread is at work here. Only the remote knows of other
+/// leases, and no page of a thread asks it.
+fn shared(site: &Site, view: &ThreadView) -> Markup {
+    html! {
+        @if is_shared(site, view.thread) {
+            span {
+                b { "Shared" }
+                @if view.running.is_some() { ", leased by this machine" }
+                @else if !view.state.status.is_ended() { ", " a href=(format!("{REMOTE}#remote")) { "leases" } }
+            }
+        }
+    }
+}
+
+fn header(view: &ThreadView, title: &str, now_ms: i64, shared: &Markup) -> Markup {
     let outline = &view.outline;
     let in_all = view.with_children.as_ref();
     let usage = in_all.map(|all| &all.usage).or(outline.usage.as_ref());
@@ -100,6 +117,7 @@ fn header(view: &ThreadView, title: &str, now_ms: i64) -> Markup {
             @if let Some(at_ms) = outline.started_at_ms { span { "Started " (when(at_ms, now_ms)) } }
             @if let Some(at_ms) = outline.changed_at_ms { span { "Changed " (when(at_ms, now_ms)) } }
             span { "Head " (hash_link(view.head)) }
+            (shared)
             @if let Some(run) = &view.run { span { "Run " code { (Said(&run.id)) } } }
             @if let Some(place) = &view.workspace {
                 span { "Worktree " code { (Said(&place.folder.display().to_string())) } @if !place.exists { " (gone)" } " at branch " code { (Said(&place.branch)) } }

@@ -204,21 +204,31 @@ fn silent(order: &Order, status: ExitStatus) -> Explained {
 
 /// Returns why a command failed, from its last message.
 pub(super) fn said(messages: &[u8], status: ExitStatus) -> Explained {
-    let failure = failure(messages);
+    let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent);
+    match failure(messages) {
+        Some(failure) => explained(&failure, exit),
+        None => Explained {
+            exit,
+            message: format!("the command ended ({status})"),
+            hint: None,
+        },
+    }
+}
+
+/// Returns what a failure says among the messages of a command.
+pub(super) fn explained(failure: &Value, exit: Exit) -> Explained {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let field = |name: &str| failure.as_ref().and_then(|failure| text(&failure[name]));
-    let causes = failure
-        .as_ref()
-        .and_then(|failure| failure["causes"].as_array());
+    let what = text(&failure["error"]);
+    let causes = failure["causes"].as_array();
     let causes = causes.into_iter().flatten().filter_map(text);
-    let what = field("error").unwrap_or_else(|| format!("the command ended ({status})"));
     Explained {
-        exit: status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent),
-        message: std::iter::once(what)
+        exit,
+        message: what
+            .into_iter()
             .chain(causes)
             .collect::<Vec<_>>()
             .join(": "),
-        hint: field("hint"),
+        hint: text(&failure["hint"]),
     }
 }
 

@@ -8,6 +8,7 @@ use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::naming::Label;
 use uwf_remote::{Listed, Query, Remote};
+use uwf_words::remote::LEASED;
 
 use super::listing::not_a_status;
 use super::next::labels;
@@ -15,7 +16,7 @@ use crate::args::ListArgs;
 use crate::commands::{Context, sharing};
 use crate::failure::Failure;
 use crate::output::{Format, print_long};
-use crate::text::{LEASED, MOST_ENDED, RemoteThreadsView, remote_status};
+use crate::text::{MOST_ENDED, RemoteThreadsView, remote_status};
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let words = words(args)?;
