@@ -218,4 +218,6 @@ fn a_finished_step_of_a_thread_that_is_killed_is_named() {
     assert_eq!(shown["usage"]["runs"], json!(1), "it was paid for");
     assert_eq!(shown["finishedStep"], json!(null), "nobody commits it");
     world.uwf(&["thread", "fork", &step]).exits(0);
+    let cost = world.uwf(&["thread", "cost"]).exits(0).json();
+    assert_eq!(cost["total"]["runs"], json!(1), "both threads have it");
 }

@@ -146,6 +146,8 @@ fn a_thread_that_has_not_ended_is_removed_by_force_only() {
     assert_eq!(world.show(&thread)["steps"], json!(1));
     rm(&world, &[&thread, "--force"]).exits(0);
     is_gone(&world, &thread);
+    let cost = world.uwf(&["thread", "cost"]).exits(0).json();
+    assert_eq!(cost["total"]["runs"], json!(2), "both were paid for");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{Attempt, LeaseRecord};
 use uwf_storage::{Ledger, RunDir, StorageError};
 
+use crate::pipelines::chain::is_run;
+use crate::run::refused::{Astray, Why};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -22,6 +24,22 @@ pub(crate) fn record_at(
     }
 }
 
+/// Records what no step of a thread counts that is about to be removed: a finished step that waits, or a lost run. The caller has the
+/// lock of the thread.
+pub(crate) fn record_unfinished(
+    site: &Site,
+    run: &RunDir,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<(), EngineError> {
+    if let Ok(Some(pending)) = run.outbox.read_pending()
+        && !is_run(&site.store, head).unwrap_or(true)
+    {
+        return Astray::of(&pending).count(site, run, Why::ThreadEnded);
+    }
+    record_at(site, run, id, head)
+}
+
 /// Tells whether the attempt of a lease record is recorded as failed: its engine got that far, but could not end all of its
 /// processes.
 pub(crate) fn is_recorded(ledger: &Ledger, record: &LeaseRecord) -> bool {
@@ -29,6 +47,15 @@ pub(crate) fn is_recorded(ledger: &Ledger, record: &LeaseRecord) -> bool {
     attempts
         .iter()
         .any(|attempt| record.is_recorded_as(attempt))
+}
+
+/// Blanks the lease record of a failed attempt that is on record. If the attempt could not be recorded, the next call does that by the
+/// lease record, as it does if this call dies before.
+pub(crate) fn clear_recorded(run: &RunDir) {
+    let record = run.lease.read_record();
+    if record.is_some_and(|record| is_recorded(&run.ledger, &record)) {
+        let _ = run.lease.clear_record();
+    }
 }
 
 /// Records the attempt of an agent that died together with its engine, if there is one that is neither finished nor

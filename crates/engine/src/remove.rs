@@ -145,7 +145,7 @@ pub fn remove(
             let place = place?;
             check_removable(site, &run, id, &place, which)?;
             workspace::removal::refuse_to_lose(site, id, changes, &alone)?;
-            lost_run::record_at(site, &run, id, place.head())?;
+            lost_run::record_unfinished(site, &run, id, place.head())?;
             remove_from_state(site, id, place)?
         }
     };

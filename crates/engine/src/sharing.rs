@@ -11,14 +11,17 @@ pub(crate) mod names;
 pub(crate) mod nodes;
 pub(crate) mod repair;
 
+use std::time::Duration;
+
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Owner, Remote};
+use uwf_remote::{Lease, Owner, Remote};
 use uwf_storage::{
     HistoryRecord, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
 };
 use uwf_thread::{Head, steps};
 
+use crate::sharing::error::SharingError;
 use crate::{EngineError, Site};
 
 /// Returns the remote that the config of a root names. It connects at its first call.
@@ -69,6 +72,25 @@ pub(crate) fn owner(record: &SharedRecord) -> Owner {
         name: machine_name(),
         mark: record.mark.clone(),
     }
+}
+
+/// Tells the remote what is known here of the attempts of a thread whose lease this call does not have.
+pub(crate) fn tell_without_lease(
+    remote: &mut dyn Remote,
+    thread: ThreadId,
+    record: &SharedRecord,
+    known: &ThreadRecord,
+) -> Result<(), EngineError> {
+    // No lease has this number, so none is given back.
+    let none = Lease {
+        thread,
+        fence: 0,
+        owner: owner(record),
+        lasts: Duration::ZERO,
+    };
+    let told = remote.release(&none, known);
+    told.map(drop)
+        .map_err(|error| SharingError::from(error).into())
 }
 
 /// Returns what is known here of the attempts of a thread, merged with what the remote knows; `None` if that is nothing new, or if
@@ -136,7 +158,7 @@ pub(crate) fn refuse_only_here(
     command: &'static str,
 ) -> Result<(), EngineError> {
     match site.root.shared(thread).read()? {
-        Some(_) => Err(error::SharingError::OnlyHere { thread, command }.into()),
+        Some(_) => Err(SharingError::OnlyHere { thread, command }.into()),
         None => Ok(()),
     }
 }
@@ -149,6 +171,6 @@ pub(crate) fn check_remote(
 ) -> Result<(), EngineError> {
     match record.remote == found {
         true => Ok(()),
-        false => Err(error::SharingError::OtherRemote { thread }.into()),
+        false => Err(SharingError::OtherRemote { thread }.into()),
     }
 }

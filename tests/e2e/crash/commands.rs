@@ -55,6 +55,27 @@ fn a_step_whose_engine_is_killed_anywhere_is_done_once() {
 }
 
 #[test]
+fn a_failed_attempt_whose_engine_is_killed_anywhere_counts_once() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    world.scripted_agent(&format!(
+        "echo run >> {}/runs\necho failing >&2\nexit 9",
+        world.project().display()
+    ));
+    let args = ["thread", "step", &thread];
+    let calls = kill_everywhere(&world, &args, ENGINE, |traced| {
+        world.wait_until_free(&thread);
+        world.step(&thread).exits(3);
+        // A process that is killed before it becomes the agent is no engine, and counts as an agent.
+        let point = traced.killed().unwrap();
+        let extra = usize::from(point.call.starts_with("become "));
+        let counted = world.show(&thread)["usage"]["runs"].clone();
+        assert_eq!(counted, json!(runs(&world) + extra));
+    });
+    was_killed_before(&calls, "start a process");
+    was_killed_before(&calls, "rename root/runs");
+}
+
+#[test]
 fn a_step_in_the_middle_whose_engine_is_killed_anywhere_is_done_once() {
     let (world, thread) = world(REVIEW, REVIEWED);
     let args = ["thread", "step", &thread];

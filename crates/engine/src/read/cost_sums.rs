@@ -242,9 +242,12 @@ impl<'o> Sums<'o> {
             task: first_line(&start.prompt),
             workflow: read_program(&site.store, start.workflow)?.name().to_owned(),
             steps: Vec::new(),
-            runs: record.attempts.iter().map(Run::of_attempt).collect(),
+            runs: Vec::new(),
             others: record.dropped,
         };
+        for attempt in &record.attempts {
+            self.count_attempt(site, attempt, &mut account);
+        }
         for step in steps(&site.store, head) {
             let step = step?;
             let work = Work::of(&step.node);
@@ -264,6 +267,27 @@ impl<'o> Sums<'o> {
         account.others.add_all(&record.reviews.used);
         account.others.add_all(&record.summaries.used);
         Ok(account)
+    }
+
+    /// Makes a run of a failed attempt. If its step is kept beside the thread, a fork may go on from that step, and has it, too.
+    fn count_attempt(&self, site: &Site, attempt: &Attempt, account: &mut Account) {
+        let run = Run::of_attempt(attempt);
+        let kept = attempt.kept.map(|step| read_step(&site.store, step));
+        let Some(Ok(step)) = kept else {
+            account.runs.push(run);
+            return;
+        };
+        let work = Work::of(&step.node);
+        if self.seen.contains(&work) {
+            return;
+        }
+        let digest = work.digest();
+        account.steps.push(work);
+        account.runs.push(Run {
+            step: Some(digest),
+            is_of_removed: self.of_removed.steps.contains(&digest),
+            ..run
+        });
     }
 
     /// Makes runs of the steps that were replaced, as far as they can be read. What they used up is in a sum without roles and times:

@@ -133,11 +133,15 @@ pub(crate) fn run_agent(
         | RunEnding::Unwanted
         | RunEnding::Interrupted(_) => check_run(runner, run, agent_run, ended)?,
     };
+    if outcome.is_ok() && survivors.is_empty() {
+        // The pending record names the step.
+        run.lease.clear_record()?;
+    }
     Ok(AgentRunResult { outcome, survivors })
 }
 
 /// Removes the records of a run that is over, unless something still needs them. `ended` is `None` if the agent could not
-/// be started.
+/// be started. The lease record of an agent that was started stays: what came of the attempt is on record before it goes.
 fn clean_up(
     run: &OwnedRun,
     agent: &AgentCommand,
@@ -149,7 +153,8 @@ fn clean_up(
         // Invariant 7 of the lock of a thread in docs/architecture.md.
         run.renew_lock()?;
     }
-    if ended.is_none_or(|ended| ended.survivors.is_empty()) {
+    let has_started = |ended: &EndedRun| !matches!(ended.ending, RunEnding::NotStarted(_));
+    if !ended.is_some_and(|ended| has_started(ended) || !ended.survivors.is_empty()) {
         run.lease.clear_record()?;
     }
     if !keeps_output {

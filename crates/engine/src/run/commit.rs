@@ -150,14 +150,14 @@ impl DurableStep {
     /// Keeps the step, which does not follow the head, and counts what it used up.
     fn keep(&self, runner: &Runner, run: &RunDir) -> Result<(), EngineError> {
         let astray = self.astray();
-        astray.count(runner, run, Why::HeadMoved)?;
+        astray.count(&runner.site, run, Why::HeadMoved)?;
         astray.keep(runner, run)
     }
 
     /// Counts what the step used up, whose thread was ended meanwhile, and returns the error for it. The pending record stays: the
     /// command that ends the thread names the step.
     fn outlives_thread(&self, runner: &Runner, run: &RunDir) -> Result<EngineError, EngineError> {
-        self.astray().count(runner, run, Why::ThreadEnded)?;
+        self.astray().count(&runner.site, run, Why::ThreadEnded)?;
         Ok(self.after_end())
     }
 

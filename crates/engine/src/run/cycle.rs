@@ -41,7 +41,7 @@ use crate::run::supervisor::{self, Asked};
 use crate::run::workspace::{self, Workspace};
 use crate::thread::{self, Thread, ThreadAt};
 use crate::waiting_answer::WaitingAnswer;
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, lost_run, tags};
 
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]
@@ -394,7 +394,11 @@ fn settle(
         }
         // The finished step stays in the pending record until no process of its attempt lives.
         (Ok(_), false) => Err(still_busy(None)),
-        (Err(problem), true) => Err(fail(runner, run, (&thread, config), attempted, problem)),
+        (Err(problem), true) => {
+            let failed = fail(runner, run, (&thread, config), attempted, problem);
+            lost_run::clear_recorded(run);
+            Err(failed)
+        }
         (Err(problem), false) => {
             let failed = fail(runner, run, (&thread, config), attempted, problem);
             Err(still_busy(Some(Box::new(failed))))

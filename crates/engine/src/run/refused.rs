@@ -8,7 +8,7 @@ use uwf_thread::{ThreadError, read_step, steps, usage_of, with_output};
 
 use crate::run::answer;
 use crate::thread::Thread;
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, Site, tags};
 
 /// A finished step that does not follow the head of its thread.
 #[derive(Debug, Clone, Copy)]
@@ -64,13 +64,13 @@ impl Astray {
 
     /// Counts what the step used up as that of a failed attempt: it was paid for, and no chain of this thread counts it. The attempts
     /// whose answer it uses are counted in it.
-    pub(crate) fn count(self, runner: &Runner, run: &RunDir, why: Why) -> Result<(), EngineError> {
+    pub(crate) fn count(self, site: &Site, run: &RunDir, why: Why) -> Result<(), EngineError> {
         // A step that was refused before is counted, and is a failed attempt of its own answer.
         let mut attempts = run.ledger.attempts().into_iter();
         if attempts.any(|attempt| attempt.kept == Some(self.step)) {
             return Ok(());
         }
-        let store = &runner.site.store;
+        let store = &site.store;
         let Ok(node) = read_step(store, self.step).map(|step| step.node) else {
             return Ok(());
         };
@@ -80,7 +80,7 @@ impl Astray {
         if let Some(pending) = run.outbox.read_pending()?.filter(|it| it.step == self.step) {
             run.ledger.count_in_step(&pending)?;
         }
-        let (step, now_ms) = (self.step, runner.site.env.now_ms());
+        let (step, now_ms) = (self.step, site.env.now_ms());
         Ok(run.ledger.count_kept(&Attempt {
             replaces: self.replaces,
             agent: node.agent,
@@ -191,7 +191,7 @@ pub(crate) fn keep_beside(
     };
     let astray = Astray::of(pending);
     if !thread.is_run() {
-        astray.count(runner, run, why)?;
+        astray.count(&runner.site, run, why)?;
         // If it outlived the pending record, it would be that of a lost attempt.
         run.lease.clear_record()?;
     }

@@ -14,7 +14,7 @@ use crate::EngineError;
 use crate::run::shared::{AtRemote, without_lease};
 use crate::sharing::error::{SharingError, machine_of};
 use crate::sharing::family::there;
-use crate::sharing::{nodes, owner};
+use crate::sharing::{nodes, owner, tell_without_lease};
 
 /// How long the lease of a push lasts. The nodes are sent before it is taken.
 const LEASE: Duration = Duration::from_secs(60);
@@ -59,16 +59,7 @@ impl Job<'_> {
         if found.record.merged(&known) == found.record {
             return Ok(());
         }
-        // No lease has this number, so none is given back.
-        let none = Lease {
-            thread: self.thread.id,
-            fence: 0,
-            owner: owner(record),
-            lasts: LEASE,
-        };
-        let told = remote.release(&none, &known);
-        told.map(drop)
-            .map_err(|error| SharingError::from(error).into())
+        tell_without_lease(remote, self.thread.id, record, &known)
     }
 
     /// Takes the lease of the thread; `None` if the thread has ended. If a person has ended the thread here, the lease of another

@@ -15,6 +15,7 @@ use crate::run::pipelines::open::{end_program, lost_attempt};
 use crate::run::refused::refuse;
 use crate::sharing::family::there;
 use crate::sharing::fetch::bring_end;
+use crate::sharing::tell_without_lease;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run};
 
@@ -78,7 +79,7 @@ fn of(ended: &HistoryRecord) -> EngineError {
     }
 }
 
-/// Brings the last steps of a thread, ends it here, and settles what it has left.
+/// Brings the last steps of a thread, ends it here, settles what it has left, and tells the other machines what that used up.
 fn end_here(
     runner: &Runner,
     run: &RunDir,
@@ -87,7 +88,15 @@ fn end_here(
 ) -> Result<HistoryRecord, EngineError> {
     let site = &runner.site;
     bring_end(site, run, remote, id)?;
+    let before = run.ledger.export();
     settle_ended(runner, run, id)?;
+    let known = run.ledger.export();
+    if known != before
+        && let Some(record) = site.root.shared(id).read()?
+    {
+        // Nobody takes a lease of the thread any more. If this fails, `push` tells it.
+        let _ = tell_without_lease(remote, id, &record, &known);
+    }
     match thread::find(site, id)? {
         Located::Archived(record) => Ok(record),
         // Another command of this machine has moved the head meanwhile.
