@@ -11,6 +11,7 @@ mod act_log;
 mod agent_choice;
 mod agent_failure;
 mod artifact_error;
+mod astray;
 mod attempt;
 mod bundle;
 mod check_error;

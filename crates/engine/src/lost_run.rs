@@ -5,8 +5,8 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{Attempt, LeaseRecord};
 use uwf_storage::{Ledger, RunDir, StorageError};
 
+use crate::astray::{Astray, Why};
 use crate::pipelines::chain::is_run;
-use crate::run::refused::{Astray, Why};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 

@@ -11,12 +11,12 @@ use uwf_remote::After;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
 use uwf_thread::{used_by_replaced, used_up_to};
 
+use crate::astray::{Astray, Why};
 use crate::limits::{self, LimitedThread};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
 use crate::run::owned::OwnedRun;
-use crate::run::refused::{Astray, Why};
 use crate::run::shared::{AtRemote, NewHead, SharedThread, at_remote};
 use crate::sharing::error::SharingError;
 use crate::snapshots::log_snapshot_notes;

@@ -14,6 +14,7 @@ use uwf_storage::{
     Archived, HistoryRecord, LocalLease, Located, LockAttempt, Reason, RunDir, State,
 };
 
+use crate::astray::Why;
 use crate::attempt::Members;
 use crate::children::Child;
 use crate::children::moved::at_work;
@@ -25,7 +26,7 @@ use crate::run::agent_command;
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
-use crate::run::refused::{Why, keep_beside};
+use crate::run::refused::keep_beside;
 use crate::run::shared::ended::take_end;
 use crate::sharing::family::{FamilyFetch, there};
 use crate::sharing::owe_end;

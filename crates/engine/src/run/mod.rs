@@ -31,7 +31,7 @@ pub(crate) mod pipelines;
 pub(crate) mod poke;
 mod process;
 pub(crate) mod push;
-pub(crate) mod refused;
+mod refused;
 pub(crate) mod restore;
 pub(crate) mod resume;
 mod retry;

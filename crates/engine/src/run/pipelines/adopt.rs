@@ -10,9 +10,10 @@ use uwf_storage::{Advance, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::commit::{before_end, texts_of};
+use crate::astray::Astray;
 use crate::pipelines::chain::payload;
 use crate::pipelines::route::route_of;
-use crate::run::refused::{self, Astray, Found};
+use crate::run::refused::{self, Found};
 use crate::run::shared::{AtRemote, NewHead, SharedThread};
 use crate::sharing::error::SharingError;
 use crate::sharing::has_on_its_way;

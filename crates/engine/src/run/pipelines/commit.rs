@@ -19,8 +19,9 @@ use uwf_remote::After;
 use uwf_storage::{Advance, HistoryRecord, Reason, RunRoot, State};
 use uwf_thread::read_step;
 
+use crate::astray::Astray;
 use crate::run::owned::OwnedRun;
-use crate::run::refused::{self, Astray};
+use crate::run::refused;
 use crate::run::shared::{AtRemote, NewHead, SharedThread, at_remote};
 use crate::sharing::error::SharingError;
 use crate::thread::active_head;
