@@ -8,8 +8,8 @@ use jiff::fmt::rfc2822::DateTimeParser;
 
 /// What tells the time of a store.
 pub trait Clock: std::fmt::Debug + Send + Sync {
-    /// Returns the time since 1970 that the last answer of the store has told, if it has told one. When it is told, it may be behind by less than
-    /// the [precision](Self::precision).
+    /// Returns the time since 1970 that the last answer of the store has told, if it has told one. When it is told, it may be behind
+    /// by less than the [precision](Self::precision).
     fn now(&self) -> Option<Duration>;
 
     /// Returns how far the told time may be behind.

@@ -1,4 +1,4 @@
-//! Why the certificate of a server is not accepted, in words.
+//! The words for why this machine does not accept the certificate of a server.
 
 use rustls::{CertificateError, Error};
 use uwf_remote::Distrust;

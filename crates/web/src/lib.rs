@@ -2,9 +2,9 @@
 //! from a [`Site`](uwf_engine::Site) as the same typed data that the commands print.
 //!
 //! The modules, from the top: `server` owns the listener and its connections, and `write_timeout` drops clients that do not read.
-//! `routes` is the table of addresses. `guard` admits or refuses each request: by its address (`addresses`), its host and origin
-//! (`gate`), and the `visitor`, whom a `session` or the `token` tells. `handlers` calls the functions that answer: `asked` is their
-//! input, with `fields`, and `answer` their output. `permits` limits how many of them work at the same time. `acts` runs a command
+//! `routes` is the table of addresses. `guard` admits or refuses each request. It looks at the address (`addresses`), at the host and
+//! the origin (`gate`), and at the `visitor`, who has a `session` or the `token`. `handlers` calls the functions that answer: `asked`
+//! is their input, with `fields`, and `answer` their output. `permits` limits how many of them work at the same time. `acts` runs a command
 //! for each action; an `order` describes the command, and `audit` logs who asked for it. `pages` are for people, `api` is for
 //! programs, and `live` sends events. `settings` has the address of a server and its rules of access.
 //!

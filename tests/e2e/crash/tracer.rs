@@ -96,7 +96,8 @@ struct Tracer<'a, J> {
     world: &'a World,
     judge: J,
     first: Pid,
-    tasks: HashMap<Pid, Task>,
+    /// The threads that are traced, with their processes.
+    tasks: HashMap<Pid, Pid>,
     traced: Traced,
     /// Whether the shell has become the command.
     begun: bool,
@@ -111,13 +112,6 @@ fn options() -> Options {
         | Options::PTRACE_O_TRACECLONE
         | Options::PTRACE_O_TRACEEXEC
         | Options::PTRACE_O_EXITKILL
-}
-
-/// A thread of a process that is traced.
-struct Task {
-    process: Pid,
-    /// Whether it is inside a system call: it stops when it enters one and when it leaves it.
-    inside: bool,
 }
 
 impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
@@ -205,14 +199,9 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
     }
 
     fn at_call(&mut self, id: Pid) {
-        let task = self.tasks.entry(id).or_insert_with(|| Task {
-            process: process_of(id),
-            inside: false,
-        });
-        task.inside = !task.inside;
-        let process = task.process;
-        if task.inside
-            && self.begun
+        let process = *self.tasks.entry(id).or_insert_with(|| process_of(id));
+        if self.begun
+            && enters_call(id)
             && let Some(call) = calls::describe(id, self.world.dir())
         {
             let point = Point {
@@ -251,7 +240,7 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
 impl<J> Tracer<'_, J> {
     /// Returns the command itself, and every traced process whose command line has the words.
     fn processes_with(&self, words: &str) -> Vec<Pid> {
-        let traced = self.tasks.values().map(|task| task.process);
+        let traced = self.tasks.values().copied();
         let with_words = traced.filter(|process| command_of(*process).contains(words));
         [self.first].into_iter().chain(with_words).collect()
     }
@@ -263,6 +252,11 @@ fn go_on(task: Pid, signal: Option<Signal>) {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(error) => panic!("cannot let {task} go on: {error}"),
     }
+}
+
+/// Tells whether a task enters the system call at which it stopped. It stops again when it leaves it.
+fn enters_call(task: Pid) -> bool {
+    ptrace::syscall_info(task).is_ok_and(|info| info.op == libc::PTRACE_SYSCALL_INFO_ENTRY)
 }
 
 fn process_of(task: Pid) -> Pid {

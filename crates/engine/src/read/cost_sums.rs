@@ -255,13 +255,8 @@ impl<'o> Sums<'o> {
             if self.seen.contains(&work) {
                 break;
             }
-            let digest = work.digest();
-            account.steps.push(work);
-            account.runs.push(Run {
-                step: Some(digest),
-                is_of_removed: self.of_removed.steps.contains(&digest),
-                ..Run::of_step(site, step)?
-            });
+            let run = Run::of_step(site, step)?;
+            self.count_step(work, run, &mut account);
         }
         self.count_replaced(site, head, &mut account);
         account.others.add_all(&record.reviews.used);
@@ -281,6 +276,11 @@ impl<'o> Sums<'o> {
         if self.seen.contains(&work) {
             return;
         }
+        self.count_step(work, run, account);
+    }
+
+    /// Adds a run that became a step.
+    fn count_step(&self, work: Work, run: Run, account: &mut Account) {
         let digest = work.digest();
         account.steps.push(work);
         account.runs.push(Run {
@@ -311,13 +311,7 @@ impl<'o> Sums<'o> {
             {
                 account.others = account.others.beyond(&run.used);
                 if !is_seen {
-                    let digest = work.digest();
-                    account.steps.push(work);
-                    account.runs.push(Run {
-                        step: Some(digest),
-                        is_of_removed: self.of_removed.steps.contains(&digest),
-                        ..run
-                    });
+                    self.count_step(work, run, account);
                 }
             }
         }

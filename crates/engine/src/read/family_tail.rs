@@ -261,7 +261,8 @@ impl<'a> FamilyTail<'a> {
         Ok(found)
     }
 
-    /// Tells whether other threads play roles of the workflow on top, or do steps of the pipeline. If not, the history is not read: it may be long.
+    /// Tells whether other threads play roles of the workflow on top, or do steps of the pipeline. If not, the history is not read: it
+    /// may be long.
     fn may_have_children(&self) -> Result<bool, EngineError> {
         let store = &self.site.store;
         let start = read_start(store, Head::read(store, self.top.head())?.start())?;

@@ -134,7 +134,7 @@ pub(crate) fn run_agent(
         | RunEnding::Interrupted(_) => check_run(runner, run, agent_run, ended)?,
     };
     if outcome.is_ok() && survivors.is_empty() {
-        // The pending record names the step.
+        // The pending record names the step, unless the agent only printed it.
         run.lease.clear_record()?;
     }
     Ok(AgentRunResult { outcome, survivors })
@@ -154,7 +154,8 @@ fn clean_up(
         run.renew_lock()?;
     }
     let has_started = |ended: &EndedRun| !matches!(ended.ending, RunEnding::NotStarted(_));
-    if !ended.is_some_and(|ended| has_started(ended) || !ended.survivors.is_empty()) {
+    let stays = ended.is_some_and(|ended| has_started(ended) || !ended.survivors.is_empty());
+    if !stays {
         run.lease.clear_record()?;
     }
     if !keeps_output {
