@@ -96,6 +96,15 @@ fn every_command_takes_the_beginning_of_an_id() {
 }
 
 #[test]
+fn before_the_first_thread_there_is_no_newest_one() {
+    World::new()
+        .uwf(&["thread", "show", "@"])
+        .exits(1)
+        .says("no thread was started yet: `@` stands for none")
+        .says("`uwf thread start <workflow> -p <task>` starts one");
+}
+
+#[test]
 fn an_ambiguous_beginning_names_the_candidates() {
     let (world, thread, _) = three_steps();
     let other = world.start("loop");

@@ -209,6 +209,9 @@ impl From<NameError> for Failure {
                 "`uwf thread list --all` shows every thread, with its name",
                 has_remote,
             )),
+            NameError::NothingStarted => {
+                failure.hint("`uwf thread start <workflow> -p <task>` starts one")
+            }
             NameError::NothingUsed => failure.hint("`@` stands for the newest thread"),
             NameError::NoNode(_) => failure.hint(
                 "`uwf thread steps <thread>` lists the nodes of a thread, `uwf cas list` all",

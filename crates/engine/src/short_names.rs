@@ -44,6 +44,9 @@ pub enum NameError {
         /// Whether there is a remote. Names are not shared.
         has_remote: bool,
     },
+    /// `@` is asked for, and no thread was started yet.
+    #[error("no thread was started yet: `@` stands for none")]
+    NothingStarted,
     /// `-` is asked for, and no thread was used yet.
     #[error("no thread was used yet: `-` stands for none")]
     NothingUsed,
@@ -167,8 +170,13 @@ fn thread_named(site: &Site, text: &str, name: ThreadName) -> Result<ThreadId, N
         ThreadName::Id(id) => Ok(id),
         ThreadName::Newest(nth) => {
             let newest_first = threads(site)?.into_iter().rev();
-            let mut parents = newest_first.filter(|id| !is_child(site, *id));
-            parents.nth(nth - 1).ok_or_else(nobody)
+            let parents = newest_first.filter(|id| !is_child(site, *id));
+            let parents: Vec<ThreadId> = parents.take(nth).collect();
+            match parents.last() {
+                Some(thread) if parents.len() == nth => Ok(*thread),
+                Some(_) => Err(nobody()),
+                None => Err(NameError::NothingStarted),
+            }
         }
         ThreadName::LastUsed => {
             let last = LastUsed::of(&site.root).find(site.env.cwd());
