@@ -252,7 +252,13 @@ impl Browser {
     /// Shows pages as by day or by night.
     #[track_caller]
     pub(crate) fn scheme(&self, scheme: &str) {
-        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.prefer("prefers-color-scheme", scheme);
+    }
+
+    /// Tells pages what their reader prefers: a feature of CSS, and no other one.
+    #[track_caller]
+    pub(crate) fn prefer(&self, feature: &str, value: &str) {
+        let features = json!([{ "name": feature, "value": value }]);
         self.tell(
             "Emulation.setEmulatedMedia",
             &json!({ "features": features }),

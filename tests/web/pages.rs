@@ -86,6 +86,21 @@ fn every_page_can_be_used_by_everybody() {
 }
 
 #[test]
+fn nothing_moves_for_a_reader_who_prefers_that() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    let scene = Scene::new(&[]);
+    enter(&browser, &scene, &format!("/threads/{}", scene.thread()));
+    let moving = "[...document.querySelectorAll('*')].filter((one) => { const style = getComputedStyle(one); \
+        return style.animationName !== 'none' || style.transitionDuration !== '0s' || style.scrollBehavior !== 'auto' }).length";
+    browser.prefer("prefers-reduced-motion", "no-preference");
+    assert_ne!(browser.value(moving), 0);
+    browser.prefer("prefers-reduced-motion", "reduce");
+    assert_eq!(browser.value(moving), 0);
+}
+
+#[test]
 fn a_keyboard_is_enough() {
     let Some(browser) = Browser::start() else {
         return;
