@@ -82,9 +82,23 @@ pub(crate) fn follow(run: &Path) -> Child {
 
 /// Ends everything at once that works for a world: engines, agents, and what these have started.
 pub(crate) fn kill_all_of(world: &World) {
-    // By one command: as if the machine had died, none sees the end of another. Some may have ended by themselves.
+    // As if the machine had died: all stand still first, so none sees the end of another and none is started meanwhile.
+    let mut stopped = Vec::new();
+    loop {
+        let all = of_world(world);
+        if all == stopped {
+            break;
+        }
+        send_to_each("STOP", &all);
+        stopped = all;
+    }
+    send_to_each("KILL", &stopped);
+}
+
+/// Sends a signal to processes by their numbers. Some may have ended by themselves.
+fn send_to_each(name: &str, pids: &[String]) {
     let mut kill = Command::new("kill");
-    let kill = kill.args(["-s", "KILL", "--"]).args(of_world(world));
+    let kill = kill.args(["-s", name, "--"]).args(pids);
     kill.stderr(Stdio::null()).status().unwrap();
 }
 
