@@ -1,8 +1,8 @@
--- Stores nodes, and the new thread $9 if it is given. The record of the thread names the nodes $15.
+-- Stores nodes, and the new thread $8 if it is given. The record of the thread names the nodes $14.
 {store}, added AS (
   INSERT INTO {schema}.threads (id, workflow, head, status, label, records, roots)
-  SELECT $9, $10, $11, $12, $13, ARRAY[$14]::bytea[], {named}
-  FROM fit WHERE what = 'stored' AND $9 IS NOT NULL
+  SELECT $8, $9, $10, $11, $12, ARRAY[$13]::bytea[], {named}
+  FROM fit WHERE what = 'stored' AND $8 IS NOT NULL
   ON CONFLICT (id) DO NOTHING
   RETURNING id
 )

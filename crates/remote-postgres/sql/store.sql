@@ -1,26 +1,22 @@
 -- Stores nodes. None is stored if a needed node is missing, or if a different node is there under one of the hashes. If another call
 -- stores a different node meanwhile, the others are stored, and the answer is `clash`.
--- $6 and $7 are the pairs of a node and a reference of it. $8 are the needed nodes that are not among these.
+-- $6 are the references of each node, as the text of an array. $7 are the needed nodes that are not among these.
 WITH client AS MATERIALIZED (
   SELECT {old} AS is_old
 ), given AS (
-  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[])
-    AS given(hash, type, payload, digest, stamp)
-), links AS (
-  SELECT source, array_agg(target ORDER BY place) AS refs
-  FROM unnest($6::bigint[], $7::bigint[]) WITH ORDINALITY AS link(source, target, place) GROUP BY source
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[], $6::text[])
+    AS given(hash, type, payload, digest, stamp, refs)
 ), lacking AS MATERIALIZED (
-  SELECT hash FROM unnest($8::bigint[]) AS needed(hash)
+  SELECT hash FROM unnest($7::bigint[]) AS needed(hash)
   WHERE NOT EXISTS (SELECT FROM {schema}.nodes WHERE nodes.hash = needed.hash AND condemned_at IS NULL)
 ), clashing AS MATERIALIZED (
   SELECT given.hash FROM given JOIN {schema}.nodes ON nodes.hash = given.hash WHERE nodes.digest <> given.digest
 ), stored AS (
   INSERT INTO {schema}.nodes (hash, type, payload, digest, stamp, refs)
-  SELECT given.hash, type, payload, digest, stamp, coalesce(refs, '{}')
-  FROM given LEFT JOIN links ON links.source = given.hash
+  SELECT hash, type, payload, digest, stamp, refs::bigint[] FROM given
   WHERE NOT EXISTS (SELECT FROM lacking) AND NOT EXISTS (SELECT FROM clashing)
     AND NOT (SELECT is_old FROM client)
-  ORDER BY given.hash
+  ORDER BY hash
   ON CONFLICT (hash) DO UPDATE SET condemned_at = NULL WHERE nodes.digest = excluded.digest
   RETURNING hash
 ), fit AS MATERIALIZED (

@@ -94,17 +94,19 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     let have = numbers(want.have);
     let (lasts, at_most) = (millis(want.lasts), many(want.at_most));
     let (id, texts, others): (String, Vec<String>, Vec<&str>);
-    let (statement, first, last): (_, Parameter<'_>, Option<Parameter<'_>>) = match which {
+    let statements = &remote.statements;
+    let ([lease, acquire], first, last): (_, Parameter<'_>, Option<Parameter<'_>>) = match which {
         Which::Thread(thread) => {
             id = thread.to_string();
-            (&remote.statements.acquire, (&id, Type::TEXT), None)
+            let both = [&statements.lease, &statements.acquire];
+            (both, (&id, Type::TEXT), None)
         }
         Which::Next { labels, except } => {
             texts = labels.iter().map(ToString::to_string).collect();
             others = except.iter().map(ThreadId::as_str).collect();
+            let both = [&statements.lease_next, &statements.acquire_next];
             let last: Parameter<'_> = (&others, Type::TEXT_ARRAY);
-            let first: Parameter<'_> = (&texts, Type::TEXT_ARRAY);
-            (&remote.statements.acquire_next, first, Some(last))
+            (both, (&texts, Type::TEXT_ARRAY), Some(last))
         }
     };
     let mut parameters = vec![
@@ -116,9 +118,8 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     ];
     parameters.extend(last);
     match want.at_most {
-        0 => remote.connection.call(statement, &parameters),
-        // The lease comes with nodes.
-        _ => remote.connection.look_up(statement, &parameters),
+        0 => remote.connection.call(lease, &parameters),
+        _ => remote.connection.look_up(acquire, &parameters),
     }
 }
 

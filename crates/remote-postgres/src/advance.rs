@@ -23,8 +23,8 @@ pub(crate) struct Columns {
     payloads: Vec<Vec<u8>>,
     digests: Vec<Vec<u8>>,
     stamps: Vec<i64>,
-    link_sources: Vec<i64>,
-    link_targets: Vec<i64>,
+    /// The references of each node, as the text of an array.
+    refs: Vec<String>,
     needed: Vec<i64>,
 }
 
@@ -51,28 +51,24 @@ impl Columns {
     }
 
     fn add(&mut self, hash: CasRef, node: &LinkedNode) {
-        let own = numbers(&[hash]);
-        for target in numbers(&node.refs) {
-            self.link_sources.extend(&own);
-            self.link_targets.push(target);
-        }
-        self.hashes.extend(own);
+        self.hashes.extend(numbers(&[hash]));
         self.types.extend(numbers(&[node.node.type_hash]));
         self.payloads.push(node.node.payload.clone());
         self.digests.push(digest(&node.node).to_vec());
         self.stamps.push(node.node.timestamp_ms);
+        let refs: Vec<String> = numbers(&node.refs).iter().map(i64::to_string).collect();
+        self.refs.push(format!("{{{}}}", refs.join(",")));
     }
 
     /// Returns the first parameters of a statement that stores nodes.
-    pub(crate) fn parameters(&self) -> [Parameter<'_>; 8] {
+    pub(crate) fn parameters(&self) -> [Parameter<'_>; 7] {
         [
             (&self.hashes, Type::INT8_ARRAY),
             (&self.types, Type::INT8_ARRAY),
             (&self.payloads, Type::BYTEA_ARRAY),
             (&self.digests, Type::BYTEA_ARRAY),
             (&self.stamps, Type::INT8_ARRAY),
-            (&self.link_sources, Type::INT8_ARRAY),
-            (&self.link_targets, Type::INT8_ARRAY),
+            (&self.refs, Type::TEXT_ARRAY),
             (&self.needed, Type::INT8_ARRAY),
         ]
     }

@@ -97,7 +97,7 @@ impl Postgres {
             };
             let rows = self
                 .connection
-                .call(&self.statements.restore, &columns.parameters()[..7])?;
+                .call(&self.statements.restore, &columns.parameters()[..6])?;
             restored += rows.len();
         }
         Ok(restored)

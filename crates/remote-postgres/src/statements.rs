@@ -5,6 +5,8 @@
 pub(crate) struct Statements {
     pub(crate) schema: String,
     pub(crate) hello: String,
+    pub(crate) lease: String,
+    pub(crate) lease_next: String,
     pub(crate) acquire: String,
     pub(crate) acquire_next: String,
     pub(crate) find: String,
@@ -50,7 +52,7 @@ pub(crate) struct Statements {
 const NONE: &str = "'{}'::bigint[]";
 
 /// The parameters that have the owner of a lease, in different statements.
-const OWNERS: [&str; 2] = ["$2", "$10"];
+const OWNERS: [&str; 2] = ["$2", "$9"];
 
 /// What replaces the placeholders in the texts of the statements.
 struct Text<'a> {
@@ -93,7 +95,13 @@ impl<'a> Text<'a> {
         self.write(&naming(&text, nodes, "$1"))
     }
 
-    /// Returns a statement that takes a lease.
+    /// Returns a statement that takes a lease, and brings no nodes.
+    fn leasing(&self, lease: &str) -> String {
+        let whole = include_str!("../sql/lease.sql").replace("{lease}", &uncommented(lease));
+        self.write(&whole)
+    }
+
+    /// Returns a statement that takes a lease, and brings nodes of the head.
     fn acquiring(&self, lease: &str) -> String {
         let whole = include_str!("../sql/acquire.sql").replace("{lease}", &uncommented(lease));
         self.write(&walking(&whole, "$4"))
@@ -136,15 +144,17 @@ impl Statements {
         Self {
             schema: text.making(include_str!("../sql/schema.sql")),
             hello: text.write(include_str!("../sql/hello.sql")),
+            lease: text.leasing(include_str!("../sql/lease_one.sql")),
+            lease_next: text.leasing(include_str!("../sql/lease_next.sql")),
             acquire: text.acquiring(include_str!("../sql/lease_one.sql")),
             acquire_next: text.acquiring(include_str!("../sql/lease_next.sql")),
             find: text.write(include_str!("../sql/find.sql")),
             renew: text.write(include_str!("../sql/renew.sql")),
             release: text.write(&naming(include_str!("../sql/release.sql"), "$6", NONE)),
             end_lease: text.write(include_str!("../sql/end_lease.sql")),
-            advance: text.storing(include_str!("../sql/advance.sql"), "$17"),
+            advance: text.storing(include_str!("../sql/advance.sql"), "$16"),
             has_moved: text.write(include_str!("../sql/has_moved.sql")),
-            put: text.storing(include_str!("../sql/put.sql"), "$15"),
+            put: text.storing(include_str!("../sql/put.sql"), "$14"),
             missing: text.write(include_str!("../sql/missing.sql")),
             closure: text.write(&walking(include_str!("../sql/closure.sql"), "$2")),
             nodes: text.write(include_str!("../sql/nodes.sql")),
