@@ -4,6 +4,7 @@
 
 pub(crate) mod ended;
 mod family;
+mod line;
 mod renewer;
 
 use std::cell::{Cell, RefCell};
@@ -24,6 +25,7 @@ use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
 use crate::run::shared::ended::{end_as_there, follow_end, settle_ended};
+use crate::run::shared::line::Line;
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
@@ -43,7 +45,7 @@ pub(crate) struct SharedThread {
     lease: Lease,
     /// What the remote knew about the attempts of the thread when the lease was taken.
     known: ThreadRecord,
-    remote: RefCell<Box<dyn Remote + Send>>,
+    line: Line,
     renewer: Renewer,
     /// The children of the next step on which other machines work, as far as this call knows.
     at_work: RefCell<HashMap<ThreadId, (Owner, Duration)>>,
@@ -109,13 +111,15 @@ impl SharedThread {
             }
             return Ok(None);
         };
-        let (mut remote, to_renew) = ((runner.remotes)(site)?, (runner.remotes)(site)?);
+        let (line, to_renew) = (Line::new((runner.remotes)(site)?), (runner.remotes)(site)?);
+        let mut asked = line.get();
+        let remote = asked.remote();
         let have = nodes::had_with(site, here)?;
-        let leased = take_lease(runner, run, remote.as_mut(), (id, &record), &have)?;
+        let leased = take_lease(runner, run, remote, (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
         // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
-        let renewer = Renewer::start(to_renew, lease.clone(), runner.notice);
-        let caught_up = catch_up(site, run, remote.as_mut(), (id, here), leased, &have);
+        let renewer = Renewer::start((to_renew, line.clone()), lease.clone(), runner.notice);
+        let caught_up = catch_up(site, run, remote, (id, here), leased, &have);
         if let Err(error) = caught_up {
             renewer.stop();
             if !has_waiting_step(run) {
@@ -124,11 +128,11 @@ impl SharedThread {
             }
             return Err(error);
         }
-        remote.rest();
+        drop(asked);
         Ok(Some(Self {
             lease,
             known,
-            remote: RefCell::new(remote),
+            line,
             renewer,
             at_work: RefCell::default(),
             is_refused: Cell::new(false),
@@ -167,11 +171,12 @@ impl SharedThread {
             // The record has the sums up to the step, as this machine has when the step has joined. So nothing is left to tell then.
             record.chain = Some(usage);
         }
-        let mut remote = self.remote.borrow_mut();
+        let mut asked = self.line.get();
+        let remote = asked.remote();
         let mut nodes = match nodes::in_one_request(site, &needed)? {
             Some(nodes) => nodes,
             None => {
-                nodes::send(site, remote.as_mut(), &needed)?;
+                nodes::send(site, remote, &needed)?;
                 Vec::new()
             }
         };
@@ -202,7 +207,7 @@ impl SharedThread {
                     });
                 }
                 Advanced::LeaseLost => {
-                    let found = there(remote.as_mut(), self.lease.thread, None)?;
+                    let found = there(remote, self.lease.thread, None)?;
                     let after = found.map_or(AtRemote::LeaseLost, |found| {
                         without_lease(&found.listed, &push)
                     });
@@ -217,18 +222,14 @@ impl SharedThread {
         Err(SharingError::forgets().into())
     }
 
-    /// Closes the connection, because nothing is sent for a while.
-    pub(crate) fn rest(&self) {
-        self.remote.borrow_mut().rest();
-    }
-
     /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
     /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. The
     /// work is over, so an error is only logged: the lease ends by its time.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
         let (is_lost, id) = (self.is_lost(), self.lease.thread);
-        let mut remote = self.remote.into_inner();
+        let mut asked = self.line.get();
+        let remote = asked.remote();
         let record = run.ledger.export();
         let is_sent = self.sent.into_inner().as_ref() == Some(&record);
         let mut left = Ok(());
@@ -239,7 +240,7 @@ impl SharedThread {
                 .map_err(|error| SharingError::from(error).into());
         }
         if is_lost && left.is_ok() {
-            left = follow_end(runner, run, remote.as_mut(), id);
+            left = follow_end(runner, run, remote, id);
         }
         if let Err(error) = left {
             let message = runner.site.loggable(&error);

@@ -29,8 +29,6 @@ use crate::{EngineError, Runner};
 
 /// How long steps wait for the next move of the head.
 const TOGETHER: Duration = Duration::from_millis(20);
-/// After this time without a move, the connection to the remote is let go.
-const IDLE: Duration = Duration::from_secs(2);
 
 /// The chain.
 pub(super) struct Chain<'a> {
@@ -118,13 +116,6 @@ impl<'a> Chain<'a> {
     /// Tells other machines by the next move whether a step can be done after the newest one.
     pub(super) fn leads_to(&mut self, status: HeadStatus) {
         self.status = status;
-    }
-
-    /// Lets go of the connection to the remote: nothing will be sent for a while.
-    pub(super) fn rest(&self) {
-        if let Some(shared) = &self.run.shared {
-            shared.rest();
-        }
     }
 
     /// Returns the newest step, or the start.
@@ -238,13 +229,10 @@ impl<'a> Chain<'a> {
     /// Does the same while a program runs. The head of a shared run was [moved before](Self::move_before_program): a remote that gives no
     /// answer must not keep the process from looking after its program.
     pub(super) fn move_meanwhile(&mut self) -> Result<Moved, EngineError> {
-        if self.run.shared.is_none() {
-            return self.move_if_due();
+        match self.run.shared {
+            Some(_) => Ok(Moved::Yes),
+            None => self.move_if_due(),
         }
-        if self.moved.elapsed() > IDLE {
-            self.rest();
-        }
-        Ok(Moved::Yes)
     }
 
     /// Moves the head of a shared run, because a program is about to start: it may work for hours, and other machines know the steps

@@ -112,7 +112,6 @@ impl Visiting<'_, '_, '_> {
     ) -> Result<VisitEnd, EngineError> {
         let record = self.starts(&progress)?;
         self.picture.write(self.course)?;
-        self.chain.rest();
         let playing = Playing {
             worker: self.worker,
             around: self.around,
@@ -141,9 +140,7 @@ impl Visiting<'_, '_, '_> {
     /// Brings picture and head up to date, because nothing will happen for a while.
     pub(super) fn settle_down(&mut self) -> Result<(), EngineError> {
         self.picture.write(self.course)?;
-        let moved = self.chain.move_head()?;
-        self.chain.rest();
-        match moved {
+        match self.chain.move_head()? {
             Moved::Yes => Ok(()),
             Moved::Ended => self.worker.check_active(),
         }

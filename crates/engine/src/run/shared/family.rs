@@ -37,7 +37,7 @@ impl SharedThread {
         };
         let thread = Thread::load(&site.store, id, head)?;
         // A finished step that waits is paid for, so it is shared first.
-        if is_unused(run)? && is_left_behind(site, self.remote.borrow_mut().as_mut(), &thread)? {
+        if is_unused(run)? && is_left_behind(site, self.line.get().remote(), &thread)? {
             self.end(site, run, &thread)?;
             (runner.notice)(&format!(
                 "thread `{id}` was ended, because the thread that it worked for does not need it any more"
@@ -51,16 +51,16 @@ impl SharedThread {
         if thread.is_run() {
             return Ok(());
         }
-        let mut remote = self.remote.borrow_mut();
+        let mut asked = self.line.get();
+        let remote = asked.remote();
         let mut at_work = self.at_work.borrow_mut();
         bring_for_step(
             site,
-            remote.as_mut(),
+            remote,
             &thread,
             &runner.signals,
             &mut |child, busy| at_work.extend([(child, busy)]),
         )?;
-        remote.rest();
         Ok(())
     }
 
@@ -73,12 +73,12 @@ impl SharedThread {
     /// Brings a child, if it is at the remote, and tells whether it is. It is brought even if another machine works on it. A step
     /// of the child tells that.
     pub(crate) fn bring_child(&self, site: &Site, child: ThreadId) -> Result<bool, EngineError> {
-        let mut remote = self.remote.borrow_mut();
-        let is_there = there(remote.as_mut(), child, None)?.is_some();
+        let mut asked = self.line.get();
+        let remote = asked.remote();
+        let is_there = there(remote, child, None)?.is_some();
         if is_there {
-            fetch_child(site, remote.as_mut(), child)?;
+            fetch_child(site, remote, child)?;
         }
-        remote.rest();
         Ok(is_there)
     }
 
@@ -95,14 +95,15 @@ impl SharedThread {
         let parent = self.lease.thread;
         let known = site.root.shared(parent).read()?;
         let known = known.ok_or(SharingError::Unknown(parent))?;
-        let mut remote = self.remote.borrow_mut();
+        let mut asked = self.line.get();
+        let remote = asked.remote();
         let (mut needed, mut seen) = (Vec::new(), HashSet::new());
         for (_, start) in children {
             needed.extend(nodes_of_push(&site.store, *start, None)?);
         }
         needed.retain(|node| seen.insert(*node));
-        let label = there(remote.as_mut(), parent, None)?.and_then(|found| found.listed.label);
-        nodes::send(site, remote.as_mut(), &needed)?;
+        let label = there(remote, parent, None)?.and_then(|found| found.listed.label);
+        nodes::send(site, remote, &needed)?;
         if remote.renew(&self.lease).map_err(SharingError::from)? == Renewed::Lost {
             return Err(again("the lease ended before the children were made"));
         }
@@ -127,7 +128,6 @@ impl SharedThread {
             let record = new_record(site, known.remote.clone())?;
             site.root.shared(*child).create(&record)?;
         }
-        remote.rest();
         Ok(())
     }
 

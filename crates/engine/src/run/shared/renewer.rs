@@ -5,14 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Lease, Remote, RemoteError, Renewed};
 
+use super::line::{IDLE, Line};
+
 /// How often a lease is renewed during the time that it lasts.
 const RENEWALS: u32 = 4;
 
-/// A thread of this process that renews a lease while the agent works, by a connection of its own.
+/// A thread of this process that renews a lease while the agent works, by a connection of its own. It also closes the other
+/// connection when that is idle.
 pub(super) struct Renewer {
     stop: RefCell<Option<(Sender<()>, JoinHandle<()>)>>,
     is_lost: Arc<AtomicBool>,
@@ -22,7 +26,7 @@ impl Renewer {
     /// Begins to renew a lease. If a renewal fails for a reason that does not pass by itself, `notice` says so, once until a renewal
     /// succeeds.
     pub(super) fn start(
-        mut remote: Box<dyn Remote + Send>,
+        (mut remote, line): (Box<dyn Remote + Send>, Line),
         lease: Lease,
         notice: fn(&str),
     ) -> Self {
@@ -31,8 +35,13 @@ impl Renewer {
         let is_lost = Arc::new(AtomicBool::new(false));
         let tell_lost = Arc::clone(&is_lost);
         let renew = move || {
-            let mut is_told = false;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let (mut is_told, mut renewed) = (false, Instant::now());
+            while stopped.recv_timeout(pause.min(IDLE)) == Err(RecvTimeoutError::Timeout) {
+                line.close_if_idle();
+                if renewed.elapsed() < pause {
+                    continue;
+                }
+                renewed = Instant::now();
                 match remote.renew(&lease) {
                     Ok(Renewed::Yes) => is_told = false,
                     Ok(Renewed::Lost) => {

@@ -1,0 +1,83 @@
+//! How many connections to the server a step of a shared thread needs, and for how long it keeps one.
+
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::gates::{at_work, open_gate};
+use crate::postgres::Server;
+use crate::sharing::with_server;
+use crate::sharing_place::Place;
+use crate::world::{World, wait_until};
+
+/// The connections of a machine.
+#[derive(Default)]
+struct Connections {
+    made: AtomicUsize,
+    open: AtomicUsize,
+}
+
+impl Connections {
+    /// Lets a machine ask the server by a proxy that counts.
+    fn of(server: &Server, world: &World) -> Arc<Self> {
+        let url = server.url();
+        let port = url.rsplit([':', '/']).nth(1).unwrap();
+        let (counted, target) = (Arc::new(Self::default()), port.parse::<u16>().unwrap());
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let own = listener.local_addr().unwrap().port();
+        world.configure("remote.url", &url.replace(port, &own.to_string()));
+        let counting = Arc::clone(&counted);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let server = TcpStream::connect((Ipv4Addr::LOCALHOST, target)).unwrap();
+                let counting = Arc::clone(&counting);
+                std::thread::spawn(move || counting.pass_on(&client.unwrap(), &server));
+            }
+        });
+        counted
+    }
+
+    fn pass_on(&self, client: &TcpStream, server: &TcpStream) {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            scope.spawn(|| io::copy(&mut { server }, &mut { client }));
+            let _ = io::copy(&mut { client }, &mut { server });
+            let _ = server.shutdown(Shutdown::Both);
+        });
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_step_lets_go_of_its_connection_while_the_agent_works() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let one = &place.machines[0];
+        let connections = Connections::of(server, one);
+        let engine = at_work(one, &["thread", "step", &place.thread]);
+        assert!(connections.made.load(Ordering::Relaxed) > 0);
+        wait_until("the connection is closed", || {
+            connections.open.load(Ordering::Relaxed) == 0
+        });
+        open_gate(one);
+        assert!(engine.wait_with_output().unwrap().status.success());
+    });
+}
+
+#[test]
+fn a_step_that_takes_less_than_two_seconds_connects_once() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let one = &place.machines[0];
+        let connections = Connections::of(server, one);
+        // On a machine that has much to do, a step may take longer.
+        let has_connected_once = || {
+            let before = connections.made.load(Ordering::Relaxed);
+            one.step(&place.thread).exits(0);
+            connections.made.load(Ordering::Relaxed) == before + 1
+        };
+        assert!((0..10).any(|_| has_connected_once()));
+    });
+}
