@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use admin::Admin;
 use guarded::{ask_for_password, authority, folder_of, give};
 use uwf_remote::{Acquired, Given, Part, Remote, Which};
+use uwf_remote_postgres::Postgres;
 use world::{Client, Clones, Repository, chain};
 
 /// How long the workers of the last table work.
@@ -58,16 +59,33 @@ fn main() {
     }
 }
 
-/// Takes the lease of a thread and moves its head, on a connection that is kept, and on new ones.
+/// The connections of a step: one that was there before, a new one, as for a step of less than two seconds, or one for the lease and one
+/// for the new head, as for a step that takes longer.
+const CONNECTIONS: [(&str, usize); 3] = [
+    ("on a connection that is kept", 0),
+    ("on a new connection", 1),
+    ("on two new connections", 2),
+];
+
+/// Takes the lease of a thread and moves its head, on so many new connections.
+fn step(thread: &mut world::Thread, remote: &mut Postgres, new: usize) {
+    if new > 0 {
+        remote.rest();
+    }
+    let lease = thread.acquire(remote);
+    if new > 1 {
+        remote.rest();
+    }
+    thread.advance(remote, &lease);
+}
+
+/// Takes the lease of a thread and moves its head.
 fn steps(client: &Client, rounds: usize) {
     let repository = Repository::new();
     let mut remote = client.open();
     // No server can keep a lease and a new head in less.
     let floor = client.one_row();
-    for (name, is_kept) in [
-        ("on a connection that is kept", true),
-        ("on two new connections", false),
-    ] {
+    for (name, new) in CONNECTIONS {
         let mut thread = client.thread(&mut remote, 1);
         let mut pairs = Vec::new();
         for _ in 0..=rounds {
@@ -77,16 +95,7 @@ fn steps(client: &Client, rounds: usize) {
                 floor.change();
                 floor.change();
             });
-            let step = time(|| {
-                let lease = thread.acquire(&mut remote);
-                if !is_kept {
-                    remote.rest();
-                }
-                thread.advance(&mut remote, &lease);
-                if !is_kept {
-                    remote.rest();
-                }
-            });
+            let step = time(|| step(&mut thread, &mut remote, new));
             pairs.push([step, commit, durable, least]);
         }
         // The first round fills caches.
@@ -122,23 +131,19 @@ fn guarded_steps(rounds: usize) {
     let mut remote = client.open();
     let mut thread = client.thread(&mut remote, 1);
     let clones = Clones::new();
-    let mut pairs = Vec::new();
-    for _ in 0..=rounds {
-        clones.commit();
-        let exchange = time(|| clones.push_and_fetch());
-        remote.rest();
-        let step = time(|| {
-            let lease = thread.acquire(&mut remote);
-            remote.rest();
-            thread.advance(&mut remote, &lease);
-            remote.rest();
-        });
-        pairs.push([step, exchange]);
+    for (name, new) in &CONNECTIONS[1..] {
+        let mut pairs = Vec::new();
+        for _ in 0..=rounds {
+            clones.commit();
+            let exchange = time(|| clones.push_and_fetch());
+            let step = time(|| step(&mut thread, &mut remote, *new));
+            pairs.push([step, exchange]);
+        }
+        let pairs = &pairs[1..];
+        let step = median(pairs.iter().map(|pair| pair[0]));
+        let ratio = median(pairs.iter().map(|pair| pair[0] / pair[1]));
+        println!("| lease and new head, {name} | {step:.1} | {ratio:.2} |");
     }
-    let pairs = &pairs[1..];
-    let step = median(pairs.iter().map(|pair| pair[0]));
-    let ratio = median(pairs.iter().map(|pair| pair[0] / pair[1]));
-    println!("| lease and new head, on two new connections | {step:.1} | {ratio:.2} |");
 }
 
 /// Asks for the next ready thread, where a few are ready, and where one of ten of very many are.
