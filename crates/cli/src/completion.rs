@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use clap::{Arg, CommandFactory as _};
+use clap::Arg;
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
@@ -19,7 +19,7 @@ use uwf_cas_fs::{Node, Store};
 use uwf_engine::{ListFilter, Site, StepsEntry, ThreadItem};
 use uwf_storage::{Env, Root};
 
-use crate::args::{Cli, Shell, furnished};
+use crate::args::{Cli, Shell, furnished, whole};
 
 /// The variable with which a shell asks for completions. Its value is the name of the shell.
 const VARIABLE: &str = "UWF_COMPLETE";
@@ -35,7 +35,7 @@ pub(crate) fn answer(line: &[OsString], env: &Env) {
         if let Some(site) = site_of(line, env) {
             let _ = SITE.set(site);
         }
-        let tree = || furnished(Cli::command(), "");
+        let tree = || furnished(whole::<Cli>(), "");
         CompleteEnv::with_factory(tree)
             .var(VARIABLE)
             .bin("uwf")

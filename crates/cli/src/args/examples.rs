@@ -16,11 +16,11 @@ pub(super) fn shown(calls: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Command, CommandFactory as _};
+    use clap::Command;
     use uwf_util::shell_words;
 
     use super::*;
-    use crate::args::Cli;
+    use crate::args::{Cli, whole};
 
     /// Returns how each command without others below it is called.
     fn leaves(command: &Command, path: &str, found: &mut Vec<String>) {
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn every_command_has_an_example_and_every_example_a_command() {
         let mut commands = Vec::new();
-        leaves(&Cli::command(), "", &mut commands);
+        leaves(&whole::<Cli>(), "", &mut commands);
         let mut with_examples: Vec<&str> = all().map(|(command, _)| command).collect();
         commands.sort_unstable();
         with_examples.sort_unstable();
@@ -57,7 +57,7 @@ mod tests {
                 let typed = format!("uwf {arguments}");
                 assert!(typed.starts_with(&format!("uwf {command}")), "{typed}");
                 let parsed =
-                    Cli::command().try_get_matches_from(shell_words::split(&typed).unwrap());
+                    whole::<Cli>().try_get_matches_from(shell_words::split(&typed).unwrap());
                 assert!(parsed.is_ok(), "{typed}: {}", parsed.unwrap_err());
             }
         }

@@ -4,6 +4,7 @@ mod care;
 mod cas;
 mod config;
 mod cost;
+mod deferred;
 #[cfg(test)]
 mod documented;
 mod examples;
@@ -38,6 +39,7 @@ pub(crate) use care::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use cost::CostArgs;
+pub(crate) use deferred::{Deferred, whole};
 pub(crate) use fork::{ForkArgs, MigrateArgs};
 pub(crate) use graph::GraphArgs;
 pub(crate) use init::InitArgs;
@@ -146,7 +148,7 @@ fn parsed<C: CommandFactory + FromArgMatches>(args: &[OsString], path: &str) -> 
         return C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut plain));
     }
     // A call for help, or a mistake: only these show what furnishing adds, which takes as long as all the rest of parsing.
-    let mut tree = furnished(C::command(), path);
+    let mut tree = furnished(whole::<C>(), path);
     let mut matches = tree.try_get_matches_from_mut(args)?;
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
 }
@@ -164,7 +166,7 @@ impl From<OcasCli> for Cli {
         Self {
             global: ocas.global,
             command: Command::Cas {
-                command: ocas.command,
+                command: Deferred(ocas.command),
             },
         }
     }
@@ -175,7 +177,7 @@ impl From<OrchestrateCli> for Cli {
         Self {
             global: orchestrate.global,
             command: Command::Orchestrate {
-                command: orchestrate.command,
+                command: Deferred(orchestrate.command),
             },
         }
     }
@@ -208,72 +210,72 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a thread and do steps until it ends, waits for a person, or fails
-    Run(RunArgs),
+    Run(Deferred<RunArgs>),
     /// Start, step, read and end threads
     #[command(arg_required_else_help = true)]
     Thread {
         #[command(subcommand)]
-        command: ThreadCommand,
+        command: Deferred<ThreadCommand>,
     },
     /// List, show and fork single steps
     #[command(arg_required_else_help = true)]
     Step {
         #[command(subcommand)]
-        command: StepCommand,
+        command: Deferred<StepCommand>,
     },
     /// Register, check and show workflows
     #[command(arg_required_else_help = true)]
     Workflow {
         #[command(subcommand)]
-        command: WorkflowCommand,
+        command: Deferred<WorkflowCommand>,
     },
     /// Write a workflow to begin with into a folder, or list those that there are
-    Init(InitArgs),
+    Init(Deferred<InitArgs>),
     /// Read and write the content-addressed store
     #[command(arg_required_else_help = true)]
     Cas {
         #[command(subcommand)]
-        command: CasCommand,
+        command: Deferred<CasCommand>,
     },
     /// Run, check and draw pipelines: commands and calls of model programs in a fixed order
     #[command(arg_required_else_help = true)]
     Orchestrate {
         #[command(subcommand)]
-        command: OrchestrateCommand,
+        command: Deferred<OrchestrateCommand>,
     },
     /// Share threads with other machines, or send the new steps of shared ones
-    Push(PushArgs),
+    Push(Deferred<PushArgs>),
     /// Bring shared threads from other machines, or their new steps
-    Fetch(FetchArgs),
+    Fetch(Deferred<FetchArgs>),
     /// Do steps of the threads at the remote, whenever one is ready, until this process is told to stop
-    Work(WorkerArgs),
+    Work(Deferred<WorkerArgs>),
     /// Choose, look at and care for the server where threads are shared
     #[command(arg_required_else_help = true)]
     Remote {
         #[command(subcommand)]
-        command: RemoteCommand,
+        command: Deferred<RemoteCommand>,
     },
     /// Open pages on which a browser shows threads, workflows and the store, until this process is told to stop
-    Serve(ServeArgs),
+    Serve(Deferred<ServeArgs>),
     /// Take over the threads and workflow names of the reference program, the older `uwf` in TypeScript
-    ImportStore(ImportStoreArgs),
+    ImportStore(Deferred<ImportStoreArgs>),
     /// Choose a provider, a model and an agent; asks on a terminal
-    Setup(SetupArgs),
+    Setup(Deferred<SetupArgs>),
     /// Check the root, the config, agents, providers and threads for problems
-    Doctor(DoctorArgs),
+    Doctor(Deferred<DoctorArgs>),
     /// Read and change the config
     #[command(arg_required_else_help = true)]
     Config {
         #[command(subcommand)]
-        command: ConfigCommand,
+        command: Deferred<ConfigCommand>,
     },
     /// Use the config of a project, which names agents; shows what it says
-    Trust(TrustArgs),
+    Trust(Deferred<TrustArgs>),
     /// Read and clean the process log
     #[command(arg_required_else_help = true)]
     Log {
         #[command(subcommand)]
-        command: LogCommand,
+        command: Deferred<LogCommand>,
     },
     /// Run a built-in agent, as `thread step` does
     #[command(after_help = format!(

@@ -3,6 +3,7 @@
 use clap::Subcommand;
 
 use super::care::RmArgs;
+use super::deferred::Deferred;
 use super::listing::ListArgs;
 use super::reading::TailArgs;
 use super::thread::ThreadCommand;
@@ -11,7 +12,7 @@ use super::thread::ThreadCommand;
 pub(crate) enum ShortCommand {
     /// List threads, as `thread list` does
     #[command(hide = true, alias = "ps")]
-    Ls(ListArgs),
+    Ls(Deferred<ListArgs>),
     /// Show where a thread stands, or list threads
     #[command(hide = true)]
     Status {
@@ -20,10 +21,10 @@ pub(crate) enum ShortCommand {
     },
     /// Show the newest turns of a thread, as `thread tail` does
     #[command(hide = true)]
-    Logs(TailArgs),
+    Logs(Deferred<TailArgs>),
     /// Remove threads for good, as `thread rm` does
     #[command(hide = true)]
-    Rm(RmArgs),
+    Rm(Deferred<RmArgs>),
 }
 
 impl ShortCommand {
@@ -34,7 +35,7 @@ impl ShortCommand {
             Self::Status {
                 thread: Some(thread),
             } => ThreadCommand::Show { thread },
-            Self::Status { thread: None } => ThreadCommand::List(ListArgs::default()),
+            Self::Status { thread: None } => ThreadCommand::List(Deferred(ListArgs::default())),
             Self::Logs(args) => ThreadCommand::Tail(args),
             Self::Rm(args) => ThreadCommand::Rm(args),
         }

@@ -7,6 +7,7 @@ use uwf_protocol::limits::Setting;
 
 use super::care::{KillArgs, PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use super::cost::CostArgs;
+use super::deferred::Deferred;
 use super::listing::ListArgs;
 use super::naming::{LabelArgs, RenameArgs};
 use super::reading::{DiffArgs, RestoreArgs, TailArgs};
@@ -20,14 +21,14 @@ pub(crate) const WHOLE: usize = usize::MAX / 4;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
-    Start(StartArgs),
+    Start(Deferred<StartArgs>),
     /// Do one cycle: route, run the agent, record the step
     #[command(visible_alias = "exec")]
-    Step(StepArgs),
+    Step(Deferred<StepArgs>),
     /// Do steps until the thread ends, waits for a person, or fails
-    Run(RunThreadArgs),
+    Run(Deferred<RunThreadArgs>),
     /// Wait until nobody works on the threads, or until they end, ask or have a new step
-    Wait(WaitArgs),
+    Wait(Deferred<WaitArgs>),
     /// Show the status of a thread
     Show {
         /// The thread
@@ -35,61 +36,61 @@ pub(crate) enum ThreadCommand {
     },
     /// List threads, newest first
     #[command(visible_alias = "ls")]
-    List(ListArgs),
+    List(Deferred<ListArgs>),
     /// Watch what runs and what waits for a person; ends with q
     Top,
     /// Sum what threads cost: their steps and failed attempts
-    Cost(CostArgs),
+    Cost(Deferred<CostArgs>),
     /// List all steps of a thread, oldest first
     Steps {
         /// The thread
         thread: String,
     },
     /// List the sessions of agents that a thread goes on with, or drop them
-    Sessions(SessionsArgs),
+    Sessions(Deferred<SessionsArgs>),
     /// Read a thread as a Markdown document
-    Read(ReadArgs),
+    Read(Deferred<ReadArgs>),
     /// Show the newest turns of a thread's agents, also while they work
-    Tail(TailArgs),
+    Tail(Deferred<TailArgs>),
     /// Let a model write what has happened in a thread; `thread show`, `list` and `read` show it
-    Summarize(SummarizeArgs),
+    Summarize(Deferred<SummarizeArgs>),
     /// Compare two threads from their last common step, or two steps; or show the files that one changed
-    Diff(DiffArgs),
+    Diff(Deferred<DiffArgs>),
     /// Put the files back that a step left in its git repository
-    Restore(RestoreArgs),
+    Restore(Deferred<RestoreArgs>),
     /// Start a new thread from a step (or the start) of another
-    Fork(ForkArgs),
+    Fork(Deferred<ForkArgs>),
     /// Go on under another workflow, from where the thread stands
-    Migrate(MigrateArgs),
+    Migrate(Deferred<MigrateArgs>),
     /// Dump everything that a step recorded, as YAML
     StepDetails {
         /// The step
         step: String,
     },
     /// Give a thread a name, which stands for it wherever a thread is wanted
-    Rename(RenameArgs),
+    Rename(Deferred<RenameArgs>),
     /// Set, remove or show the labels of a thread
-    Label(LabelArgs),
+    Label(Deferred<LabelArgs>),
     /// End threads: archive them and end their agents
     #[command(visible_aliases = ["cancel", "stop"])]
-    Kill(KillArgs),
+    Kill(Deferred<KillArgs>),
     /// Keep threads from going on; a step that is being done goes on to its end
-    Pause(PauseArgs),
+    Pause(Deferred<PauseArgs>),
     /// Let paused threads go on
-    Unpause(ThreadsArgs),
+    Unpause(Deferred<ThreadsArgs>),
     /// Remove threads for good; `cas gc` frees what only they needed
     #[command(visible_alias = "remove")]
-    Rm(RmArgs),
+    Rm(Deferred<RmArgs>),
     /// Remove all ended threads, or those that match
-    Prune(PruneArgs),
+    Prune(Deferred<PruneArgs>),
     /// Answer a suspended thread, or let it go on beyond a limit
-    Resume(ResumeArgs),
+    Resume(Deferred<ResumeArgs>),
     /// Redo the last step: the same role improves its answer
-    Poke(PokeArgs),
+    Poke(Deferred<PokeArgs>),
     /// Write threads with all that they need into one file, for another root
-    Export(ExportArgs),
+    Export(Deferred<ExportArgs>),
     /// Take threads out of a file that `thread export` wrote
-    Import(ImportArgs),
+    Import(Deferred<ImportArgs>),
 }
 
 #[derive(Debug, Subcommand)]

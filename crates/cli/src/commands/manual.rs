@@ -7,7 +7,7 @@ use clap::CommandFactory as _;
 use clap_mangen::Man;
 use uwf_protocol::exit::Exit;
 
-use crate::args::{Cli, Shell, furnished};
+use crate::args::{Cli, Shell, furnished, whole};
 use crate::completion;
 use crate::failure::{Failure, note};
 use crate::output;
@@ -21,7 +21,7 @@ pub(super) fn completions(shell: Shell) -> Result<Exit, Failure> {
 }
 
 pub(super) fn man(dir: Option<&Path>) -> Result<Exit, Failure> {
-    let tree = furnished(Cli::command(), "");
+    let tree = furnished(whole::<Cli>(), "");
     let Some(dir) = dir else {
         let page =
             page(&tree).map_err(|error| Failure::request("cannot make the page").cause(&error))?;

@@ -1,9 +1,9 @@
 //! `uwf prompt …`: reference texts for agents that use `uwf` themselves.
 
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use uwf_protocol::exit::Exit;
 
-use crate::args::{Cli, Topic};
+use crate::args::{Cli, Topic, whole};
 use crate::failure::Failure;
 use crate::output;
 
@@ -24,7 +24,7 @@ pub(crate) fn text(topic: Topic) -> String {
         Topic::Bootstrap => include_str!("../prompts/bootstrap.md"),
     };
     let mut commands = String::new();
-    list(&Cli::command(), "uwf", &mut commands);
+    list(&whole::<Cli>(), "uwf", &mut commands);
     text.replace(COMMANDS, commands.trim_end())
 }
 

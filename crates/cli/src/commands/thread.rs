@@ -29,7 +29,7 @@ mod working;
 use uwf_engine::{StartOptions, Started};
 use uwf_protocol::exit::Exit;
 
-use crate::args::{StartArgs, SummarizeArgs, ThreadCommand};
+use crate::args::{Deferred, StartArgs, SummarizeArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, fork, sharing, step};
 use crate::failure::{Failure, warn};
@@ -47,7 +47,7 @@ pub(crate) use working::work;
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
     match command {
-        ThreadCommand::Start(args) => start(context, args),
+        ThreadCommand::Start(Deferred(args)) => start(context, args),
         ThreadCommand::Step(args) => run_steps(context, &args),
         ThreadCommand::Run(args) => running::run_known(context, &args),
         ThreadCommand::Wait(args) => waiting::wait(context, &args),
@@ -64,10 +64,10 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Summarize(args) => summarize(context, &args),
         ThreadCommand::Diff(args) => files::diff(context, &args),
         ThreadCommand::Restore(args) => files::restore(context, &args),
-        ThreadCommand::Fork(args) => fork::fork(context, args),
+        ThreadCommand::Fork(Deferred(args)) => fork::fork(context, args),
         ThreadCommand::Migrate(args) => fork::migrate(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
-        ThreadCommand::Rename(args) => naming::rename(context, args),
+        ThreadCommand::Rename(Deferred(args)) => naming::rename(context, args),
         ThreadCommand::Label(args) => naming::label(context, &args),
         ThreadCommand::Kill(args) => care::kill(context, &args),
         ThreadCommand::Pause(args) => care::pause(context, &args),
@@ -76,7 +76,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Prune(args) => care::prune(context, &args),
         ThreadCommand::Export(args) => travel::export(context, &args),
         ThreadCommand::Import(args) => travel::import(context, &args),
-        ThreadCommand::Resume(args) => intervene(
+        ThreadCommand::Resume(Deferred(args)) => intervene(
             context,
             uwf_engine::resume,
             &args.thread,
@@ -86,7 +86,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
                 how: args.how,
             },
         ),
-        ThreadCommand::Poke(args) => intervene(
+        ThreadCommand::Poke(Deferred(args)) => intervene(
             context,
             uwf_engine::poke,
             &args.thread,
