@@ -6,8 +6,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::gates::wait_for_ends;
 use crate::model_server::{ModelServer, Scripted};
-use crate::processes::{kill, kill_group};
+use crate::processes::kill_all_of;
 use crate::world::{ONE_STEP, Run, World, path_with, wait_until};
 
 const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s1","model":"some-model"}"#;
@@ -280,10 +281,8 @@ fn the_session_of_an_agent_that_was_killed_with_its_engine_goes_on() {
     wait_until("the turn is there", || {
         world.state(&live).contains("I look.")
     });
-    let agent = world.agent_at_work(&thread);
-    kill(engine);
-    kill_group(agent);
-    world.wait_until_free(&thread);
+    kill_all_of(&world);
+    wait_for_ends(&mut [engine], 1);
     goes_on(&world, &thread, "interrupted");
 }
 
