@@ -154,6 +154,7 @@ mod sharing_care;
 mod sharing_certificates;
 mod sharing_children;
 mod sharing_children_killed;
+mod sharing_counts;
 mod sharing_damage;
 mod sharing_elsewhere;
 mod sharing_ends;
