@@ -58,6 +58,31 @@ fn an_attempt_elsewhere_at_a_child_that_has_ended_here_counts_after_a_fetch_of_t
 }
 
 #[test]
+fn an_attempt_that_is_told_after_a_child_has_ended_counts_for_the_limits_of_its_parent() {
+    with_server(|server| {
+        let (machines, thread) = family(server, BRANCHES);
+        let [one, other] = &machines;
+        share(&machines, &thread);
+        one.step(&thread).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.configure("limits.maxCostUsd", "12");
+        other.configure("limits.unknownUsage", "ignore");
+        let branch = child(one, &thread);
+        let mut working = at_work(one, &["thread", "step", &branch]);
+        other.uwf(&["remote", "release", &branch, "--yes"]).exits(0);
+        other.step(&branch).exits(0);
+        // The parent has on record now what the ended child used up.
+        other.scripted_agent("exit 9");
+        other.step(&thread).exits(3);
+        open_gate(one);
+        assert_eq!(working.wait().unwrap().code(), Some(7));
+        one.uwf(&["push", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.step(&thread).exits(6).says("maxCostUsd");
+    });
+}
+
+#[test]
 fn children_that_were_never_here_come_with_a_parent_that_was_killed() {
     with_server(|server| {
         for role in [BRANCHES, "workflow: ./middle.yaml"] {
