@@ -164,6 +164,7 @@ mod sharing_objects;
 mod sharing_place;
 mod sharing_refused;
 mod sharing_repair;
+mod sharing_restored;
 mod sharing_runs;
 mod sharing_runs_killed;
 mod sharing_runs_played;

@@ -237,7 +237,7 @@ pub(crate) fn bring_end(
 
 /// Gives the thread here the head of the remote, if it is behind.
 fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
-    let (thread, head) = (found.listed.thread, found.listed.head);
+    let thread = found.listed.thread;
     let travelling = travelling(site, found, here)?;
     let sound = judged(contradiction(site, &travelling))?;
     if let Ok(Some(problem)) | Err(problem) = sound {
@@ -246,15 +246,26 @@ fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, E
     }
     let replaced = State::new(&site.root).replaced()?;
     let planned = plan(site, &travelling, &replaced)?;
-    let planned = planned.map_err(|divergence| diverged(site, thread, divergence.here, head))?;
+    let planned = planned.map_err(|divergence| diverged(site, found, divergence.here))?;
     let (outcome, _) = apply(site, &travelling, planned)?;
     Ok(outcome)
 }
 
-/// Returns the error for a thread that has diverged. If it was ended here and the remote was not told, the error says that.
-fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> SharingError {
+/// Returns the error for a thread that has diverged. If it was ended here and the remote does not know that, the error says that. A
+/// remote that was restored from an old backup has forgotten it.
+fn diverged(site: &Site, found: &Found, here: CasRef) -> SharingError {
+    let Listed {
+        thread,
+        head,
+        status,
+        ..
+    } = found.listed;
     let is_not_told = match thread::find(site, thread) {
-        Ok(Located::Archived(record)) => owes_end(site, &record).unwrap_or(false),
+        Ok(Located::Archived(record)) => {
+            let goes_on_there = record.is_cancelled() && status != HeadStatus::Ended;
+            owes_end(site, &record).unwrap_or(false)
+                || (goes_on_there && has_on_its_way(site, head, here).unwrap_or(false))
+        }
         Ok(Located::Active(_)) | Err(_) => false,
     };
     match is_not_told {
@@ -262,7 +273,7 @@ fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> Shari
         false => SharingError::Diverged {
             thread,
             here,
-            there,
+            there: head,
         },
     }
 }
