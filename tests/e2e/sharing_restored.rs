@@ -6,9 +6,10 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
 use crate::sharing::{agree, at_remote, head, machines_in, with_server};
 use crate::sharing_place::Place;
-use crate::world::World;
+use crate::world::{World, wait_until};
 
 /// Keeps a copy of a root, or puts it back.
 fn copy(world: &World, restores: bool) {
@@ -100,6 +101,34 @@ fn a_remote_from_an_old_backup_gets_the_lost_steps_again_and_nobody_has_diverged
         is_only_behind(other, thread);
         other.step(thread).exits(0);
         agree(&place.machines, thread, 4);
+    });
+}
+
+#[test]
+fn a_head_that_another_machine_moves_during_a_push_is_not_taken_for_another_way() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        one.step(thread).exits(0);
+        place.run("CREATE TABLE @.newest AS SELECT head FROM @.threads");
+        place.run(
+            "UPDATE @.threads SET head = (SELECT from_head FROM @.history ORDER BY version LIMIT 1)",
+        );
+        place.run("DELETE FROM @.history");
+        // Another machine moves the head, and the push has seen the one before.
+        let admin = Admin::new(&server.url());
+        place.run("BEGIN; UPDATE @.threads SET head = (SELECT head FROM @.newest)");
+        let mut push = other.spawn(&["push", thread]);
+        let waiting = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%\"{}\".threads%'",
+            place.schema
+        );
+        wait_until("the push waits", || admin.row(&waiting) == "1");
+        place.run("COMMIT");
+        assert_eq!(push.wait().unwrap().code(), Some(5));
+        is_only_behind(other, thread);
     });
 }
 
