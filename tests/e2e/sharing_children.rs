@@ -304,7 +304,7 @@ ASK    done: { role: last, prompt: Go. }
 ";
 
 /// Two machines that share a thread of that workflow.
-fn asking(server: &Server, role: &str) -> ([World; 2], String) {
+pub(crate) fn asking(server: &Server, role: &str) -> ([World; 2], String) {
     let machines = machines(server, BRANCHES);
     let note =
         "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";

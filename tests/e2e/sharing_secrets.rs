@@ -108,6 +108,33 @@ fn an_agent_does_not_get_the_key_of_an_object_storage_from_the_file_unless_it_na
 }
 
 #[test]
+fn the_keys_of_an_object_storage_are_masked_though_nobody_calls_them_secrets() {
+    for name in [
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AZURE_STORAGE_ACCOUNT_KEY",
+    ] {
+        let tells = TELLS.replace("UWF_REMOTE_PASSWORD", name);
+        // The agent knows it from the file of the root, or inherits it.
+        let (world, thread) = world();
+        world.script("tells.sh", &tells);
+        world.write("known", PASSWORD);
+        let text = format!("{name}={PASSWORD}\n");
+        fs::write(world.root().join(".env"), text).unwrap();
+        world.step(&thread).exits(0);
+        assert_eq!(told(&world, &thread), "got: knows:***", "{name}");
+        assert_free(&world.root());
+        let (world, thread) = self::world();
+        world.script("tells.sh", &tells);
+        let mut step = world.command(&["thread", "step", &thread]);
+        let step = step.env(name, PASSWORD).output().unwrap();
+        Run::from(step).exits(0);
+        assert_eq!(told(&world, &thread), "got:*** knows:nothing", "{name}");
+        assert_free(&world.root());
+    }
+}
+
+#[test]
 fn a_command_of_a_pipeline_does_not_get_the_password_unless_the_pipeline_names_it() {
     for (secrets, expected) in [("", ""), ("secrets: [UWF_REMOTE_PASSWORD]\n", PASSWORD)] {
         let world = World::new();

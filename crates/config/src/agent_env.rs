@@ -17,6 +17,15 @@ const OURS: [&str; 1] = [RemoteConfig::PASSWORD];
 /// The variables of `.env` that are for `uwf` itself, and for other programs where the environment has them.
 const OURS_IN_FILE: [&str; 4] = RemoteConfig::STORAGE_KEYS;
 
+/// The variables whose values no agent shows, although its secrets do not name them: what `uwf` itself opens a remote with. The name of
+/// the key of an S3 storage opens nothing alone.
+const MASKED: [&str; 4] = [
+    RemoteConfig::PASSWORD,
+    RemoteConfig::S3_SECRET,
+    RemoteConfig::S3_TOKEN,
+    RemoteConfig::AZURE_KEY,
+];
+
 /// What stands between the names of secrets in [`env::SECRETS`].
 const SEPARATOR: char = ',';
 
@@ -120,8 +129,8 @@ impl AgentEnv {
     }
 }
 
-/// Returns the masks for the secrets of all agents of the config, for those of an agent that has called us, and for the password of the
-/// remote.
+/// Returns the masks for the secrets of all agents of the config, for those of an agent that has called us, and for the password and the
+/// keys of the remote.
 ///
 /// # Errors
 /// [`ConfigError::Storage`] if `.env` cannot be read.
@@ -139,7 +148,7 @@ pub(crate) fn declared(
     let agents = || config.agents.values();
     let named = agents().flat_map(|agent| agent.secrets.iter().flatten());
     let named = named.map(String::as_str);
-    let names: Vec<&str> = named.chain(names_in(ours)).chain(OURS).collect();
+    let names: Vec<&str> = named.chain(names_in(ours)).chain(MASKED).collect();
     let dotenv = load_dotenv(root)?;
     let own = agents().flat_map(|agent| &agent.env);
     let in_files = dotenv

@@ -274,6 +274,16 @@ fn id_of(parent: &Parent) -> ThreadId {
         .of_child(hash.expect("a parent is not nested deeply"))
 }
 
+/// Returns the ids that the children of one key can have, in the order in which they are made.
+pub(crate) fn ids_of(parent: Parent) -> impl Iterator<Item = ThreadId> {
+    (0..MOST_TRIES).map(move |attempt| {
+        id_of(&Parent {
+            attempt,
+            ..parent.clone()
+        })
+    })
+}
+
 /// Returns the children that a recorded step names; none if other agents did it.
 pub(crate) fn recorded(site: &Site, step: &StepContext) -> Result<Vec<EndedChild>, EngineError> {
     named_by(site, step.node.detail)

@@ -118,7 +118,13 @@ impl ThreadId {
     /// Tells whether the thread may be a child of another one: it has the time of that one, too.
     #[must_use]
     pub fn may_be_child_of(&self, parent: &Self) -> bool {
-        self.may_be_child() && self.0[..TIME_DIGITS] == parent.0[..TIME_DIGITS]
+        self.may_be_child() && self.has_time_of(parent)
+    }
+
+    /// Tells whether two threads have the same time, as all threads of a family have.
+    #[must_use]
+    pub fn has_time_of(&self, other: &Self) -> bool {
+        self.0[..TIME_DIGITS] == other.0[..TIME_DIGITS]
     }
 
     /// Returns the 26 digits.

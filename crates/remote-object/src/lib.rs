@@ -56,7 +56,7 @@ use walk::{Trail, Walk};
 
 /// The version of what this program stores, and its version as a client.
 const VERSION: u32 = 1;
-/// How many threads of a list are read at once.
+/// How many threads are read at once.
 const PAGE: usize = 64;
 /// How many nodes a connection that [rests](Remote::rest) may remember as present.
 const PRESENT: usize = 100_000;
@@ -70,7 +70,7 @@ pub struct Object {
     present: HashSet<CasRef>,
     /// The last walk, until all its nodes were given.
     walk: Option<Walk>,
-    /// The heads of the thread that was looked at last.
+    /// The heads of the threads that were looked at last.
     trail: Trail,
 }
 
@@ -246,6 +246,29 @@ impl Remote for Object {
             record: known.record,
             had,
         }))
+    }
+
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+        self.check()?;
+        let mut all = Vec::new();
+        let mut trail = Trail::default();
+        for page in threads.chunks(PAGE) {
+            let names: Vec<String> = page.iter().map(|(id, _)| names::thread(*id)).collect();
+            let found = self.bucket.get_each(&names)?;
+            let now = change::now(&self.bucket)?;
+            for ((id, head), found) in page.iter().zip(found) {
+                let Some(found) = found else { continue };
+                let known = Thread::read(&found.content)?;
+                trail.add(Trail::of(&self.bucket, *id, &known, &[*head])?);
+                all.push(Found {
+                    listed: known.listed(*id, now)?,
+                    had: change::had(&self.bucket, *id, &known, *head)?,
+                    record: known.record,
+                });
+            }
+        }
+        self.trail = trail;
+        Ok(all)
     }
 
     fn list(

@@ -1,7 +1,7 @@
 //! Finds the nodes that can be reached from others. The store knows no references, so a walk reads all nodes on its way.
 //!
 //! Each step of a chain names only the step before, so a walk would read the steps one by one. The history of a thread names all
-//! its heads. So the steps of the thread that was looked at last are read together, and then what they need.
+//! its heads. So the steps of the threads that were looked at last are read together, and then what they need.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
@@ -28,7 +28,7 @@ pub(crate) struct Walk {
     nodes: Nodes,
 }
 
-/// The heads of the thread that was looked at last, oldest first.
+/// The heads of the threads that were looked at last, those of each thread oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Trail(Vec<CasRef>);
 
@@ -66,6 +66,11 @@ impl Trail {
             moves.splice(0..0, change::part(bucket, id, parts)?);
         }
         Ok(Self(moves.into_iter().map(|(_, to)| to).collect()))
+    }
+
+    /// Adds the heads of another thread.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 }
 
@@ -119,7 +124,7 @@ impl Walk {
         trail: &Trail,
     ) -> Result<Result<Self, Vec<CasRef>>, RemoteError> {
         let mut nodes = Nodes::default();
-        let on_the_way = trail.0.last().is_some_and(|head| from.contains(head));
+        let on_the_way = trail.0.iter().any(|head| from.contains(head));
         if on_the_way {
             nodes.read(bucket, &trail.0)?;
         }

@@ -253,6 +253,10 @@ impl Remote for Postgres {
         }))
     }
 
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+        threads::find_each(self, threads)
+    }
+
     fn list(
         &mut self,
         query: &Query,

@@ -82,7 +82,8 @@ pub(crate) fn named_nodes(record: &ThreadRecord) -> Vec<i64> {
     numbers(&record.nodes().collect::<Vec<_>>())
 }
 
-fn merged(stored: &[Vec<u8>]) -> Result<ThreadRecord, RemoteError> {
+/// Returns all stored records of a thread as one.
+pub(crate) fn merged(stored: &[Vec<u8>]) -> Result<ThreadRecord, RemoteError> {
     let mut all = stored.iter();
     let Some(first) = all.next() else {
         return Ok(ThreadRecord::default());

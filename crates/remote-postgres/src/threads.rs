@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_remote::{Lease, Listed, Owner, RemoteError, Standing};
+use uwf_remote::{Found, Lease, Listed, Owner, RemoteError, Standing};
 
-use crate::Postgres;
 use crate::rows::{self, column, hash, number, status, thread_id};
+use crate::{Postgres, records};
 
 /// Returns the row of a thread, which also says whether the thread has or had a head.
 pub(crate) fn find(
@@ -16,14 +16,38 @@ pub(crate) fn find(
     id: ThreadId,
     head: Option<CasRef>,
 ) -> Result<Option<Row>, RemoteError> {
-    let rows = remote.connection.call(
-        &remote.statements.find,
-        &[
-            (&id.as_str(), Type::TEXT),
-            (&head.and_then(number), Type::INT8),
-        ],
-    )?;
+    let rows = rows_of(remote, &[id.as_str()], &[head.and_then(number)])?;
     Ok(rows.into_iter().next())
+}
+
+/// Returns those of these threads that are there.
+pub(crate) fn find_each(
+    remote: &mut Postgres,
+    threads: &[(ThreadId, CasRef)],
+) -> Result<Vec<Found>, RemoteError> {
+    let ids: Vec<&str> = threads.iter().map(|(id, _)| id.as_str()).collect();
+    let heads: Vec<Option<i64>> = threads.iter().map(|(_, head)| number(*head)).collect();
+    let rows = rows_of(remote, &ids, &heads)?;
+    // The records are not remembered. Those of threads whose leases this client has would be forgotten for them.
+    let found = rows.iter().map(|row| {
+        Ok(Found {
+            listed: listed(row)?,
+            record: records::merged(&column::<Vec<Vec<u8>>>(row, "records")?)?,
+            had: column(row, "had")?,
+        })
+    });
+    found.collect()
+}
+
+fn rows_of(
+    remote: &mut Postgres,
+    ids: &[&str],
+    heads: &[Option<i64>],
+) -> Result<Vec<Row>, RemoteError> {
+    remote.connection.call(
+        &remote.statements.find,
+        &[(&ids, Type::TEXT_ARRAY), (&heads, Type::INT8_ARRAY)],
+    )
 }
 
 /// Returns what a list says about the thread in a row.

@@ -131,6 +131,13 @@ pub trait Remote {
     /// [`RemoteError`].
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError>;
 
+    /// Returns those of these threads that are there, in the order of the question, each with whether it has or had the head beside
+    /// it.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError>;
+
     /// Returns the threads that a query is about, in the order of their ids: at most `at_most` of those after the thread `after`.
     ///
     /// # Errors

@@ -155,13 +155,20 @@ impl Remote for Memory {
     }
 
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
+        Ok(self.find_each(&[(thread, head)])?.pop())
+    }
+
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
         let shared = self.shared();
-        let found = shared.threads.get(&thread).map(|known| Found {
-            listed: known.listed(thread, shared.now),
-            record: known.record.clone(),
-            had: known.had(head),
+        let found = threads.iter().filter_map(|(thread, head)| {
+            let known = shared.threads.get(thread)?;
+            Some(Found {
+                listed: known.listed(*thread, shared.now),
+                record: known.record.clone(),
+                had: known.had(*head),
+            })
         });
-        Ok(found)
+        Ok(found.collect())
     }
 
     fn list(

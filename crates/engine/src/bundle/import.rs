@@ -22,6 +22,7 @@ use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
 use super::plan::{Diverging, ThreadPlan, plan_all};
 use super::returning::{self, Returned};
+use crate::children::used::forget_above;
 use crate::sharing::merged_record;
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site, tags};
@@ -310,7 +311,7 @@ fn change(
         }
         ThreadPlan::Keep(relation) => {
             let are_added = add_replaced(&state, one)?;
-            let outcome = match (add_record(run, one)?, relation) {
+            let outcome = match (add_to_kept(site, run, one)?, relation) {
                 (None, _) => Outcome::Busy,
                 (Some(is_added), _) if is_added || are_added => Outcome::Updated,
                 (Some(_), Relation::Ahead) => Outcome::Ahead,
@@ -394,6 +395,21 @@ fn add_replaced(state: &State<'_>, one: &Travelling) -> Result<bool, StorageErro
         added = true;
     }
     Ok(added)
+}
+
+/// Adds failed attempts and raised limits to a thread that was here before. The threads that it works for forget what it used up, if it
+/// has ended. Returns whether something was new; `None` if somebody works on one of these threads.
+fn add_to_kept(site: &Site, run: &RunDir, one: &Travelling) -> Result<Option<bool>, EngineError> {
+    let place = State::new(&site.root).find(one.thread)?;
+    let has_ended = place.is_some_and(|place| place.end().is_some());
+    let _above = match has_ended && joined(run, one)?.is_some() {
+        true => match forget_above(site, one.thread, one.head)? {
+            Some(locks) => locks,
+            None => return Ok(None),
+        },
+        false => Vec::new(),
+    };
+    Ok(add_record(run, one)?)
 }
 
 /// Adds failed attempts and raised limits. Returns whether something was new; `None` if somebody works on the thread.

@@ -11,7 +11,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_start, steps};
 
-use super::{MOST_TRIES, children_by_parent, id_of, parent_of};
+use super::{MOST_TRIES, children_by_parent, id_of, ids_of, parent_of};
 use crate::pipelines::chain::payload;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -89,14 +89,7 @@ pub(crate) fn ids_for_next(
         }
         Ok(_) | Err(_) => None,
     };
-    Ok(parent.into_iter().flat_map(|parent| {
-        (0..MOST_TRIES).map(move |attempt| {
-            id_of(&Parent {
-                attempt,
-                ..parent.clone()
-            })
-        })
-    }))
+    Ok(parent.into_iter().flat_map(ids_of))
 }
 
 /// Returns an active child of the next step that other machines would not find. They try the ids in order, and stop at the first that

@@ -8,18 +8,18 @@ use uwf_protocol::child::UsedByEnded;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::program::Program;
-use uwf_storage::{Ledger, Located, State};
+use uwf_storage::{Ledger, Located, State, ThreadLock};
 use uwf_thread::summarize;
 
 use super::of_step::active_for;
-use super::{Child, children_of, has_children, taken_up};
+use super::{Child, children_of, has_children, parent_at, taken_up};
 use crate::pipelines::route::recorded_route_of;
 use crate::read::outline::used_by;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// Sums of what children used up. Those of ended children are on record, so a call reads one file for all of them. They hold as
-/// long as nobody takes the child up again.
+/// long as nobody takes the child up again. If more of an ended child comes from elsewhere, they are [forgotten](forget_above).
 pub(crate) struct Sums<'a> {
     ledger: &'a Ledger,
     ended: BTreeMap<ThreadId, UsedByEnded>,
@@ -74,6 +74,34 @@ impl<'a> Sums<'a> {
         }
         Ok(())
     }
+}
+
+/// Lets the threads that an ended thread works for forget the sums of their ended children, because more of what it used up is about
+/// to be known. Returns their locks, which the caller keeps until it is; `None` if somebody works on one of them.
+pub(crate) fn forget_above(
+    site: &Site,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<Option<Vec<ThreadLock>>, EngineError> {
+    let state = State::new(&site.root);
+    let mut locks = Vec::new();
+    let mut below = (id, head);
+    while let Some(parent) = parent_at(site, below.0, below.1)?
+        && let Some(place) = state.find(parent.thread)?
+    {
+        let run = site.root.run(parent.thread);
+        if run.exists() {
+            let Some(lock) = run.lease.acquire_if_free()? else {
+                return Ok(None);
+            };
+            locks.push(lock);
+            if !run.ledger.used_by_ended().is_empty() {
+                run.ledger.write_used_by_ended(&BTreeMap::new())?;
+            }
+        }
+        below = (parent.thread, place.head());
+    }
+    Ok(Some(locks))
 }
 
 /// Returns what the children of the next step of a thread used up.

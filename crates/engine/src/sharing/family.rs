@@ -1,46 +1,53 @@
 //! Brings the families of shared threads from the remote: children, and the threads that they work for.
 //!
-//! The id of a child follows from the head and the role of its parent. So a machine that has the parent can ask the remote for each
-//! child that the next step needs, and the remote keeps no list of children ("A shared thread" in `docs/architecture.md`).
+//! The id of a child follows from the head and the role of its parent. So a machine that has the parent can ask the remote for the
+//! children that the next step needs, and the remote keeps no list of children ("A shared thread" in `docs/architecture.md`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_pipeline::nodes::{ARCHIVE_KEY, RESUME_KEY};
 use uwf_process::Signals;
 use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::child::Parent;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::program::Program;
 use uwf_protocol::work::{FAILED, Work};
 use uwf_remote::{Found, Owner, Remote};
-use uwf_storage::{Located, State};
+use uwf_storage::{HistoryRecord, Located, State};
 use uwf_thread::steps;
 
 use super::error::SharingError;
-use super::fetch::{Fetched, fetch};
+use super::fetch::{Fetched, There, ask, bring_threads, fetch};
 use super::{merged_record, owner};
+use crate::bundle::{Outcome, judged};
 use crate::children::of_step::{self, ids_for_next};
 use crate::children::{
-    Child, children_by_parent, children_of, has_children, named_by, parent_at, recorded, taken_up,
+    Child, children_of, has_children, ids_of, named_by, parent_at, recorded, taken_up,
 };
 use crate::thread::Thread;
 use crate::{EngineError, Site};
+
+/// Of how many threads the nodes are brought together.
+const AT_ONCE: usize = 1_000;
 
 /// Brings threads from the remote, each with its family, as far as the remote has it. No thread is brought twice.
 #[derive(Debug, Default)]
 pub struct FamilyFetch {
     seen: HashSet<ThreadId>,
-    /// The threads that were fetched, in that order.
+    /// The threads that were fetched, in that order. Ended threads of a family are left out if nothing of them was new.
     pub fetched: Vec<Fetched>,
 }
 
 impl FamilyFetch {
-    /// Brings a thread, its children with theirs, and those of the threads that it works for that are not here.
+    /// Brings a thread, all threads below it, and those of the threads that it works for that are not here, with all below them.
+    ///
+    /// The remote is asked for many threads at once: first for the children, then for those that follow from what has come.
     ///
     /// # Errors
-    /// As [`fetch`]. What was fetched before the error stays.
+    /// As [`fetch`]. What was fetched before the error stays. If a thread below has diverged, the others are fetched all the same.
     pub fn fetch(
         &mut self,
         site: &Site,
@@ -51,65 +58,192 @@ impl FamilyFetch {
             return Ok(());
         }
         self.fetched.push(fetch(site, remote, id)?);
-        let Some(place) = State::new(&site.root).find(id)? else {
-            return Ok(());
-        };
-        let head = place.head();
-        if let Some(parent) = parent_at(site, id, head)?
-            && State::new(&site.root).find(parent.thread)?.is_none()
-            && there(remote, parent.thread, None)?.is_some()
+        let (mut diverged, mut asked) = (None, HashSet::new());
+        let mut open = BTreeSet::from([id]);
+        loop {
+            let places = State::new(&site.root).threads()?.places;
+            // Each thread that is wanted, and the one that led to it.
+            let mut wanted = HashMap::new();
+            for one in &open {
+                let has_ended = places.get(one).is_some_and(|place| place.end().is_some());
+                let mut found = match (relatives(site, &places, *one), has_ended) {
+                    (found, false) => found?,
+                    // Whoever reads an ended thread is told that its nodes are damaged.
+                    (found, true) => judged(found)?.unwrap_or_default(),
+                };
+                found.retain(|id| !self.seen.contains(id) && asked.insert(*id));
+                wanted.extend(found.into_iter().map(|id| (id, *one)));
+            }
+            if wanted.is_empty() {
+                break;
+            }
+            open = BTreeSet::new();
+            let threads = wanted.keys().map(|id| (*id, places.get(id).cloned()));
+            for id in self.bring(site, remote, threads.collect(), &mut diverged)? {
+                // A child that has come may tell that there are more.
+                open.extend([id, wanted[&id]]);
+                self.seen.insert(id);
+            }
+        }
+        diverged.map_or(Ok(()), Err)
+    }
+
+    /// Brings what is new of these threads. Returns those that the remote knows.
+    fn bring(
+        &mut self,
+        site: &Site,
+        remote: &mut dyn Remote,
+        threads: HashMap<ThreadId, Option<Located>>,
+        diverged: &mut Option<EngineError>,
+    ) -> Result<Vec<ThreadId>, EngineError> {
+        let store = remote.hello().map_err(SharingError::from)?.store;
+        let there = ask(remote, threads)?;
+        let known = there.iter().map(|one| one.found.listed.thread).collect();
+        let mut news = Vec::new();
+        for one in there {
+            if may_be_news(site, &one)? {
+                news.push(one);
+            }
+        }
+        for page in news.chunks(AT_ONCE) {
+            let brought = bring_threads(site, remote, &store, page)?;
+            for (there, fetched) in page.iter().zip(brought) {
+                let is_ended = matches!(there.here, Some(Located::Archived(_)));
+                match fetched {
+                    Ok(one) if is_ended && one.outcome == Outcome::Unchanged && one.nodes == 0 => {}
+                    Ok(one) => self.fetched.push(one),
+                    Err(error) if !has_diverged(&error) => return Err(error),
+                    // It has ended here, so nobody goes on with it.
+                    Err(_) if is_ended => {}
+                    Err(error) => *diverged = diverged.take().or(Some(error)),
+                }
+            }
+        }
+        Ok(known)
+    }
+}
+
+/// Tells whether a thread went on here in another way than at the remote.
+fn has_diverged(error: &EngineError) -> bool {
+    matches!(error, EngineError::Sharing(error)
+        if matches!(**error, SharingError::Diverged { .. } | SharingError::EndNotTold(_)))
+}
+
+/// Tells whether the remote may know something about a thread that is not known here. An active thread is always looked at, because
+/// a finished step of it may wait.
+fn may_be_news(site: &Site, there: &There) -> Result<bool, EngineError> {
+    let Some(Located::Archived(ended)) = &there.here else {
+        return Ok(true);
+    };
+    let Found { listed, record, .. } = &there.found;
+    if listed.status == HeadStatus::Ended && listed.head != ended.head {
+        return Ok(true);
+    }
+    for text in record.nodes() {
+        if !site.store.has(text)? {
+            return Ok(true);
+        }
+    }
+    // What failed elsewhere may be told after the end.
+    Ok(merged_record(&site.root.run(listed.thread), record)?.is_some())
+}
+
+/// Returns the threads of a family that are next to a thread: the one that it works for, if that is not here, and its children,
+/// wherever they are. Children that follow a child which is not here are left out, because they are found when it has come.
+fn relatives(
+    site: &Site,
+    places: &BTreeMap<ThreadId, Located>,
+    id: ThreadId,
+) -> Result<Vec<ThreadId>, EngineError> {
+    let Some(place) = places.get(&id) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    let parent = parent_at(site, id, place.head())?;
+    found.extend(parent.map(|parent| parent.thread));
+    found.retain(|parent| !places.contains_key(parent));
+    let thread = Thread::load(&site.store, id, place.head())?;
+    if !thread.is_run() && !has_children(&thread.program) {
+        return Ok(found);
+    }
+    found.extend(children_of_chain(site, &thread)?);
+    let same_time = places.range(id.of_child(CasRef::from_u64(0))..);
+    for (child, place) in same_time.take_while(|(one, _)| one.has_time_of(&id)) {
+        if let Ok(Some(parent)) = parent_at(site, *child, place.head())
+            && parent.thread == id
         {
-            self.fetch(site, remote, parent.thread)?;
+            found.push(*child);
+            // Those that were killed before it.
+            found.extend(ids_of(parent).take_while(|one| one != child));
         }
-        let thread = Thread::load(&site.store, id, head)?;
-        if !thread.is_run() && !has_children(&thread.program) {
-            return Ok(());
-        }
-        for child in open_of_chain(site, &thread)? {
-            if !self.seen.contains(&child) && there(remote, child, None)?.is_some() {
-                self.fetch(site, remote, child)?;
+    }
+    if place.end().is_none_or(HistoryRecord::is_cancelled) {
+        found.extend(children_of_next(site, places, &thread)?);
+    }
+    Ok(found)
+}
+
+/// Returns the children of the next step of a thread, also of one that was killed before it did the step.
+fn children_of_next(
+    site: &Site,
+    places: &BTreeMap<ThreadId, Located>,
+    thread: &Thread,
+) -> Result<Vec<ThreadId>, EngineError> {
+    if thread.is_run() {
+        return Ok(up_to_unknown(places, ids_for_next(site, thread)?));
+    }
+    match taken_up::route(site, thread, None)? {
+        Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
+            match children_of(site, thread, &assignment, None) {
+                Ok(children) => Ok(children.iter().map(|child| child.thread).collect()),
+                // If it is unknown which children are needed, none was made.
+                Err(EngineError::Child(_)) => Ok(Vec::new()),
+                Err(error) => Err(error),
             }
         }
-        if let Located::Archived(_) = place {
-            return self.fetch_active_children(site, remote, id);
-        }
-        if thread.is_run() {
-            return self.fetch_of_run(site, remote, &thread);
-        }
-        each_needed(site, remote, &thread, None, &mut |remote, child, _| {
-            self.fetch(site, remote, child.thread)
-        })
+        Ok(Route::Suspend { .. }) => done_again(site, places, thread),
+        Ok(_) | Err(_) => Ok(Vec::new()),
     }
+}
 
-    /// Brings the children of an ended thread that are still active here. If another machine has ended the thread, they have ended
-    /// with it.
-    fn fetch_active_children(
-        &mut self,
-        site: &Site,
-        remote: &mut dyn Remote,
-        parent: ThreadId,
-    ) -> Result<(), EngineError> {
-        let children = children_by_parent(site)?.remove(&parent);
-        for child in children.into_iter().flatten() {
-            let is_active = matches!(child.place, Located::Active(_));
-            if is_active && there(remote, child.thread, None)?.is_some() {
-                self.fetch(site, remote, child.thread)?;
-            }
-        }
-        Ok(())
+/// Returns the children that may do the role again that asked a person: the answer is on the machine where it was given. They have the
+/// same branches, and work for the step that asked.
+fn done_again(
+    site: &Site,
+    places: &BTreeMap<ThreadId, Located>,
+    thread: &Thread,
+) -> Result<Vec<ThreadId>, EngineError> {
+    let mut found = Vec::new();
+    let Some(asked) = thread.last() else {
+        return Ok(found);
+    };
+    for child in recorded(site, asked)? {
+        let first = Parent {
+            thread: thread.id,
+            head: thread.head,
+            role: asked.node.role.clone(),
+            key: child.key,
+            depth: thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1,
+            attempt: 0,
+        };
+        found.extend(up_to_unknown(places, ids_of(first)));
     }
+    Ok(found)
+}
 
-    /// Brings the children of the next step of a run.
-    fn fetch_of_run(
-        &mut self,
-        site: &Site,
-        remote: &mut dyn Remote,
-        run: &Thread,
-    ) -> Result<(), EngineError> {
-        each_of_run(site, remote, run, &mut |remote, child| {
-            self.fetch(site, remote, child)
-        })
+/// Returns the ids of threads that are here, and the first one that is not.
+fn up_to_unknown(
+    places: &BTreeMap<ThreadId, Located>,
+    ids: impl Iterator<Item = ThreadId>,
+) -> Vec<ThreadId> {
+    let mut found = Vec::new();
+    for id in ids {
+        found.push(id);
+        if !places.contains_key(&id) {
+            break;
+        }
     }
+    found
 }
 
 /// Calls a function with each child of the next step of a run that the remote knows.
@@ -230,17 +364,25 @@ fn bring_of_last(site: &Site, remote: &mut dyn Remote, thread: &Thread) -> Resul
         return Ok(());
     };
     let state = State::new(&site.root);
+    let mut wanted = HashMap::new();
     for child in recorded(site, last)? {
-        let is_wanted = match state.find(child.thread)? {
+        let here = state.find(child.thread)?;
+        let is_wanted = match &here {
             Some(Located::Archived(_)) => false,
             Some(Located::Active(_)) => true,
             None => last.output[STATUS_FIELD] == FAILED,
         };
-        if is_wanted && there(remote, child.thread, None)?.is_some() {
-            fetch(site, remote, child.thread)?;
+        if is_wanted {
+            wanted.insert(child.thread, here);
         }
     }
-    Ok(())
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let there = ask(remote, wanted)?;
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    let brought = bring_threads(site, remote, &store, &there)?;
+    brought.into_iter().try_for_each(|one| one.map(drop))
 }
 
 /// A function that brings a child.
@@ -266,19 +408,20 @@ fn each_needed(
             Err(EngineError::Child(_)) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let mut has_come = false;
-        for child in children.iter().filter(|child| !child.is_ended()) {
-            if !asked.insert(child.thread) {
-                continue;
-            }
-            let here = child.place.as_ref().map(Located::head);
-            if let Some(found) = there(remote, child.thread, here)? {
-                bring(remote, child, &found)?;
-                has_come = true;
-            }
-        }
-        if !has_come {
+        let open = children.iter().filter(|child| !child.is_ended());
+        let open: Vec<&Child> = open.filter(|child| asked.insert(child.thread)).collect();
+        let wanted = open.iter().map(|child| (child.thread, child.place.clone()));
+        let there = ask(remote, wanted.collect())?.into_iter();
+        let there: HashMap<ThreadId, Found> = there
+            .map(|one| (one.found.listed.thread, one.found))
+            .collect();
+        if there.is_empty() {
             return Ok(());
+        }
+        for child in open {
+            if let Some(found) = there.get(&child.thread) {
+                bring(remote, child, found)?;
+            }
         }
     }
 }
@@ -300,38 +443,29 @@ fn assignment_of_children(
     })
 }
 
-/// Returns the children that the steps of a thread name, unless they have ended here. The steps of a fork name children of the
-/// original thread. These are left out, because they belong to another family.
-fn open_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineError> {
-    let state = State::new(&site.root);
-    let mut open = Vec::new();
+/// Returns the children that the steps of a thread name. The steps of a fork name children of the original thread. These are left
+/// out, because they belong to another family.
+fn children_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineError> {
+    let mut children = Vec::new();
     for step in steps(&site.store, thread.head) {
         let step = step?;
         let task = thread.program.task(&step.node.role);
         if task.is_some_and(|task| task.work == Work::Agent) {
             continue;
         }
-        let named = match &thread.program {
+        match &thread.program {
             Program::Pipeline(_) if is_visit(&step.node.role) => {
-                of_step::named_by(site, step.node.detail)?
+                children.extend(of_step::named_by(site, step.node.detail)?);
             }
-            Program::Pipeline(_) => continue,
+            Program::Pipeline(_) => {}
             Program::Graph(_) => {
                 let named = named_by(site, step.node.detail)?.into_iter();
-                named.map(|child| child.thread).collect()
-            }
-        };
-        for child in named {
-            if !child.may_be_child_of(&thread.id) {
-                continue;
-            }
-            match state.find(child)? {
-                Some(Located::Archived(_)) => {}
-                Some(Located::Active(_)) | None => open.push(child),
+                children.extend(named.map(|child| child.thread));
             }
         }
     }
-    Ok(open)
+    children.retain(|child| child.may_be_child_of(&thread.id));
+    Ok(children)
 }
 
 /// Tells whether a step of a run belongs to a step of its pipeline.

@@ -1,5 +1,7 @@
 //! Brings threads from the remote, or their new steps.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
@@ -83,37 +85,101 @@ pub fn remote_threads(remote: &mut dyn Remote, query: &Query) -> Result<Vec<List
     }
 }
 
+/// A thread that the remote knows.
+pub(crate) struct There {
+    /// What the remote says about it.
+    pub(crate) found: Found,
+    /// Where it is here; `None` if it is not here.
+    pub(crate) here: Option<Located>,
+}
+
 /// Brings a thread with all that it needs from the remote, or only what is new. From now on it is shared here, too.
 ///
 /// # Errors
 /// When the remote does not know the thread, or it has gone on here in another way.
 pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetched, EngineError> {
     site.create()?;
-    let hello = remote.hello().map_err(SharingError::from)?;
-    let here = State::new(&site.root).find(id)?.map(|found| found.head());
-    let file = site.root.shared(id);
-    let record = file.read()?;
-    if let Some(record) = &record {
-        check_remote(id, record, &hello.store)?;
-    }
-    let asked = here.unwrap_or_else(|| CasRef::from_u64(0));
-    let found = remote.find(id, asked).map_err(SharingError::from)?;
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    let here = State::new(&site.root).find(id)?;
+    check_here(site, id, &store)?;
+    let found = remote.find(id, asked(here.as_ref()));
+    let found = found.map_err(SharingError::from)?;
     let found = found.ok_or(SharingError::Unknown(id))?;
-    let have = match here {
-        Some(head) => nodes::had_with(site, head)?,
-        None => Vec::new(),
-    };
-    let head = found.listed.head;
-    let mut came = nodes::bring(site, remote, &[head], &have)?;
-    came += nodes::bring_of_record(site, remote, &found.record, &have)?;
-    // The collector must wait until the head refers to what came.
-    let _hold = site.store.hold()?;
-    if record.is_none() {
-        // The record is here before the thread ("A shared thread" in `docs/architecture.md`, point 2).
-        let record = file.create(&new_record(site, hello.store.clone())?)?;
-        check_remote(id, &record, &hello.store)?;
+    let mut fetched = bring_threads(site, remote, &store, &[There { found, here }])?;
+    fetched.pop().expect("one thread was asked for")
+}
+
+/// Asks the remote for threads by one question. Returns those that it knows.
+pub(crate) fn ask(
+    remote: &mut dyn Remote,
+    mut threads: HashMap<ThreadId, Option<Located>>,
+) -> Result<Vec<There>, EngineError> {
+    let mut question: Vec<(ThreadId, CasRef)> = threads
+        .iter()
+        .map(|(id, here)| (*id, asked(here.as_ref())))
+        .collect();
+    question.sort_unstable();
+    let mut there = Vec::new();
+    for page in question.chunks(PAGE) {
+        for found in remote.find_each(page).map_err(SharingError::from)? {
+            let here = threads.remove(&found.listed.thread).flatten();
+            there.push(There { found, here });
+        }
     }
-    let outcome = follow(site, &found, here)?;
+    Ok(there)
+}
+
+/// Returns the head about which the remote is asked.
+fn asked(here: Option<&Located>) -> CasRef {
+    here.map_or_else(|| CasRef::from_u64(0), Located::head)
+}
+
+/// Brings threads from the remote with the id `store`, and their nodes by few requests. The results are in the order of the threads.
+///
+/// # Errors
+/// When the nodes cannot be brought. Then no thread has changed. What concerns one thread is in its result.
+pub(crate) fn bring_threads(
+    site: &Site,
+    remote: &mut dyn Remote,
+    store: &str,
+    threads: &[There],
+) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
+    let mut have = Vec::new();
+    for there in threads {
+        check_here(site, there.found.listed.thread, store)?;
+        if let Some(here) = &there.here {
+            have.extend(nodes::had_with(site, here.head())?);
+        }
+    }
+    have.sort_unstable();
+    have.dedup();
+    let heads: Vec<CasRef> = threads.iter().map(|one| one.found.listed.head).collect();
+    let mut came = nodes::bring_each(site, remote, &heads, &have)?;
+    let records = threads.iter().map(|one| &one.found.record);
+    came.extend(nodes::bring_of_records(site, remote, records, &have)?);
+    // The collector must wait until the heads refer to what came.
+    let _hold = site.store.hold()?;
+    let take = |there: &There| {
+        let found = &there.found;
+        let named = found.record.nodes();
+        let own = named.chain([found.listed.head]);
+        let nodes = own.filter_map(|node| came.remove(&node)).sum();
+        take(site, there, store, nodes)
+    };
+    Ok(threads.iter().map(take).collect())
+}
+
+/// Gives a thread here what the remote knows. Its nodes are here; `nodes` of them are new.
+fn take(site: &Site, there: &There, store: &str, nodes: usize) -> Result<Fetched, EngineError> {
+    let found = &there.found;
+    let (id, head) = (found.listed.thread, found.listed.head);
+    let file = site.root.shared(id);
+    if file.read()?.is_none() {
+        // The record is here before the thread ("A shared thread" in `docs/architecture.md`, point 2).
+        let record = file.create(&new_record(site, store.to_owned())?)?;
+        check_remote(id, &record, store)?;
+    }
+    let outcome = follow(site, found, there.here.as_ref().map(Located::head))?;
     let has_ended = found.listed.status == HeadStatus::Ended;
     if has_ended {
         settle_end(site, id)?;
@@ -122,10 +188,18 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
         thread: id,
         head,
         outcome,
-        nodes: came,
+        nodes,
         waiting_step: waiting_step(site, id)?,
         ended_there: has_ended,
     })
+}
+
+/// Fails if a thread is shared here by another remote than the one with the id `store`.
+fn check_here(site: &Site, id: ThreadId, store: &str) -> Result<(), EngineError> {
+    match site.root.shared(id).read()? {
+        Some(record) => check_remote(id, &record, store),
+        None => Ok(()),
+    }
 }
 
 /// Brings the last steps of a thread that has ended at the remote, and ends it here. The caller has the lock of the thread.
@@ -163,7 +237,7 @@ pub(crate) fn bring_end(
 
 /// Gives the thread here the head of the remote, if it is behind.
 fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
-    let (thread, head) = (found.listed.thread, found.listed.head);
+    let thread = found.listed.thread;
     let travelling = travelling(site, found, here)?;
     let sound = judged(contradiction(site, &travelling))?;
     if let Ok(Some(problem)) | Err(problem) = sound {
@@ -172,15 +246,26 @@ fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, E
     }
     let replaced = State::new(&site.root).replaced()?;
     let planned = plan(site, &travelling, &replaced)?;
-    let planned = planned.map_err(|divergence| diverged(site, thread, divergence.here, head))?;
+    let planned = planned.map_err(|divergence| diverged(site, found, divergence.here))?;
     let (outcome, _) = apply(site, &travelling, planned)?;
     Ok(outcome)
 }
 
-/// Returns the error for a thread that has diverged. If it was ended here and the remote was not told, the error says that.
-fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> SharingError {
+/// Returns the error for a thread that has diverged. If it was ended here and the remote does not know that, the error says that. A
+/// remote that was restored from an old backup has forgotten it.
+fn diverged(site: &Site, found: &Found, here: CasRef) -> SharingError {
+    let Listed {
+        thread,
+        head,
+        status,
+        ..
+    } = found.listed;
     let is_not_told = match thread::find(site, thread) {
-        Ok(Located::Archived(record)) => owes_end(site, &record).unwrap_or(false),
+        Ok(Located::Archived(record)) => {
+            let goes_on_there = record.is_cancelled() && status != HeadStatus::Ended;
+            owes_end(site, &record).unwrap_or(false)
+                || (goes_on_there && has_on_its_way(site, head, here).unwrap_or(false))
+        }
         Ok(Located::Active(_)) | Err(_) => false,
     };
     match is_not_told {
@@ -188,7 +273,7 @@ fn diverged(site: &Site, thread: ThreadId, here: CasRef, there: CasRef) -> Shari
         false => SharingError::Diverged {
             thread,
             here,
-            there,
+            there: head,
         },
     }
 }

@@ -20,6 +20,8 @@ use crate::{EngineError, Site};
 
 /// How many names are asked for at once.
 const PAGE: usize = 1_000;
+/// How often a name is set, if other machines set it at the same time. Each time, one of them succeeds.
+const TRIES: u32 = 20;
 
 /// What a push has done with a name at the remote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -127,24 +129,43 @@ pub fn push_name(
         return Err(SharingError::BadName(problem).into());
     }
     read_program(&site.store, hash)?;
-    let there = find(remote, name)?;
+    let mut there = find(remote, name)?;
     let history = state.registry_history()?;
     let is_known = |there: CasRef| history.of(name).any(|change| change.hash == Some(there));
-    if let Some(there) = &there
-        && there.hash != hash
-        && !force
-        && !is_known(there.hash)
-    {
-        return Err(differs(there, hash));
-    }
     let needed = whole(site, hash)?;
-    let (outcome, nodes) = send(site, remote, (name, hash), there.as_ref(), &needed)?;
-    Ok(PushedName {
-        workflow: name.to_owned(),
-        hash,
-        outcome,
-        nodes,
-    })
+    let mut nodes = 0;
+    for _ in 0..TRIES {
+        if let Some(there) = &there
+            && there.hash != hash
+            && !force
+            && !is_known(there.hash)
+        {
+            return Err(differs(there, hash));
+        }
+        let (sent, count) = send(site, remote, (name, hash), there.as_ref(), &needed)?;
+        nodes += count;
+        match sent {
+            Sent::As(outcome) => {
+                return Ok(PushedName {
+                    workflow: name.to_owned(),
+                    hash,
+                    outcome,
+                    nodes,
+                });
+            }
+            Sent::StandsFor(other) => there = Some(other),
+        }
+    }
+    let problem = format!("other machines set the name `{name}` all the time");
+    Err(SharingError::Remote(RemoteError::Contended(problem)).into())
+}
+
+/// What came of sending a name.
+enum Sent {
+    /// It stands for the workflow.
+    As(PushedAs),
+    /// Another machine has set it at the same time, and it stands for this.
+    StandsFor(SharedName),
 }
 
 /// Sends the nodes, and then the name, if the remote has another one. Returns how many nodes were sent.
@@ -154,7 +175,7 @@ fn send(
     (name, hash): (&str, CasRef),
     there: Option<&SharedName>,
     needed: &[CasRef],
-) -> Result<(PushedAs, usize), EngineError> {
+) -> Result<(Sent, usize), EngineError> {
     let outcome = match there {
         None => PushedAs::Shared,
         Some(there) if there.hash == hash => PushedAs::Unchanged,
@@ -165,16 +186,12 @@ fn send(
     for _ in 0..nodes::TIMES {
         sent += nodes::send(site, remote, needed)?;
         if outcome == PushedAs::Unchanged {
-            return Ok((outcome, sent));
+            return Ok((Sent::As(outcome), sent));
         }
         let named = remote.set_name(name, known, hash);
         match named.map_err(SharingError::from)? {
-            Named::Done | Named::Already => return Ok((outcome, sent)),
-            Named::StandsFor(there) if there.hash == hash => {
-                return Ok((PushedAs::Unchanged, sent));
-            }
-            // Another machine has set it at the same time.
-            Named::StandsFor(there) => return Err(differs(&there, hash)),
+            Named::Done | Named::Already => return Ok((Sent::As(outcome), sent)),
+            Named::StandsFor(there) => return Ok((Sent::StandsFor(there), sent)),
             Named::Lacking => {}
         }
     }

@@ -1,5 +1,7 @@
 //! Sends nodes to a remote, and brings nodes from there.
 
+use std::collections::{HashMap, HashSet};
+
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
@@ -100,16 +102,16 @@ pub(crate) fn in_one_request(
     Ok(Some(nodes))
 }
 
-/// Brings the nodes that a record names, such as the texts of failed attempts, with what they need. Named nodes that are not at the
-/// remote are left out. Returns how many nodes came.
-pub(crate) fn bring_of_record(
+/// Brings the nodes that records name, such as the texts of failed attempts, with what they need. Named nodes that are not at the
+/// remote are left out. Returns what [`bring_each`] returns.
+pub(crate) fn bring_of_records<'a>(
     site: &Site,
     remote: &mut dyn Remote,
-    record: &ThreadRecord,
+    records: impl Iterator<Item = &'a ThreadRecord>,
     have: &[CasRef],
-) -> Result<usize, EngineError> {
+) -> Result<HashMap<CasRef, usize>, EngineError> {
     let mut wanted = Vec::new();
-    for node in record.nodes() {
+    for node in records.flat_map(ThreadRecord::nodes) {
         if !site.store.has(node)? {
             wanted.push(node);
         }
@@ -117,12 +119,10 @@ pub(crate) fn bring_of_record(
     let mut there = Vec::new();
     for asked in wanted.chunks(ASKED) {
         let missing = remote.missing(asked).map_err(SharingError::from)?;
+        let missing: HashSet<CasRef> = missing.into_iter().collect();
         there.extend(asked.iter().filter(|node| !missing.contains(node)));
     }
-    match there.is_empty() {
-        true => Ok(0),
-        false => bring(site, remote, &there, have),
-    }
+    bring_each(site, remote, &there, have)
 }
 
 /// Brings these nodes with all that they need, without the nodes `have` that are here with all that these need. Returns how many
@@ -133,11 +133,30 @@ pub(crate) fn bring(
     from: &[CasRef],
     have: &[CasRef],
 ) -> Result<usize, EngineError> {
+    Ok(bring_each(site, remote, from, have)?.values().sum())
+}
+
+/// Brings nodes as [`bring`] does. Returns how many nodes came for each of them: the node itself, and what was not needed by those
+/// before it.
+pub(crate) fn bring_each(
+    site: &Site,
+    remote: &mut dyn Remote,
+    from: &[CasRef],
+    have: &[CasRef],
+) -> Result<HashMap<CasRef, usize>, EngineError> {
+    let known: HashSet<&CasRef> = have.iter().collect();
+    let mut wanted = HashSet::new();
+    let is_new = |node: &&CasRef| !known.contains(node) && wanted.insert(**node);
+    let from: Vec<CasRef> = from.iter().filter(is_new).copied().collect();
+    let (mut came, mut needed) = (HashMap::new(), 0);
+    if from.is_empty() {
+        return Ok(came);
+    }
     let mut got = 0;
     let at_most = BATCH.0.try_into().expect("a batch has nodes");
     loop {
         let part = Part { skip: got, at_most };
-        let given = remote.closure(from, have, part);
+        let given = remote.closure(&from, have, part);
         match given.map_err(SharingError::from)? {
             Given::Lacking(nodes) => {
                 let problem = format!("the node {} is needed and is missing there", nodes[0]);
@@ -145,9 +164,16 @@ pub(crate) fn bring(
             }
             Given::Nodes(Closure { nodes, complete }) => {
                 got += nodes.len();
+                for node in &nodes {
+                    needed += 1;
+                    // Each node comes after the nodes that it needs.
+                    if wanted.contains(&node.node.hash) {
+                        came.insert(node.node.hash, std::mem::take(&mut needed));
+                    }
+                }
                 take(site, nodes)?;
                 if complete {
-                    return Ok(got);
+                    return Ok(came);
                 }
             }
         }

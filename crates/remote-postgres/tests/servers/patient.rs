@@ -79,6 +79,10 @@ impl Remote for Patient {
         self.wait(|remote| remote.find(thread, head))
     }
 
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+        self.wait(|remote| remote.find_each(threads))
+    }
+
     fn list(
         &mut self,
         query: &Query,

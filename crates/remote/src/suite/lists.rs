@@ -18,6 +18,10 @@ pub(super) const CASES: &[Case] = &[
         check: found,
     },
     Case {
+        name: "many threads are found by one question",
+        check: found_each,
+    },
+    Case {
         name: "a thread gets another label",
         check: relabelled,
     },
@@ -72,6 +76,62 @@ fn found(place: &dyn Place) {
         assert_eq!(found.record, records(&[1, 11]));
     }
     assert_eq!(find(2, START), None);
+}
+
+fn found_each(place: &dyn Place) {
+    let mut client = Client::new(place, 1);
+    let mut ask = |asked: &[(u64, u64)]| {
+        let asked = asked
+            .iter()
+            .map(|(number, head)| (thread(*number), hash(*head)));
+        let found = client.remote.find_each(&asked.collect::<Vec<_>>());
+        found.expect("threads can be looked for")
+    };
+    assert_eq!(ask(&[]), []);
+    assert_eq!(ask(&[(1, START)]), []);
+    let many: Vec<u64> = (1..=150).collect();
+    client.share(&many);
+    let lease = client.take(3);
+    assert_eq!(client.step(&lease, START, 11), Advanced::Moved);
+    let held = client.take(2);
+    let mut ask = |asked: &[(u64, u64)]| {
+        let asked: Vec<_> = asked
+            .iter()
+            .map(|(number, head)| (thread(*number), hash(*head)))
+            .collect();
+        let found = client.remote.find_each(&asked);
+        let found = found.expect("threads can be looked for");
+        // Each answer is that of the question about this thread alone.
+        let mut alone = |(thread, head)| {
+            let found = client.remote.find(thread, head);
+            found.expect("a thread can be looked for")
+        };
+        let alone = asked.into_iter().filter_map(&mut alone);
+        let without_time = |mut found: crate::Found| {
+            let busy = found.listed.busy.take();
+            (found, busy.map(|(owner, _)| owner))
+        };
+        let expected: Vec<_> = alone.map(without_time).collect();
+        let found: Vec<_> = found.into_iter().map(without_time).collect();
+        assert_eq!(found, expected);
+        found
+    };
+    let found = ask(&[(3, START), (999, START), (2, 11), (1, START), (3, 1011)]);
+    let facts = found.iter().map(|(found, busy)| {
+        let facts = (found.listed.thread, found.listed.head, found.had);
+        (facts, busy.clone())
+    });
+    let expected = [
+        ((thread(3), hash(11), true), None),
+        ((thread(2), hash(START), false), Some(held.owner)),
+        ((thread(1), hash(START), true), None),
+        ((thread(3), hash(11), false), None),
+    ];
+    assert_eq!(facts.collect::<Vec<_>>(), expected);
+    assert_eq!(found[0].0.record, records(&[3, 11]));
+    // One of them is not there.
+    let wanted: Vec<(u64, u64)> = (1..=151).rev().map(|number| (number, START)).collect();
+    assert_eq!(ask(&wanted).len(), many.len());
 }
 
 fn relabelled(place: &dyn Place) {

@@ -131,14 +131,16 @@ impl Job<'_> {
             record: &self.run.ledger.export_at(to),
             lease: After::GiveBack,
         };
+        let contended =
+            |problem: &str| SharingError::Remote(RemoteError::Contended(problem.to_owned())).into();
         let refused = match remote.advance(lease, &push).map_err(SharingError::from)? {
             Advanced::Moved | Advanced::Already => return Ok(()),
             Advanced::LeaseLost if self.was_done(remote, &push)? => return Ok(()),
-            Advanced::HeadIs(there) => self.diverged(there),
+            // The next push compares the thread with that head.
+            Advanced::HeadIs(_) => contended("another machine has moved the head meanwhile"),
             Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
             Advanced::LeaseLost | Advanced::Lacking(_) => {
-                let problem = "the lease ended before the head was moved".to_owned();
-                SharingError::Remote(RemoteError::Contended(problem)).into()
+                contended("the lease ended before the head was moved")
             }
         };
         // If this fails, the lease ends by its time.

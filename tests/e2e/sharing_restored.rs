@@ -1,0 +1,155 @@
+//! Roots and remotes that were restored from an old backup. A machine that is only behind is not told that the thread went on in two
+//! ways.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
+use crate::sharing::{agree, at_remote, head, machines_in, with_server};
+use crate::sharing_place::Place;
+use crate::world::{World, wait_until};
+
+/// Keeps a copy of a root, or puts it back.
+fn copy(world: &World, restores: bool) {
+    let (root, backup) = (world.root(), world.dir().join("backup"));
+    let (from, to) = if restores {
+        (&backup, &root)
+    } else {
+        (&root, &backup)
+    };
+    let _ = std::fs::remove_dir_all(to);
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// Checks that a machine is behind, and that a push and a fetch say so and bring it up to date.
+#[track_caller]
+fn is_only_behind(world: &World, thread: &str) {
+    let before = at_remote(world, thread)["head"].clone();
+    let pushed = world.uwf(&["push", thread]).exits(0).json();
+    assert_eq!(pushed[0]["outcome"], json!("behind"), "{pushed}");
+    assert_eq!(at_remote(world, thread)["head"], before);
+    let said = world.uwf(&["push", thread, "--format", "text"]).exits(0);
+    assert!(said.stdout.contains(&format!("`uwf fetch {thread}`")));
+    let fetched = world.uwf(&["fetch", thread]).exits(0).json();
+    assert_eq!(fetched[0]["outcome"], json!("fastForwarded"), "{fetched}");
+    assert_eq!(json!(head(world, thread)), before);
+}
+
+#[test]
+fn a_root_from_before_the_first_push_is_only_behind() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = one.start("again");
+        one.step(&thread).exits(0);
+        copy(one, false);
+        // The remote gets several steps at once, so it never has the head of the copy.
+        one.step(&thread).exits(0);
+        one.step(&thread).exits(0);
+        one.uwf(&["push", &thread]).exits(0);
+        copy(one, true);
+        is_only_behind(one, &thread);
+        agree(&machines, &thread, 3);
+    });
+}
+
+#[test]
+fn a_thread_that_a_person_kills_in_an_old_root_ends_for_all_machines() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = one.start("again");
+        one.step(&thread).exits(0);
+        copy(one, false);
+        one.step(&thread).exits(0);
+        one.uwf(&["push", &thread]).exits(0);
+        copy(one, true);
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        let pushed = one.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("ended"), "{pushed}");
+        other.uwf(&["fetch", &thread]).exits(0);
+        assert_eq!(other.show(&thread)["status"], json!("cancelled"));
+    });
+}
+
+#[test]
+fn a_remote_from_an_old_backup_gets_the_lost_steps_again_and_nobody_has_diverged() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        one.step(thread).exits(0);
+        // The backup has the start alone.
+        place.run(
+            "UPDATE @.threads SET head = (SELECT from_head FROM @.history ORDER BY version LIMIT 1)",
+        );
+        place.run("DELETE FROM @.history");
+        let is_told = format!("`uwf push {thread}`");
+        one.step(thread)
+            .exits(1)
+            .says("at the remote still at")
+            .says(&is_told);
+        let fetched = one.uwf(&["fetch", thread, "--format", "text"]).exits(0);
+        assert!(fetched.stdout.contains(&is_told));
+        let pushed = one.uwf(&["push", thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("forwarded"), "{pushed}");
+        is_only_behind(other, thread);
+        other.step(thread).exits(0);
+        agree(&place.machines, thread, 4);
+    });
+}
+
+#[test]
+fn a_head_that_another_machine_moves_during_a_push_is_not_taken_for_another_way() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        one.step(thread).exits(0);
+        place.run("CREATE TABLE @.newest AS SELECT head FROM @.threads");
+        place.run(
+            "UPDATE @.threads SET head = (SELECT from_head FROM @.history ORDER BY version LIMIT 1)",
+        );
+        place.run("DELETE FROM @.history");
+        // Another machine moves the head, and the push has seen the one before.
+        let admin = Admin::new(&server.url());
+        place.run("BEGIN; UPDATE @.threads SET head = (SELECT head FROM @.newest)");
+        let mut push = other.spawn(&["push", thread]);
+        let waiting = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%\"{}\".threads%'",
+            place.schema
+        );
+        wait_until("the push waits", || admin.row(&waiting) == "1");
+        place.run("COMMIT");
+        assert_eq!(push.wait().unwrap().code(), Some(5));
+        is_only_behind(other, thread);
+    });
+}
+
+#[test]
+fn an_end_that_a_remote_from_an_old_backup_has_forgotten_is_told_again() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        one.uwf(&["thread", "kill", thread]).exits(0);
+        place.run("UPDATE @.threads SET status = 'ready'");
+        other.step(thread).exits(0);
+        one.uwf(&["fetch", thread])
+            .exits(1)
+            .says("was ended here, and the other machines do not know it yet")
+            .says(&format!("`uwf push {thread}` tells them"));
+        one.uwf(&["push", thread]).exits(0);
+        assert_eq!(at_remote(one, thread)["status"], json!("ended"));
+        for world in [one, other] {
+            world.uwf(&["fetch", thread]).exits(0);
+        }
+        assert_eq!(head(one, thread), head(other, thread));
+    });
+}
