@@ -159,6 +159,7 @@ mod sharing_elsewhere;
 mod sharing_ends;
 mod sharing_labels;
 mod sharing_names;
+mod sharing_next_killed;
 mod sharing_objects;
 mod sharing_place;
 mod sharing_refused;

@@ -329,6 +329,7 @@ impl Worker<'_> {
         self.look_at = now;
         let taken = self.taken.remove(&thread);
         if exit == Exit::Done {
+            taken.into_iter().for_each(Taken::finish);
             self.resting.remove(&thread);
             self.count.done();
             return;
