@@ -171,6 +171,7 @@ mod sharing_secrets;
 mod sharing_waiting;
 mod sharing_words;
 mod sharing_work;
+mod sharing_workers_waiting;
 mod shells;
 mod sign_of_life;
 mod slots;

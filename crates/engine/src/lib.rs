@@ -213,7 +213,9 @@ pub use run::slots::NoSlot;
 pub use run::summary::summarize_thread;
 pub use sharing::error::{SharingError, machine_of};
 pub use sharing::family::FamilyFetch;
-pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads, waiting_threads};
+pub use sharing::fetch::{
+    Fetched, fetch, is_free, remote_threads, shared_threads, waiting_threads,
+};
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
