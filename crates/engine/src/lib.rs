@@ -183,7 +183,7 @@ pub use register::{
     Checked, Registered, STANDARD_INPUT, check_file, check_text, put_workflow, put_workflow_text,
 };
 pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
-pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
+pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, left_behind, repair};
 pub use review_error::ReviewError;
 pub use run::Runner;
 pub use run::agent_command::configured_grace;
