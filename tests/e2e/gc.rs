@@ -447,16 +447,29 @@ fn temporary_files_that_nobody_uses_go_too() {
         cas.join("_index/0123456789012.abc.tmp"),
         world.root().join(".uwf-temp-abc"),
         run.join(".uwf-temp-abc"),
+        world.root().join("locks/.uwf-temp-abc"),
+        world.root().join("shared/.uwf-temp-abc"),
+        world.root().join("worktrees/.uwf-temp-abc"),
+        world.root().join(".uwf-temp-folder"),
     ];
     let young = cas.join("0123456789012.xyz.tmp");
-    for path in stale.iter().chain([&young]) {
+    let folder = stale.last().unwrap();
+    for path in [
+        &world.root().join("shared"),
+        &world.root().join("worktrees"),
+        folder,
+    ] {
+        fs::create_dir(path).unwrap();
+    }
+    for path in stale.iter().chain([&young]).filter(|path| !path.is_dir()) {
         fs::write(path, "half").unwrap();
     }
+    fs::write(folder.join("file"), "half").unwrap();
     for path in &stale {
         age(path, 30 * DAY);
     }
     let told = gc(&world, &["--dry-run"]).exits(0).json();
-    assert_eq!(told["temporaryFiles"], json!(4));
+    assert_eq!(told["temporaryFiles"], json!(8));
     assert!(stale.iter().all(|path| path.exists()));
     gc(&world, &[]).exits(0);
     assert!(!stale.iter().any(|path| path.exists()));

@@ -80,6 +80,23 @@ impl FileLock {
         }
     }
 
+    /// Takes the exclusive lock, unless another process has the lock, or there is no such file.
+    ///
+    /// # Errors
+    /// See [`acquire`](Self::acquire).
+    pub fn try_acquire_existing(path: &Path) -> Result<Option<Self>, FileError> {
+        let file = match open_to_look(path) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            opened => opened?,
+        };
+        match file.try_lock() {
+            // The owner of the lock may have removed the file.
+            Ok(()) => Ok(is_at(&file, path).then(|| Self::of(file, path))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(FileError::io("lock", path)(error)),
+        }
+    }
+
     /// Takes the exclusive lock, unless another process has the lock for longer than some milliseconds.
     ///
     /// # Errors
@@ -256,6 +273,20 @@ mod tests {
         let elsewhere = temp.path().join("link");
         std::os::unix::fs::symlink(&path, &elsewhere).unwrap();
         assert!(FileLock::is_taken(&elsewhere).is_err());
+    }
+
+    #[test]
+    fn a_lock_on_a_file_that_must_exist_makes_none() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("lock");
+        assert!(FileLock::try_acquire_existing(&path).unwrap().is_none());
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+        let lock = FileLock::try_acquire(&path).unwrap().unwrap();
+        assert!(FileLock::try_acquire_existing(&path).unwrap().is_none());
+        drop(lock);
+        let lock = FileLock::try_acquire_existing(&path).unwrap();
+        assert!(lock.is_some());
+        assert!(FileLock::try_acquire(&path).unwrap().is_none());
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub use register::{
     Checked, Registered, STANDARD_INPUT, check_file, check_text, put_workflow, put_workflow_text,
 };
 pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
-pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
+pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, left_behind, repair};
 pub use review_error::ReviewError;
 pub use run::Runner;
 pub use run::agent_command::configured_grace;
@@ -213,7 +213,9 @@ pub use run::slots::NoSlot;
 pub use run::summary::summarize_thread;
 pub use sharing::error::{SharingError, machine_of};
 pub use sharing::family::FamilyFetch;
-pub use sharing::fetch::{Fetched, fetch, remote_threads, shared_threads, waiting_threads};
+pub use sharing::fetch::{
+    Fetched, fetch, is_free, remote_threads, shared_threads, waiting_threads,
+};
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };

@@ -250,8 +250,12 @@ fn suffering(
     Ok(threads.chain(workflows.into_iter().map(workflow)).collect())
 }
 
-/// Returns the temporary files that are so old that no program writes them any more.
-fn left_behind(site: &Site) -> Result<Vec<PathBuf>, EngineError> {
+/// Returns the temporary files that are so old that no program writes them any more: those that [`gc`](crate::gc) removes with its
+/// default grace time while nothing runs.
+///
+/// # Errors
+/// When a folder cannot be read.
+pub fn left_behind(site: &Site) -> Result<Vec<PathBuf>, EngineError> {
     let grace_ms = i64::try_from(USUAL_GRACE_MS).unwrap_or(i64::MAX);
     let before_ms = site.env.now_ms().saturating_sub(grace_ms);
     let mut left = site.store.left_behind(before_ms)?;

@@ -65,26 +65,31 @@ pub fn named_by_runs(root: &Root) -> Result<BTreeSet<CasRef>, StorageError> {
     Ok(named)
 }
 
-/// Returns the temporary files that were last written before a time, in milliseconds since 1970.
+/// Returns the temporary files, in all folders where files are replaced, that were last written before a time, in milliseconds since
+/// 1970. A program that writes one may be on another machine, so only its age tells whether it is in use.
 ///
 /// # Errors
 /// [`StorageError::Io`].
 pub fn left_behind(root: &Root, before_ms: i64) -> Result<Vec<PathBuf>, StorageError> {
     let mut left = files_left_in(root.path(), before_ms)?;
+    let locks = root.path().join("locks");
+    for folder in [locks, root.shared_dir(), root.worktrees_dir()] {
+        left.extend(files_left_in(&folder, before_ms)?);
+    }
     for run in runs(root)? {
         left.extend(files_left_in(run.path(), before_ms)?);
     }
     Ok(left)
 }
 
-/// Removes files that were left behind.
+/// Removes files that were left behind. A folder that has such a name goes with all that is in it.
 ///
 /// # Errors
 /// [`StorageError::Io`].
 pub fn remove_all(paths: &[PathBuf]) -> Result<(), StorageError> {
     Ok(paths
         .iter()
-        .try_for_each(|path| uwf_durable::remove(path))?)
+        .try_for_each(|path| uwf_durable::remove_tree(path))?)
 }
 
 fn files_left_in(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StorageError> {

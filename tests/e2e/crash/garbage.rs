@@ -1,15 +1,16 @@
 //! A collector of garbage that is killed anywhere, or comes at any moment of a fork.
 
 use std::fs;
+use std::path::PathBuf;
 
 use nix::libc;
 use serde_json::{Value, json};
 
 use super::reader;
-use super::sweep::{kill_at_many, restore, save};
+use super::sweep::{kill_at_many, kill_before, restore, save};
 use super::tracer::{Verdict, trace};
 use crate::gates::{NOTE, gated_agent};
-use crate::gc::{DAY, age_all, all_views, full_world, gc, has, put_text, text};
+use crate::gc::{DAY, age, age_all, all_views, full_world, gc, has, put_text, text};
 use crate::world::{ONE_STEP, World, wait_until};
 
 const META: &str = "CTS5P6RD8HMCS";
@@ -49,6 +50,58 @@ fn a_collection_that_is_killed_anywhere_leaves_a_sound_store() {
     assert!(removed.count() >= 1, "{calls:#?}");
     gc(&world, &[]).exits(0);
     assert_eq!(all_views(&world), views);
+}
+
+/// Returns the temporary files at the root and in the folder of the locks.
+fn drafts(world: &World) -> Vec<PathBuf> {
+    let folders = [world.root(), world.root().join("locks")].into_iter();
+    let files = folders.flat_map(|folder| fs::read_dir(folder).unwrap());
+    let files = files.map(|file| file.unwrap().path());
+    let is_draft = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(".uwf-temp-")
+    };
+    files.filter(is_draft).collect()
+}
+
+#[test]
+fn what_a_kill_left_is_removed_when_it_is_old_and_not_while_it_may_be_in_use() {
+    let (world, _) = full_world();
+    let file = world.write("one.yaml", ONE_STEP);
+    let put = ["workflow", "put", file.to_str().unwrap()];
+    for file in ["registry.yaml", "locks/registry.yaml"] {
+        kill_before(&world, &put, " workflow ", |call| {
+            let is_it = call.starts_with("rename ") && call.ends_with(&format!(" root/{file}"));
+            if is_it {
+                // What is being written is no garbage. A collector that removes something would wait for the command.
+                let told = gc(&world, &["--dry-run", "--older-than", "1h"]).exits(0);
+                assert_eq!(told.json()["temporaryFiles"], json!(0));
+            }
+            is_it
+        });
+    }
+    let left = drafts(&world);
+    assert_eq!(left.len(), 2, "{left:?}");
+    let doctor = || {
+        let told = world.uwf(&["doctor", "--offline"]).json();
+        let mut checks = told["checks"].as_array().unwrap().clone().into_iter();
+        checks
+            .find(|one| one["check"] == json!("leftovers"))
+            .unwrap()
+    };
+    assert_eq!(doctor()["status"], json!("ok"));
+    gc(&world, &[]).exits(0);
+    assert_eq!(drafts(&world), left);
+    left.iter().for_each(|path| age(path, 15 * DAY));
+    let told = doctor();
+    assert_eq!(told["status"], json!("warning"));
+    assert!(
+        text(&told["hint"]).starts_with("`uwf cas gc` removes"),
+        "{told}"
+    );
+    gc(&world, &[]).exits(0);
+    assert_eq!(drafts(&world), [] as [PathBuf; 0]);
+    assert_eq!(doctor()["status"], json!("ok"));
 }
 
 #[test]

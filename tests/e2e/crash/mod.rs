@@ -11,6 +11,7 @@ mod leftovers;
 mod pipelines;
 mod pipelines_left;
 mod pipelines_soak;
+mod printed;
 pub(crate) mod reader;
 mod registry;
 pub(crate) mod soak;

@@ -318,6 +318,7 @@ fn every_row_of_the_table_names_its_test() {
         "crash/leftovers.rs",
         "crash/pipelines.rs",
         "crash/pipelines_soak.rs",
+        "crash/printed.rs",
         "crash/registry.rs",
         "crash/travel.rs",
         "crash/worktrees.rs",

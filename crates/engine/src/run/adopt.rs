@@ -77,6 +77,7 @@ pub(crate) fn adopt(
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     run.outbox.readmit(&pending)?;
+    run.outbox.record_printed(&pending)?;
     // The pending record names the step. A lease record that outlived it would be that of a lost attempt.
     run.lease.clear_record()?;
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;

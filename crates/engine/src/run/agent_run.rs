@@ -23,7 +23,7 @@ use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
 use crate::run::shared::SharedThread;
 use crate::run::waiting::Who;
 use crate::thread::{self, Thread};
-use crate::{EngineError, Runner};
+use crate::{EngineError, Runner, Site};
 
 /// What one run of an agent needs to know.
 pub(crate) struct AgentRun<'a> {
@@ -134,7 +134,7 @@ pub(crate) fn run_agent(
         | RunEnding::Interrupted(_) => check_run(runner, run, agent_run, ended)?,
     };
     if outcome.is_ok() && survivors.is_empty() {
-        // The pending record names the step, unless the agent only printed it.
+        // The pending record names the step.
         run.lease.clear_record()?;
     }
     Ok(AgentRunResult { outcome, survivors })
@@ -177,10 +177,15 @@ fn check_run(
         Err(problem) => return Ok(Err(problem)),
     };
     match answer::check(&runner.site.store, thread, &agent_run.assignment.role, hash) {
-        Ok(step) => Ok(Ok(FinishedStep {
-            step,
-            left: ended.left,
-        })),
+        Ok(step) => {
+            // The output names a step that the agent only printed, and counts no longer than the lease record stays.
+            run.outbox
+                .record_printed(&printed(&runner.site, thread, hash))?;
+            Ok(Ok(FinishedStep {
+                step,
+                left: ended.left,
+            }))
+        }
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
             run.outbox.clear_pending()?;
@@ -231,6 +236,18 @@ fn finished_step(
         (None, RunEnding::Unwanted) => Err(Problem::taken_over()),
         (None, ending) => Err(agent.ended(ending)),
     })
+}
+
+/// Returns the record of a step that the agent of this call only printed.
+fn printed(site: &Site, thread: &Thread, step: CasRef) -> Pending {
+    Pending {
+        step,
+        head: thread.head,
+        replaces: thread.replaces,
+        at_ms: site.env.now_ms(),
+        answer_of: Vec::new(),
+        agent: None,
+    }
 }
 
 /// Starts the agent, writes down that it works on the thread, and waits for its end.

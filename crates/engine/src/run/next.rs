@@ -2,14 +2,17 @@
 //!
 //! The remote chooses the thread, so the owner of the lease cannot be taken from the record of a thread. A new owner takes the lease,
 //! and is then written into the record of that thread. A later step on this machine, also of another process, has the lease by that record.
+//! Until the call is done with the thread, the mark of the owner is in a file of its own, too. If the call dies, the next one asks with
+//! the same mark, and gets the same thread.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Acquired, Lease, Remote, Want, Which};
-use uwf_storage::{SharedRecord, State};
+use uwf_storage::{NextMark, SharedRecord, State};
 
 use crate::pause::refuse_if_paused;
 use crate::run::push::push_alone;
@@ -27,6 +30,8 @@ pub struct Taken {
     record: ThreadRecord,
     /// The mark under which this machine has the lease.
     shared: SharedRecord,
+    /// The same mark, for the case that this call dies.
+    mark: RefCell<Option<NextMark>>,
 }
 
 impl Taken {
@@ -52,6 +57,7 @@ impl Taken {
             // The push takes the same lease again, and gives it back.
             file.replace(&self.shared)?;
             push_alone(runner, remote, thread)?;
+            self.forget_mark();
             return Ok(false);
         }
         refuse_if_paused(site, &site.root.run(thread), thread)?;
@@ -64,12 +70,24 @@ impl Taken {
         Ok(true)
     }
 
+    /// Forgets the mark, because the step of the thread is done and has given the lease back.
+    pub fn finish(self) {
+        self.forget_mark();
+    }
+
+    /// Nothing is left to be found by the mark. A mark that cannot be removed makes the next call ask with it, which is no harm.
+    fn forget_mark(&self) {
+        if let Some(mark) = self.mark.take() {
+            let _ = mark.remove();
+        }
+    }
+
     /// Gives the thread back, at the end of the line of ready threads. The lease is kept if something here needs it: a finished
     /// step that waits, an agent at work, or another process of this machine that has just begun with the thread, under the same
     /// lease. It is not kept if its mark is not on record: no later call would have it, so the thread would be busy to this machine.
     ///
     /// # Errors
-    /// When the remote does not answer. Then the lease ends by itself.
+    /// When the remote does not answer. Then the lease ends by itself, or the next call that asks for a thread gives it back.
     pub fn give_back(&self, site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
         let run = site.root.run(self.thread());
         let lock = match run.exists() {
@@ -80,12 +98,14 @@ impl Taken {
         let known = site.root.shared(self.thread()).read()?;
         let is_recorded = known.is_some_and(|known| known == self.shared);
         if is_recorded && (is_at_work || !is_unused(&run)?) {
+            self.forget_mark();
             return Ok(());
         }
         let released = remote.release(&self.lease, &self.record);
-        released
-            .map(|_| ())
-            .map_err(|error| SharingError::from(error).into())
+        // If the remote did not answer, the next call that asks gets the thread again, and gives it back.
+        released.map_err(SharingError::from)?;
+        self.forget_mark();
+        Ok(())
     }
 }
 
@@ -95,23 +115,34 @@ fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     Ok(place.is_some_and(|place| place.is_cancelled()))
 }
 
-/// Returns the active shared threads on which a process of this root works. Their leases may have ended in an outage. If such a
-/// thread were taken under a new mark, the process at work would lose its lease, and end an agent that is paid for. A step that
-/// starts after this look and loses the race for the lease reads the new mark.
-fn at_work(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    let heads = State::new(&site.root).heads()?;
-    let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
-    let mut at_work = Vec::new();
-    for thread in site.root.shared_threads()? {
-        if active.contains(&thread) && site.root.run(thread).lease.is_held()? {
-            at_work.push(thread);
+/// The active shared threads on which processes of this root work, with the marks of their leases. These leases may have ended in an
+/// outage. If such a thread were taken under a new mark, the process at work would lose its lease, and end an agent that is paid for. A
+/// step that starts after this look and loses the race for the lease reads the new mark.
+#[derive(Default)]
+struct AtWork {
+    threads: Vec<ThreadId>,
+    marks: HashSet<String>,
+}
+
+impl AtWork {
+    fn at(site: &Site) -> Result<Self, EngineError> {
+        let heads = State::new(&site.root).heads()?;
+        let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
+        let mut at_work = Self::default();
+        for thread in site.root.shared_threads()? {
+            if active.contains(&thread) && site.root.run(thread).lease.is_held()? {
+                let record = site.root.shared(thread).read()?;
+                at_work.marks.extend(record.map(|record| record.mark));
+                at_work.threads.push(thread);
+            }
         }
+        Ok(at_work)
     }
-    Ok(at_work)
 }
 
 /// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken
-/// only if that is one of these. Returns `None` if there is no such thread.
+/// only if that is one of these. A thread that a call of this root has taken and left, because it died, comes first. Returns `None` if
+/// there is no such thread.
 ///
 /// # Errors
 /// When the remote does not answer, or does not give the next thread.
@@ -121,8 +152,38 @@ pub fn take_next(
     labels: &[Label],
 ) -> Result<Option<Taken>, EngineError> {
     site.create()?;
-    let hello = remote.hello().map_err(SharingError::from)?;
-    let shared = new_record(site, hello.store)?;
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    let at_work = AtWork::at(site)?;
+    let is_free = |mark: &str| !at_work.marks.contains(mark);
+    while let Some(left) = NextMark::take_left(&site.root, is_free)? {
+        let shared = SharedRecord {
+            remote: store.clone(),
+            mark: left.mark().to_owned(),
+        };
+        let Some(taken) = ask(site, remote, (labels, &at_work), (shared, left))? else {
+            return Ok(None);
+        };
+        if has_label(remote, taken.thread(), labels)? {
+            return Ok(Some(taken));
+        }
+        // The call that died had other labels.
+        taken.give_back(site, remote)?;
+    }
+    loop {
+        let shared = new_record(site, store.clone())?;
+        if let Some(mark) = NextMark::create(&site.root, &shared.mark)? {
+            return ask(site, remote, (labels, &at_work), (shared, mark));
+        }
+    }
+}
+
+/// Asks for the next thread under a mark. The mark stays if the remote may have given a thread to it and nobody got the answer.
+fn ask(
+    site: &Site,
+    remote: &mut dyn Remote,
+    (labels, at_work): (&[Label], &AtWork),
+    (shared, mark): (SharedRecord, NextMark),
+) -> Result<Option<Taken>, EngineError> {
     let owner = owner(&shared);
     let want = Want {
         owner: &owner,
@@ -130,18 +191,38 @@ pub fn take_next(
         have: &[],
         at_most: 0,
     };
-    let except = at_work(site)?;
-    let which = Which::Next {
-        labels,
-        except: &except,
-    };
-    let acquired = remote.acquire(which, &want);
-    Ok(match acquired.map_err(SharingError::from)? {
-        Acquired::Leased(leased) => Some(Taken {
+    let except = &at_work.threads;
+    let acquired = remote.acquire(Which::Next { labels, except }, &want);
+    match acquired {
+        Ok(Acquired::Leased(leased)) => Ok(Some(Taken {
             lease: leased.lease,
             record: leased.record,
             shared,
-        }),
-        Acquired::Busy { .. } | Acquired::Ended | Acquired::Unknown | Acquired::Nothing => None,
-    })
+            mark: RefCell::new(Some(mark)),
+        })),
+        Ok(Acquired::Busy { .. } | Acquired::Ended | Acquired::Unknown | Acquired::Nothing) => {
+            mark.remove()?;
+            Ok(None)
+        }
+        Err(error) => {
+            if !error.may_pass() {
+                // What is wrong may be wrong with that thread, and the next call is to get another one.
+                mark.remove()?;
+            }
+            Err(SharingError::from(error).into())
+        }
+    }
+}
+
+/// Tells whether a worker with these labels may take a thread.
+fn has_label(
+    remote: &mut dyn Remote,
+    thread: ThreadId,
+    labels: &[Label],
+) -> Result<bool, EngineError> {
+    let found = remote.find(thread, CasRef::from_u64(0));
+    let label = found
+        .map_err(SharingError::from)?
+        .and_then(|found| found.listed.label);
+    Ok(label.is_none_or(|label| labels.contains(&label)))
 }

@@ -19,7 +19,7 @@ use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Acquired, Advanced, After, Lease, Leased, Listed, Owner, Push, Remote, Want, Which,
 };
-use uwf_storage::{Advance, Located, RunDir, SharedRecord, State};
+use uwf_storage::{Advance, Located, NextMark, RunDir, SharedRecord, State};
 use uwf_thread::used_up_to;
 use uwf_util::time;
 
@@ -289,7 +289,8 @@ pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
 }
 
 /// Takes the lease of a thread. The caller has its lock. Another call of this machine may have taken the thread as the next one, and
-/// not yet have written down under which mark. So if a call of this machine has the lease, the mark is read again after a moment.
+/// not yet have written down under which mark. So if a call of this machine has the lease, the mark is read again after a moment. If that
+/// call of this root has died, its lease is taken over.
 fn take_lease(
     runner: &Runner,
     run: &RunDir,
@@ -298,6 +299,7 @@ fn take_lease(
     have: &[CasRef],
 ) -> Result<Leased, EngineError> {
     let mut record = record.clone();
+    let root = &runner.site.root;
     let lasts = lease_time(&runner.site)?;
     let mut looks = 0;
     loop {
@@ -313,8 +315,14 @@ fn take_lease(
             Acquired::Leased(leased) => return Ok(*leased),
             Acquired::Busy { owner, .. } if owner.machine == own.machine && looks < LOOKS => {
                 looks += 1;
+                if let Some(left) = NextMark::take_left(root, |mark| mark == owner.mark)? {
+                    record.mark = owner.mark;
+                    root.shared(thread).replace(&record)?;
+                    left.remove()?;
+                    continue;
+                }
                 std::thread::sleep(UNTIL_MARKED);
-                let again = runner.site.root.shared(thread).read()?;
+                let again = root.shared(thread).read()?;
                 record = again.unwrap_or(record);
             }
             Acquired::Busy { owner, left } => {

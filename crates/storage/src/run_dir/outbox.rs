@@ -84,6 +84,18 @@ impl Outbox {
             .overwrite_text(PENDING, &with_checksum(pending))
     }
 
+    /// Records a finished step that an agent only printed, as [`write_pending_volatile`](Self::write_pending_volatile) does. An agent
+    /// that has written the record itself knows more about the step, so its record stays.
+    ///
+    /// # Errors
+    /// See [`read_pending`](Self::read_pending) and [`RunDir::create`](crate::RunDir::create).
+    pub fn record_printed(&self, printed: &Pending) -> Result<(), StorageError> {
+        match self.read_pending()? {
+            Some(_) => Ok(()),
+            None => self.write_pending_volatile(printed),
+        }
+    }
+
     /// Removes the record of a finished step.
     ///
     /// # Errors

@@ -1,9 +1,11 @@
 //! Checks the threads: whether all can be read, which are locked, and what was left behind.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use uwf_engine::{Children, ListFilter, Site, ThreadItem, ThreadStatus, list, orphans};
+use uwf_engine::{
+    Children, ListFilter, Site, ThreadItem, ThreadStatus, left_behind, list, orphans,
+};
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunDir, State};
@@ -255,26 +257,44 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
 
 /// Reports files and folders that nothing will use again.
 fn leftovers(site: &Site, runs: &[Run], known: &BTreeSet<ThreadId>) -> Vec<Check> {
+    const NAME: &str = "leftovers";
+    let mut checks = Vec::new();
     let is_unused = |run: &&Run| run.thread.is_none_or(|thread| !known.contains(&thread));
-    let mut paths: Vec<&Path> = runs
-        .iter()
-        .filter(is_unused)
-        .map(|run| run.path.as_path())
-        .collect();
-    let drafts = leftover_files(site);
-    paths.extend(drafts.iter().map(PathBuf::as_path));
-    let [first, ..] = paths[..] else {
-        return vec![Check::ok("leftovers", "none")];
-    };
-    vec![Check::warning(
-        "leftovers",
-        format!("{} unused, the first is {}", paths.len(), first.display()),
-        "look into them, then delete them while no `uwf` runs",
-    )]
+    let unused = runs.iter().filter(is_unused);
+    let mut paths: Vec<PathBuf> = unused.map(|run| run.path.clone()).collect();
+    paths.extend(copies_of_config(site));
+    if let [first, ..] = &paths[..] {
+        checks.push(Check::warning(
+            NAME,
+            format!("{} unused, the first is {}", paths.len(), first.display()),
+            "look into them, then delete them while no `uwf` runs",
+        ));
+    }
+    match left_behind(site) {
+        Ok(files) => checks.extend(files.first().map(|first| {
+            Check::warning(
+                NAME,
+                format!(
+                    "{} of killed programs, the first is {}",
+                    counted(files.len(), "temporary file"),
+                    first.display()
+                ),
+                "`uwf cas gc` removes temporary files that are older than two weeks, and nodes of that age that nothing needs",
+            )
+        })),
+        Err(error) => {
+            let hint = "make the folders of the root readable for you";
+            checks.push(Check::error(NAME, error.to_string(), hint));
+        }
+    }
+    if checks.is_empty() {
+        checks.push(Check::ok(NAME, "none"));
+    }
+    checks
 }
 
-/// Returns the copies of the config that an editor left, and the temporary files that never got their name.
-fn leftover_files(site: &Site) -> Vec<PathBuf> {
+/// Returns the copies of the config that an editor left.
+fn copies_of_config(site: &Site) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(site.root.path())
         .into_iter()
         .flatten()
@@ -282,8 +302,7 @@ fn leftover_files(site: &Site) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries
         .filter(|entry| {
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("config-edit-") || uwf_durable::is_temporary(&name)
+            name.to_string_lossy().starts_with("config-edit-")
         })
         .map(|entry| entry.path())
         .collect();

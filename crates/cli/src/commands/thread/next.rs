@@ -43,9 +43,10 @@ pub(super) fn step(
         note(&format!("thread {} is next", taken.thread()));
         step(taken.thread())
     });
-    if done.is_err() {
+    match &done {
+        Ok(()) => taken.finish(),
         // A step that never began has not given the lease back. If this fails, the lease ends by itself.
-        let _ = taken.give_back(context.site(), remote.as_mut());
+        Err(_) => drop(taken.give_back(context.site(), remote.as_mut())),
     }
     done
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uwf_engine::{EngineError, SharingError, Taken, take_next, waiting_threads};
+use uwf_engine::{EngineError, SharingError, Taken, is_free, take_next, waiting_threads};
 use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
@@ -22,7 +22,8 @@ use crate::args::WorkerArgs;
 use crate::commands::{Context, own_program, sharing};
 use crate::failure::{Failure, note, warn};
 
-/// How long a worker waits at least before it asks the remote again that had nothing ready.
+/// How long a worker waits at least before it asks the remote again that had nothing ready, or about a thread whose finished step waits
+/// here.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often it looks for finished steps that wait here.
 const LOOK_HERE: Duration = Duration::from_secs(10);
@@ -109,6 +110,8 @@ struct Rest {
     failures: u32,
     exit: Exit,
     until: Instant,
+    /// When it was busy, if it was the last time.
+    busy_at: Option<Instant>,
 }
 
 impl Worker<'_> {
@@ -139,28 +142,39 @@ impl Worker<'_> {
     /// Returns how the worker ends that has nothing at work, if it does.
     fn end_of_idle(&mut self) -> Option<Result<Exit, Failure>> {
         if let Some(failure) = self.failure.take() {
+            self.name_waiting();
             return Some(Err(failure));
         }
         let has_waited = |idle| self.idle.time(Instant::now()) >= idle;
         let is_over = self.args.idle.is_some_and(has_waited);
-        Some(Ok(match () {
+        let exit = match () {
             () if self.is_told => Exit::Done,
             () if self.has_failed_enough() => self.count.last,
             () if is_over && self.is_away => Exit::Busy,
-            () if is_over => self.left_undone(),
+            () if is_over => return Some(Ok(self.left_undone())),
             () => return None,
-        }))
+        };
+        self.name_waiting();
+        Some(Ok(exit))
+    }
+
+    /// Names the threads whose finished steps wait here, and returns them.
+    fn name_waiting(&self) -> Vec<ThreadId> {
+        let waiting = waiting_threads(self.context.site()).unwrap_or_default();
+        for thread in &waiting {
+            warn(&format!(
+                "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
+            ));
+        }
+        waiting
     }
 
     /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first thread whose
     /// finished step still waits here, or whose step has failed and that is still ready.
     fn left_undone(&mut self) -> Exit {
         let mut left = self.has_seen_damage.then_some(Exit::Store);
-        let waiting = waiting_threads(self.context.site()).unwrap_or_default();
+        let waiting = self.name_waiting();
         for thread in &waiting {
-            warn(&format!(
-                "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
-            ));
             // A thread that a person has paused waits for that person.
             let exit = self
                 .resting
@@ -242,24 +256,36 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns a thread with a finished step that waits here.
+    /// Returns a thread with a finished step that waits here. One that was busy comes again as soon as nobody works on it.
     fn waiting_here(&mut self) -> Option<ThreadId> {
-        if Instant::now() < self.look_here_at {
+        let now = Instant::now();
+        if now < self.look_here_at {
             return None;
         }
         let waiting = waiting_threads(self.context.site());
-        let waiting = waiting.unwrap_or_else(|error| {
+        let mut waiting = waiting.unwrap_or_else(|error| {
             warn(&error.to_string());
             Vec::new()
         });
-        let is_free = |thread: &ThreadId| {
-            !self.rests(*thread) && !self.jobs.threads().any(|one| one == *thread)
-        };
-        let found = waiting.into_iter().find(is_free);
-        if found.is_none() {
-            self.look_here_at = Instant::now() + LOOK_HERE;
+        waiting.retain(|thread| !self.jobs.threads().any(|one| one == *thread));
+        if let Some(found) = waiting.iter().find(|thread| !self.rests(**thread)) {
+            return Some(*found);
         }
-        found
+        let busy_at = |thread: &ThreadId| self.resting.get(thread)?.busy_at;
+        waiting.retain(|thread| busy_at(thread).is_some());
+        self.look_here_at = match waiting.is_empty() {
+            true => now + LOOK_HERE,
+            false => now + PAUSE,
+        };
+        if self.is_away {
+            // The call for the next thread tells when it answers again.
+            return None;
+        }
+        waiting.retain(|thread| busy_at(thread).is_some_and(|at| now >= at + PAUSE));
+        let (site, remote) = (self.context.site(), self.remote.as_mut());
+        waiting
+            .into_iter()
+            .find(|thread| is_free(site, remote, *thread).unwrap_or(false))
     }
 
     fn wait_for_remote(&mut self, error: &EngineError, was_away: bool) {
@@ -329,6 +355,7 @@ impl Worker<'_> {
         self.look_at = now;
         let taken = self.taken.remove(&thread);
         if exit == Exit::Done {
+            taken.into_iter().for_each(Taken::finish);
             self.resting.remove(&thread);
             self.count.done();
             return;
@@ -353,7 +380,9 @@ impl Worker<'_> {
             failures: 0,
             exit,
             until: Instant::now(),
+            busy_at: None,
         });
+        rest.busy_at = (exit == Exit::Busy).then(Instant::now);
         if is_skipped(exit) {
             // It is tried again before the worker ends because nothing was ready.
             let before_end = self.args.idle.map_or(BUSY_REST, |idle| idle / 2);
@@ -390,6 +419,7 @@ impl Worker<'_> {
                 failure.print();
             }
         }
+        self.name_waiting();
         Ok(Exit::Signal(stop.signal))
     }
 }
