@@ -248,6 +248,7 @@ fn a_signal_ends_a_condition_and_keeps_the_step_before_it() {
             (&json!("writer"), &json!("idle"), &Value::Null)
         );
         run.says(told["step"].as_str().unwrap());
+        // To show the thread takes the five seconds of the condition again. Once is enough.
         if signal != Signal::INT {
             continue;
         }

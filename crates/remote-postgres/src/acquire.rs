@@ -95,19 +95,26 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
     let (lasts, at_most) = (millis(want.lasts), many(want.at_most));
     let (id, texts, others): (String, Vec<String>, Vec<&str>);
     let statements = &remote.statements;
-    let ([lease, acquire], first, last): (_, Parameter<'_>, Option<Parameter<'_>>) = match which {
+    let brings_nodes = want.at_most > 0;
+    let (first, last): (Parameter<'_>, Option<Parameter<'_>>) = match which {
         Which::Thread(thread) => {
             id = thread.to_string();
-            let both = [&statements.lease, &statements.acquire];
-            (both, (&id, Type::TEXT), None)
+            ((&id, Type::TEXT), None)
         }
         Which::Next { labels, except } => {
             texts = labels.iter().map(ToString::to_string).collect();
             others = except.iter().map(ThreadId::as_str).collect();
-            let both = [&statements.lease_next, &statements.acquire_next];
-            let last: Parameter<'_> = (&others, Type::TEXT_ARRAY);
-            (both, (&texts, Type::TEXT_ARRAY), Some(last))
+            (
+                (&texts, Type::TEXT_ARRAY),
+                Some((&others, Type::TEXT_ARRAY)),
+            )
         }
+    };
+    let statement = match (which, brings_nodes) {
+        (Which::Thread(_), true) => &statements.acquire,
+        (Which::Thread(_), false) => &statements.acquire_alone,
+        (Which::Next { .. }, true) => &statements.acquire_next,
+        (Which::Next { .. }, false) => &statements.acquire_next_alone,
     };
     let mut parameters = vec![
         first,
@@ -117,9 +124,9 @@ fn ask(remote: &mut Postgres, which: Which<'_>, want: &Want<'_>) -> Result<Vec<R
         (&at_most, Type::INT8),
     ];
     parameters.extend(last);
-    match want.at_most {
-        0 => remote.connection.call(lease, &parameters),
-        _ => remote.connection.look_up(acquire, &parameters),
+    match brings_nodes {
+        true => remote.connection.look_up(statement, &parameters),
+        false => remote.connection.call(statement, &parameters),
     }
 }
 

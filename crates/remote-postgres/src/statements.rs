@@ -5,8 +5,8 @@
 pub(crate) struct Statements {
     pub(crate) schema: String,
     pub(crate) hello: String,
-    pub(crate) lease: String,
-    pub(crate) lease_next: String,
+    pub(crate) acquire_alone: String,
+    pub(crate) acquire_next_alone: String,
     pub(crate) acquire: String,
     pub(crate) acquire_next: String,
     pub(crate) find: String,
@@ -96,8 +96,9 @@ impl<'a> Text<'a> {
     }
 
     /// Returns a statement that takes a lease, and brings no nodes.
-    fn leasing(&self, lease: &str) -> String {
-        let whole = include_str!("../sql/lease.sql").replace("{lease}", &uncommented(lease));
+    fn acquiring_alone(&self, lease: &str) -> String {
+        let whole =
+            include_str!("../sql/acquire_alone.sql").replace("{lease}", &uncommented(lease));
         self.write(&whole)
     }
 
@@ -144,8 +145,8 @@ impl Statements {
         Self {
             schema: text.making(include_str!("../sql/schema.sql")),
             hello: text.write(include_str!("../sql/hello.sql")),
-            lease: text.leasing(include_str!("../sql/lease_one.sql")),
-            lease_next: text.leasing(include_str!("../sql/lease_next.sql")),
+            acquire_alone: text.acquiring_alone(include_str!("../sql/lease_one.sql")),
+            acquire_next_alone: text.acquiring_alone(include_str!("../sql/lease_next.sql")),
             acquire: text.acquiring(include_str!("../sql/lease_one.sql")),
             acquire_next: text.acquiring(include_str!("../sql/lease_next.sql")),
             find: text.write(include_str!("../sql/find.sql")),

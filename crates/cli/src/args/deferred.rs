@@ -7,12 +7,12 @@ use clap::error::Result as Parsed;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Subcommand};
 
 thread_local! {
-    /// Whether a tree is made whole.
+    /// Whether the tree that is being made is whole. What the parsers derive takes no argument that could say so.
     static IS_WHOLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns the whole tree of commands, for who looks at all of it. The tree that a parser derives makes the options of a command
-/// only when that command is parsed. To make all of them takes as long as everything else that a command does before it begins.
+/// Returns the whole tree of commands, with all options, for help, completions and manual pages. A parser needs only the options of the
+/// command that is called. To make all of them doubles the time before a command begins.
 pub(crate) fn whole<C: CommandFactory>() -> Command {
     IS_WHOLE.set(true);
     let tree = C::command();

@@ -2,9 +2,9 @@
 //!
 //! "A shared thread" in `docs/architecture.md` argues why no step is lost or done twice. Comments here name its points.
 
+mod connection;
 pub(crate) mod ended;
 mod family;
-mod line;
 mod renewer;
 
 use std::cell::{Cell, RefCell};
@@ -24,8 +24,8 @@ use uwf_thread::used_up_to;
 use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
+use crate::run::shared::connection::SharedConnection;
 use crate::run::shared::ended::{end_as_there, follow_end, settle_ended};
-use crate::run::shared::line::Line;
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
@@ -45,7 +45,7 @@ pub(crate) struct SharedThread {
     lease: Lease,
     /// What the remote knew about the attempts of the thread when the lease was taken.
     known: ThreadRecord,
-    line: Line,
+    connection: SharedConnection,
     renewer: Renewer,
     /// The children of the next step on which other machines work, as far as this call knows.
     at_work: RefCell<HashMap<ThreadId, (Owner, Duration)>>,
@@ -111,14 +111,15 @@ impl SharedThread {
             }
             return Ok(None);
         };
-        let (line, to_renew) = (Line::new((runner.remotes)(site)?), (runner.remotes)(site)?);
-        let mut asked = line.get();
-        let remote = asked.remote();
+        let connection = SharedConnection::new((runner.remotes)(site)?);
+        let to_renew = (runner.remotes)(site)?;
+        let mut in_use = connection.get();
+        let remote = in_use.remote();
         let have = nodes::had_with(site, here)?;
         let leased = take_lease(runner, run, remote, (id, &record), &have)?;
         let (lease, known) = (leased.lease.clone(), leased.record.clone());
         // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
-        let renewer = Renewer::start((to_renew, line.clone()), lease.clone(), runner.notice);
+        let renewer = Renewer::start((to_renew, connection.clone()), lease.clone(), runner.notice);
         let caught_up = catch_up(site, run, remote, (id, here), leased, &have);
         if let Err(error) = caught_up {
             renewer.stop();
@@ -128,11 +129,11 @@ impl SharedThread {
             }
             return Err(error);
         }
-        drop(asked);
+        drop(in_use);
         Ok(Some(Self {
             lease,
             known,
-            line,
+            connection,
             renewer,
             at_work: RefCell::default(),
             is_refused: Cell::new(false),
@@ -171,8 +172,8 @@ impl SharedThread {
             // The record has the sums up to the step, as this machine has when the step has joined. So nothing is left to tell then.
             record.chain = Some(usage);
         }
-        let mut asked = self.line.get();
-        let remote = asked.remote();
+        let mut in_use = self.connection.get();
+        let remote = in_use.remote();
         let mut nodes = match nodes::in_one_request(site, &needed)? {
             Some(nodes) => nodes,
             None => {
@@ -228,8 +229,8 @@ impl SharedThread {
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
         let (is_lost, id) = (self.is_lost(), self.lease.thread);
-        let mut asked = self.line.get();
-        let remote = asked.remote();
+        let mut in_use = self.connection.get();
+        let remote = in_use.remote();
         let record = run.ledger.export();
         let is_sent = self.sent.into_inner().as_ref() == Some(&record);
         let mut left = Ok(());

@@ -37,7 +37,9 @@ impl SharedThread {
         };
         let thread = Thread::load(&site.store, id, head)?;
         // A finished step that waits is paid for, so it is shared first.
-        if is_unused(run)? && is_left_behind(site, self.line.get().remote(), &thread)? {
+        let is_unneeded =
+            is_unused(run)? && is_left_behind(site, self.connection.get().remote(), &thread)?;
+        if is_unneeded {
             self.end(site, run, &thread)?;
             (runner.notice)(&format!(
                 "thread `{id}` was ended, because the thread that it worked for does not need it any more"
@@ -51,8 +53,8 @@ impl SharedThread {
         if thread.is_run() {
             return Ok(());
         }
-        let mut asked = self.line.get();
-        let remote = asked.remote();
+        let mut in_use = self.connection.get();
+        let remote = in_use.remote();
         let mut at_work = self.at_work.borrow_mut();
         bring_for_step(
             site,
@@ -73,8 +75,8 @@ impl SharedThread {
     /// Brings a child, if it is at the remote, and tells whether it is. It is brought even if another machine works on it. A step
     /// of the child tells that.
     pub(crate) fn bring_child(&self, site: &Site, child: ThreadId) -> Result<bool, EngineError> {
-        let mut asked = self.line.get();
-        let remote = asked.remote();
+        let mut in_use = self.connection.get();
+        let remote = in_use.remote();
         let is_there = there(remote, child, None)?.is_some();
         if is_there {
             fetch_child(site, remote, child)?;
@@ -95,8 +97,8 @@ impl SharedThread {
         let parent = self.lease.thread;
         let known = site.root.shared(parent).read()?;
         let known = known.ok_or(SharingError::Unknown(parent))?;
-        let mut asked = self.line.get();
-        let remote = asked.remote();
+        let mut in_use = self.connection.get();
+        let remote = in_use.remote();
         let (mut needed, mut seen) = (Vec::new(), HashSet::new());
         for (_, start) in children {
             needed.extend(nodes_of_push(&site.store, *start, None)?);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Lease, Remote, RemoteError, Renewed};
 
-use super::line::{IDLE, Line};
+use super::connection::{IDLE, SharedConnection};
 
 /// How often a lease is renewed during the time that it lasts.
 const RENEWALS: u32 = 4;
@@ -26,18 +26,22 @@ impl Renewer {
     /// Begins to renew a lease. If a renewal fails for a reason that does not pass by itself, `notice` says so, once until a renewal
     /// succeeds.
     pub(super) fn start(
-        (mut remote, line): (Box<dyn Remote + Send>, Line),
+        (mut remote, connection): (Box<dyn Remote + Send>, SharedConnection),
         lease: Lease,
         notice: fn(&str),
     ) -> Self {
         let (stop, stopped) = mpsc::channel();
-        let pause = lease.lasts / RENEWALS;
+        let mut pause = lease.lasts / RENEWALS;
         let is_lost = Arc::new(AtomicBool::new(false));
         let tell_lost = Arc::clone(&is_lost);
         let renew = move || {
             let (mut is_told, mut renewed) = (false, Instant::now());
-            while stopped.recv_timeout(pause.min(IDLE)) == Err(RecvTimeoutError::Timeout) {
-                line.close_if_idle();
+            loop {
+                let wait = IDLE.min(pause.saturating_sub(renewed.elapsed()));
+                if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                connection.close_if_idle();
                 if renewed.elapsed() < pause {
                     continue;
                 }
@@ -46,7 +50,8 @@ impl Renewer {
                     Ok(Renewed::Yes) => is_told = false,
                     Ok(Renewed::Lost) => {
                         tell_lost.store(true, Ordering::Relaxed);
-                        return;
+                        // Nothing is left to renew.
+                        pause = Duration::MAX;
                     }
                     // If the remote does not answer, or refuses this user, the work goes on, because it is paid for. The remote
                     // decides about the step when it gets it.
