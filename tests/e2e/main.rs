@@ -172,6 +172,7 @@ mod sharing_runs;
 mod sharing_runs_killed;
 mod sharing_runs_played;
 mod sharing_secrets;
+mod sharing_told;
 mod sharing_waiting;
 mod sharing_words;
 mod sharing_work;

@@ -5,9 +5,10 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::gates::runs;
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
-use crate::sharing::{agree, at_remote, head, machines_in, with_server};
+use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
 use crate::sharing_place::Place;
 use crate::world::{World, wait_until};
 
@@ -151,5 +152,35 @@ fn an_end_that_a_remote_from_an_old_backup_has_forgotten_is_told_again() {
             world.uwf(&["fetch", thread]).exits(0);
         }
         assert_eq!(head(one, thread), head(other, thread));
+    });
+}
+
+#[test]
+fn a_root_without_the_records_of_what_is_shared_asks_the_remote_before_it_does_a_step() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let (thread, second) = (shared(&machines, "again"), shared(&machines, "again"));
+        let own = one.start("again");
+        other.step(&thread).exits(0);
+        let before = runs(one);
+        std::fs::remove_dir_all(one.root().join("shared")).unwrap();
+        for args in [
+            ["thread", "step", &thread].as_slice(),
+            &["push", &thread],
+            &["fetch", &second],
+        ] {
+            one.uwf(args)
+                .exits(1)
+                .says("folder `shared` is gone")
+                .says("hint: `uwf fetch`");
+        }
+        assert_eq!(runs(one), before);
+        let fetched = one.uwf(&["fetch"]).exits(0).json();
+        assert_eq!(fetched.as_array().unwrap().len(), 2, "{fetched}");
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 2);
+        one.step(&own).exits(0);
+        assert_eq!(runs(one), before + 2);
     });
 }

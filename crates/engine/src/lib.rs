@@ -37,6 +37,7 @@ mod pause;
 mod person_message;
 mod pipelines;
 mod planned_try;
+mod printed;
 mod project;
 mod read;
 mod rebase;
@@ -220,7 +221,7 @@ pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
 pub use sharing::repair::{send_lost, whole_nodes};
-pub use sharing::{Remotes, is_shared};
+pub use sharing::{Remotes, check_records, create_records, is_shared, threads_to_fetch};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

@@ -2,9 +2,10 @@
 //! limit is reached.
 
 use uwf_cas_fs::Store;
-use uwf_moderator::{Performer, Route, RouteError};
+use uwf_moderator::{Performer, Route, RouteError, head_status};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::config::Config;
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
 use uwf_storage::Ledger;
@@ -65,6 +66,26 @@ pub(crate) fn reached_on_route(
     let recorded = limited.ledger.chain_summary();
     let summary = summarize(store, recorded.as_ref(), limited.head)?;
     Ok(reached_by(store, limited, role, config, &summary)?.0)
+}
+
+/// Returns whether a step can be done at the head of a thread, as other machines are told. A limit of the workflow holds on all of them,
+/// and one of a config only where the config is.
+pub(crate) fn status_for_others(
+    store: &Store,
+    ledger: &Ledger,
+    thread: &Thread,
+    route: &Result<Route, RouteError>,
+) -> Result<HeadStatus, EngineError> {
+    let status = head_status(route);
+    if status != HeadStatus::Ready {
+        return Ok(status);
+    }
+    let limited = LimitedThread::of(ledger, thread);
+    let reached = reached_on_route(store, &limited, route, &Limits::default())?;
+    Ok(match reached.is_empty() {
+        true => HeadStatus::Ready,
+        false => HeadStatus::Suspended,
+    })
 }
 
 /// Returns the limits of the config; none if the config cannot be read.

@@ -8,7 +8,7 @@ use uwf_storage::{Ledger, RunDir, StorageError};
 use crate::astray::{Astray, Why};
 use crate::pipelines::chain::is_run;
 use crate::thread::Thread;
-use crate::{EngineError, Site};
+use crate::{EngineError, Site, printed};
 
 /// Records the lost run of a thread, if there is one and the thread can be read. The caller has the lock of the thread.
 pub(crate) fn record_at(
@@ -32,7 +32,7 @@ pub(crate) fn record_unfinished(
     id: ThreadId,
     head: CasRef,
 ) -> Result<(), EngineError> {
-    if let Ok(Some(pending)) = run.outbox.read_pending()
+    if let Ok(Some(pending)) = printed::waiting(site, run, head)
         && !is_run(&site.store, head).unwrap_or(true)
     {
         return Astray::of(&pending).count(site, run, Why::ThreadEnded);

@@ -22,7 +22,7 @@ use crate::sharing::error::SharingError;
 use crate::sharing::owes_end;
 use crate::snapshots::forget_snapshots;
 use crate::workspace::removal::{LeavingBranches, UnkeptChanges, UnkeptThread};
-use crate::{EngineError, Site, children, lost_run, tags, thread, workspace};
+use crate::{EngineError, Site, children, lost_run, printed, tags, thread, workspace};
 
 /// Whether a thread may be removed that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -414,7 +414,7 @@ fn check_removable(
             steps: summarize(&site.store, None, *head)
                 .ok()
                 .map(|chain| chain.steps),
-            has_finished_step: run.outbox.read_pending().ok().flatten().is_some(),
+            has_finished_step: matches!(printed::waiting(site, run, *head), Ok(Some(_))),
             is_shared: matches!(site.root.shared(id).read(), Ok(Some(_))),
         }),
         (Located::Archived(record), Removable::Ended) => {

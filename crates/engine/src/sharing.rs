@@ -22,7 +22,10 @@ use uwf_storage::{
 use uwf_thread::{Head, steps};
 
 use crate::sharing::error::SharingError;
-use crate::{EngineError, Site};
+use crate::{EngineError, Site, printed};
+
+/// About how many threads a remote is asked at once.
+const AT_ONCE: usize = 1_000;
 
 /// Returns the remote that the config of a root names. It connects at its first call.
 pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
@@ -38,6 +41,48 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
         remote,
         mark: CasRef::from_u64(low).to_string(),
     })
+}
+
+/// Fails if the root has a remote and active threads, and has lost the records of which threads are shared there.
+///
+/// # Errors
+/// [`SharingError::NoRecords`]; when config or threads cannot be read.
+pub fn check_records(site: &Site) -> Result<(), EngineError> {
+    if site.root.shared_dir().exists() {
+        return Ok(());
+    }
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    if config.remote.url.is_none() || State::new(&site.root).heads()?.is_empty() {
+        return Ok(());
+    }
+    Err(SharingError::NoRecords.into())
+}
+
+/// Makes the folder of the records. From then on a thread without a record is not shared.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn create_records(site: &Site) -> Result<(), EngineError> {
+    Ok(site.root.create_shared_dir()?)
+}
+
+/// Returns the threads that are shared. If the root has lost the records of that, these are the active threads that the remote knows.
+///
+/// # Errors
+/// When the records cannot be read, or the remote does not answer.
+pub fn threads_to_fetch(
+    site: &Site,
+    remote: &mut dyn Remote,
+) -> Result<Vec<ThreadId>, EngineError> {
+    if site.root.shared_dir().exists() {
+        return Ok(site.root.shared_threads()?);
+    }
+    let mut known = Vec::new();
+    for page in State::new(&site.root).heads()?.chunks(AT_ONCE) {
+        let found = remote.find_each(page).map_err(SharingError::from)?;
+        known.extend(found.into_iter().map(|one| one.listed.thread));
+    }
+    Ok(known)
 }
 
 /// Tells whether a thread is shared. A record that cannot be read does not count as absent.
@@ -118,12 +163,18 @@ pub(crate) fn is_unused(run: &RunDir) -> Result<bool, StorageError> {
 
 /// Returns the finished step of an active thread that waits here, if there is one.
 pub(crate) fn waiting_step(site: &Site, id: ThreadId) -> Result<Option<CasRef>, EngineError> {
-    let pending = site.root.run(id).outbox.read_pending()?;
-    let is_active = || State::new(&site.root).head(id);
-    Ok(match pending {
-        Some(pending) if is_active()?.is_some() => Some(pending.step),
-        Some(_) | None => None,
-    })
+    let run = site.root.run(id);
+    if let Some(pending) = run.outbox.read_pending()? {
+        let is_active = State::new(&site.root).head(id)?.is_some();
+        return Ok(is_active.then_some(pending.step));
+    }
+    if run.lease.read_record().is_none() || run.lease.is_held()? {
+        return Ok(None);
+    }
+    let Some(head) = State::new(&site.root).head(id)? else {
+        return Ok(None);
+    };
+    Ok(printed::waiting(site, &run, head)?.map(|waiting| waiting.step))
 }
 
 /// Stores the [`merged_record`] of a thread. The caller has the lock of the thread.

@@ -227,6 +227,14 @@ impl Root {
         self.path.join("shared")
     }
 
+    /// Makes the directory of the records of shared threads.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn create_shared_dir(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::create_dir(&self.shared_dir())?)
+    }
+
     /// Returns the threads that have a record that they are shared, sorted.
     ///
     /// # Errors

@@ -7,6 +7,8 @@ use super::reader::Ledger;
 use super::sweep::{kill_before, kill_everywhere};
 use super::tracer::{Traced, Verdict, trace};
 use crate::gates::{NOTE, gated_agent, runs};
+use crate::postgres::new_schema;
+use crate::sharing::{at_remote, with_remote, with_server};
 use crate::world::{ONE_STEP, World, binary};
 
 const ENGINE: &str = " thread ";
@@ -80,4 +82,54 @@ fn the_engine_syncs_no_more_for_a_step_that_was_only_printed() {
     gated_agent(&world, NOTE);
     let recorded = syncs(&world, &world.start("one"));
     assert_eq!(printed, recorded);
+}
+
+/// Kills the engine before it has written down that its agent works.
+fn kill_engine(world: &World, thread: &str) {
+    let args = ["thread", "step", thread];
+    kill_before(world, &args, ENGINE, |call| {
+        call.starts_with("write ") && call.ends_with("/holder.json")
+    });
+    world.wait_until_free(thread);
+    assert_eq!(world.pending(thread), None);
+}
+
+#[test]
+fn a_step_that_was_only_printed_is_kept_when_its_thread_is_killed() {
+    let (world, thread) = printing();
+    kill_engine(&world, &thread);
+    let waiting = world.show(&thread)["finishedStep"].clone();
+    assert!(waiting.is_string());
+    let removed = world.uwf(&["thread", "rm", &thread]).exits(1);
+    removed.says("a finished step");
+    let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
+    assert_eq!(killed["finishedStep"], waiting, "{killed}");
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    assert_eq!(cost["total"]["runs"], json!(1), "{cost}");
+    assert!(
+        !world
+            .root()
+            .join("runs")
+            .join(&thread)
+            .join("attempts.jsonl")
+            .exists()
+    );
+}
+
+#[test]
+fn a_step_that_was_only_printed_is_shared_by_a_push() {
+    with_server(|server| {
+        let (world, _) = printing();
+        with_remote(&world, server, &new_schema());
+        let thread = world.start("one");
+        world.uwf(&["push", &thread]).exits(0);
+        kill_engine(&world, &thread);
+        assert_eq!(at_remote(&world, &thread)["waiting"], json!(true));
+        let pushed = world.uwf(&["push", &thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("forwarded"), "{pushed}");
+        assert_eq!(
+            (runs(&world), at_remote(&world, &thread)["status"].clone()),
+            (1, json!("ended"))
+        );
+    });
 }

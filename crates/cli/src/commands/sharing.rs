@@ -6,8 +6,8 @@ mod kind;
 
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
-    Site, fetch, fetch_name, has_remote, push, push_name, remote_name, remote_names,
-    remote_threads, shared_threads,
+    Site, check_records, create_records, fetch, fetch_name, has_remote, push, push_name,
+    remote_name, remote_names, remote_threads, threads_to_fetch,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -153,6 +153,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     }
     let mut remote = connection(site, &config)?;
     let hello = answer(remote.make())?;
+    create_records(site)?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
     match &args.schema {
         Some(schema) => drop(uwf_config::set(&site.root, "remote.schema", schema)?),
@@ -194,6 +195,7 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     let threads = threads.map(|thread| orchestrate::thread_or_run(context, thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
+    check_records(site)?;
     let names = each(
         args.workflows.iter().collect(),
         |name| the_name(name),
@@ -244,8 +246,9 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
             listed.into_iter().map(|one| one.thread).collect()
         }
         (false, []) if are_names => Vec::new(),
-        (false, []) => shared_threads(site)?,
+        (false, []) => threads_to_fetch(site, remote.as_mut())?,
         (false, named) => {
+            check_records(site)?;
             let mut threads = Vec::with_capacity(named.len());
             for text in named {
                 threads.push(here_or_there(context, remote.as_mut(), text)?);
@@ -259,6 +262,9 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         true => fetch(site, remote.as_mut(), thread).map(|one| family.fetched.push(one)),
         false => family.fetch(site, remote.as_mut(), thread),
     });
+    if exit == Exit::Done && !are_names {
+        create_records(site)?;
+    }
     let fetched = family.fetched;
     let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());
     let fetched = fetched.into_iter().map(Shared::Thread);

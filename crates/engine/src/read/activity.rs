@@ -12,6 +12,7 @@ use uwf_util::causes::with_causes;
 use crate::Site;
 use crate::agent_choice::AgentChoice;
 use crate::attempt;
+use crate::printed::printed_step;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::waiting_answer::WaitingAnswer;
 
@@ -166,9 +167,12 @@ impl Activity {
         // The pending record is read before the lease record. So a step that is being committed right now is not shown as
         // waiting.
         let pending = run.outbox.read_pending()?;
-        let pending = pending.filter(|pending| pending.expects() == head);
         let record = run.lease.read_record();
         let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
+        let left = record.as_ref().filter(|record| is_gone(&record.engine));
+        // A call that takes the lock puts a printed step on record.
+        let pending = pending.or_else(|| printed_step(site, run, left?));
+        let pending = pending.filter(|pending| pending.expects() == head);
         // Then only leftovers may run: the next call ends them, or lets them go on.
         let is_over = record.as_ref().is_some_and(|record| {
             is_gone(&record.engine)

@@ -8,11 +8,12 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::run::Pending;
 use uwf_storage::RunDir;
 
+use crate::printed::printed_step;
 use crate::project::config_for;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer::{self, Refusal};
 use crate::run::commit::{Nodes, commit, count_replaced, report};
-use crate::run::leftovers::{end_remaining, printed_step};
+use crate::run::leftovers::end_remaining;
 use crate::run::owned::OwnedRun;
 use crate::run::refused::refuse;
 use crate::thread::Thread;
@@ -40,7 +41,7 @@ pub(crate) fn adopt(
         Some(pending) => Some(pending),
         None => earlier
             .as_ref()
-            .and_then(|record| printed_step(runner, run, record))
+            .and_then(|record| printed_step(&runner.site, run, record))
             .filter(|pending| pending.step != thread.head),
     };
     let mut left = run.ended.take();

@@ -13,6 +13,7 @@ use uwf_storage::{Outbox, RunDir, WorktreeRecord};
 use uwf_util::mask::Masks;
 
 use crate::agent_choice::AgentChoice;
+use crate::printed::ANSWER_TAIL;
 use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
 use crate::run::attempted::{Attempted, Problem, Verb};
@@ -229,7 +230,7 @@ fn finished_step(
         }
         (Some(pending), _) => Ok(pending.step),
         (None, RunEnding::Exited(status)) if status.success() => {
-            let printed = run.scratch.stdout_end(answer::ANSWER_TAIL);
+            let printed = run.scratch.stdout_end(ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
         (None, RunEnding::Interrupted(signal)) => Err(Problem::interrupted(*signal)),

@@ -12,10 +12,6 @@ use uwf_thread::{Head, Stored};
 use crate::EngineError;
 use crate::thread::{Thread, graph_of};
 
-/// How much of the end of the agent's stdout is searched for the answer, in bytes. The last line may be as long as
-/// everything that the agent wrote.
-pub(crate) const ANSWER_TAIL: u64 = 32 * 1024 * 1024;
-
 /// Why a step cannot be committed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {

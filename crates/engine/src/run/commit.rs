@@ -12,7 +12,7 @@ use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, 
 use uwf_thread::{used_by_replaced, used_up_to};
 
 use crate::astray::{Astray, Why};
-use crate::limits::{self, LimitedThread};
+use crate::limits::{self, LimitedThread, status_for_others};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
@@ -111,7 +111,7 @@ fn move_shared_head(
     step: &DurableStep,
 ) -> Result<(), EngineError> {
     let status = match &step.route {
-        Ok(route) => head_status(route),
+        Ok(route) => status_for_others(&runner.site.store, &run.ledger, &step.thread, route)?,
         // The step is done. The next call finds the same problem when it routes.
         Err(_) => HeadStatus::Ready,
     };

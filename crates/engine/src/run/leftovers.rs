@@ -1,15 +1,14 @@
-//! What an earlier attempt left: processes, and a step that it only printed.
+//! What an earlier attempt left running.
 
 use uwf_process::{Process, Target as _, is_alive, left_running};
-use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::ThreadId;
-use uwf_protocol::run::{LeaseRecord, Pending};
+use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
-use uwf_thread::read_step;
 
 use crate::attempt::{self, Members, program_has_ended};
+use crate::printed::printed_step;
+use crate::run::agent_command;
 use crate::run::owned::OwnedRun;
-use crate::run::{agent_command, answer};
 use crate::thread::Thread;
 use crate::{EngineError, Runner, lost_run};
 
@@ -90,7 +89,7 @@ pub(crate) fn end_leftovers(
     };
     let pending = match run.outbox.read_pending()? {
         Some(pending) => Some(pending),
-        None => printed_step(runner, run, &earlier),
+        None => printed_step(&runner.site, run, &earlier),
     };
     let place = (earlier.head, earlier.replaces);
     let is_finished =
@@ -154,30 +153,5 @@ fn expect_none(
         thread,
         processes: describe(runner, processes),
         failed: None,
-    })
-}
-
-/// Returns the step that the agent's last line names, for an agent that speaks the contract itself and writes no pending
-/// record. The step is checked like any other.
-///
-/// The line counts only if it is from this attempt and was not judged yet. A lease record without a head means that no
-/// agent was started: then the output is from an earlier attempt. An attempt that is recorded as failed was judged.
-pub(crate) fn printed_step(
-    runner: &Runner,
-    run: &RunDir,
-    earlier: &LeaseRecord,
-) -> Option<Pending> {
-    let stdout = run.scratch.stdout_end(answer::ANSWER_TAIL);
-    let step = parse_answer(&stdout).ok()?;
-    let node = read_step(&runner.site.store, step).ok()?.node;
-    let head = node.prev.unwrap_or(node.start);
-    let counts = earlier.head == Some(head) && !lost_run::is_recorded(&run.ledger, earlier);
-    counts.then_some(Pending {
-        step,
-        head,
-        replaces: earlier.replaces,
-        at_ms: runner.site.env.now_ms(),
-        answer_of: Vec::new(),
-        agent: None,
     })
 }

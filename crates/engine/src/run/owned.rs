@@ -5,14 +5,14 @@ use std::cell::RefCell;
 use std::ops::Deref;
 
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{LockAttempt, RunDir, ThreadLock};
+use uwf_storage::{LockAttempt, RunDir, State, ThreadLock};
 
 use crate::pause::refuse_if_paused;
 use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::leftovers::end_leftovers;
 use crate::run::shared::SharedThread;
 use crate::thread::{self, ThreadAt};
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, printed, tags};
 
 /// The run directory of a thread whose lock this process has.
 pub(crate) struct OwnedRun {
@@ -58,6 +58,13 @@ impl OwnedRun {
             }
             LockAttempt::Busy => return Err(busy()),
         };
+        if run.lease.read_record().is_some()
+            && let Some(place) = State::new(&runner.site.root).find(id)?
+            && let Some(waiting) = printed::waiting(&runner.site, &run, place.head())?
+        {
+            // An engine that died has left it. From now on every command finds it by its record.
+            run.outbox.record_printed(&waiting)?;
+        }
         Ok(Self {
             run,
             lock: RefCell::new(lock),

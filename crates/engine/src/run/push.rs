@@ -4,7 +4,6 @@ mod label;
 mod lease;
 
 use serde::Serialize;
-use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
@@ -13,6 +12,7 @@ use uwf_storage::{Located, RunDir, SharedRecord, State};
 use crate::children::moved::at_work;
 use crate::children::redone::{Redone, redone};
 use crate::children::{children_by_parent, has_children, of_step, parent_of, recorded};
+use crate::limits::status_for_others;
 use crate::needs::push::nodes_of_push;
 use crate::run::finished::{Waited, commit_waiting_step};
 use crate::run::owned::{OwnedRun, with_thread};
@@ -21,7 +21,7 @@ use crate::sharing::family::{bring_missing_children, there};
 use crate::sharing::{check_remote, has_on_its_way, new_record, nodes, settle_end, waiting_step};
 use crate::thread::{self, Thread};
 use crate::workspace::family_of;
-use crate::{EngineError, Runner, Site};
+use crate::{EngineError, Runner, Site, lost_run};
 
 use label::relabel;
 pub use label::{NewLabel, Relabelled};
@@ -274,7 +274,11 @@ fn push_one(
     let located = thread::find(&runner.site, id)?;
     let head = located.head();
     let thread = Thread::load(&runner.site.store, id, head)?;
-    let status = status_of(&thread, &located)?;
+    let status = status_of((&runner.site, run), &thread, &located)?;
+    if status == HeadStatus::Ended {
+        // No step of the thread comes that would count a run that was lost.
+        lost_run::record_at(&runner.site, run, id, head)?;
+    }
     let store = remote.hello().map_err(SharingError::from)?.store;
     let known = runner.site.root.shared(id).read()?;
     if let Some(record) = &known {
@@ -318,11 +322,15 @@ fn push_one(
 }
 
 /// Returns whether a step can be done at the head. A thread that has ended here has ended for all machines.
-fn status_of(thread: &Thread, located: &Located) -> Result<HeadStatus, EngineError> {
+fn status_of(
+    (site, run): (&Site, &RunDir),
+    thread: &Thread,
+    located: &Located,
+) -> Result<HeadStatus, EngineError> {
     if located.end().is_some() {
         return Ok(HeadStatus::Ended);
     }
-    Ok(head_status(&thread.route(None)?))
+    status_for_others(&site.store, &run.ledger, thread, &thread.route(None)?)
 }
 
 /// The push of one thread.

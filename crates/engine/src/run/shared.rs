@@ -30,7 +30,9 @@ use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
-use crate::sharing::{check_remote, has_on_its_way, is_unused, merge_record, nodes, owner};
+use crate::sharing::{
+    check_records, check_remote, has_on_its_way, is_unused, merge_record, nodes, owner,
+};
 use crate::{EngineError, Runner, Site, tags, thread};
 
 /// How many nodes may come with a lease. A root that lacks more brings them by other calls.
@@ -102,6 +104,7 @@ impl SharedThread {
     ) -> Result<Option<Self>, EngineError> {
         let site = &runner.site;
         let Some(record) = site.root.shared(id).read()? else {
+            check_records(site)?;
             return Ok(None);
         };
         let Located::Active(here) = thread::find(site, id)? else {

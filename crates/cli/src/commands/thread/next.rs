@@ -56,7 +56,7 @@ fn nothing_is_ready() -> Failure {
         exit: Exit::Busy,
         ..Failure::request("no thread is ready at the remote")
     };
-    nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; run the same command again later")
+    nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; a thread with a label is next only with `--label`; run the same command again later")
 }
 
 /// Says that a thread was taken that a person had ended on this machine, while the remote could not be told.
