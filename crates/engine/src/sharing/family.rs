@@ -47,7 +47,8 @@ impl FamilyFetch {
     /// The remote is asked for many threads at once: first for the children, then for those that follow from what has come.
     ///
     /// # Errors
-    /// As [`fetch`]. What was fetched before the error stays. If a thread below has diverged, the others are fetched all the same.
+    /// As [`fetch`]. What was fetched before the error stays. If one thread below cannot be brought, the others are fetched
+    /// all the same, and then its error is returned.
     pub fn fetch(
         &mut self,
         site: &Site,
@@ -58,7 +59,7 @@ impl FamilyFetch {
             return Ok(());
         }
         self.fetched.push(fetch(site, remote, id)?);
-        let (mut diverged, mut asked) = (None, HashSet::new());
+        let (mut failed, mut asked) = (None, HashSet::new());
         let mut open = BTreeSet::from([id]);
         loop {
             let places = State::new(&site.root).threads()?.places;
@@ -79,22 +80,22 @@ impl FamilyFetch {
             }
             open = BTreeSet::new();
             let threads = wanted.keys().map(|id| (*id, places.get(id).cloned()));
-            for id in self.bring(site, remote, threads.collect(), &mut diverged)? {
+            for id in self.bring(site, remote, threads.collect(), &mut failed)? {
                 // A child that has come may tell that there are more.
                 open.extend([id, wanted[&id]]);
                 self.seen.insert(id);
             }
         }
-        diverged.map_or(Ok(()), Err)
+        failed.map_or(Ok(()), Err)
     }
 
-    /// Brings what is new of these threads. Returns those that the remote knows.
+    /// Brings what is new of these threads. Returns those that the remote knows. `failed` keeps the first error of one thread.
     fn bring(
         &mut self,
         site: &Site,
         remote: &mut dyn Remote,
         threads: HashMap<ThreadId, Option<Located>>,
-        diverged: &mut Option<EngineError>,
+        failed: &mut Option<EngineError>,
     ) -> Result<Vec<ThreadId>, EngineError> {
         let store = remote.hello().map_err(SharingError::from)?.store;
         let there = ask(remote, threads)?;
@@ -112,10 +113,9 @@ impl FamilyFetch {
                 match fetched {
                     Ok(one) if is_ended && one.outcome == Outcome::Unchanged && one.nodes == 0 => {}
                     Ok(one) => self.fetched.push(one),
-                    Err(error) if !has_diverged(&error) => return Err(error),
                     // It has ended here, so nobody goes on with it.
-                    Err(_) if is_ended => {}
-                    Err(error) => *diverged = diverged.take().or(Some(error)),
+                    Err(error) if is_ended && has_diverged(&error) => {}
+                    Err(error) => *failed = failed.take().or(Some(error)),
                 }
             }
         }
