@@ -84,3 +84,24 @@ fn a_child_that_makes_no_sense_at_the_remote_hides_nothing_that_came() {
         family.came_without(&first, &second, &fetched);
     });
 }
+
+#[test]
+fn a_child_of_which_the_remote_has_lost_a_node_keeps_no_other_child_away() {
+    with_server(|server| {
+        let family = Family::new(server, BRANCHES);
+        let [first, second] = family.children();
+        family.run(&format!(
+            "DELETE FROM @.nodes WHERE hash IN (SELECT head FROM @.threads WHERE id = '{first}')"
+        ));
+        let fetched = family.machines[1].uwf(&["fetch", &family.thread]);
+        let fetched = fetched
+            .exits(4)
+            .says(&format!("thread {first} is not whole there"));
+        family.came_without(&first, &second, &fetched);
+        // A machine that has the node sends it again.
+        family.machines[0]
+            .uwf(&["remote", "verify", "--repair"])
+            .exits(0);
+        family.machines[1].uwf(&["fetch", &family.thread]).exits(0);
+    });
+}

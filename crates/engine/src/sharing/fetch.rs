@@ -1,13 +1,14 @@
 //! Brings threads from the remote, or their new steps.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use serde::Serialize;
 use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
-use uwf_remote::{Found, Listed, Query, Remote, Standing};
+use uwf_remote::{Found, Listed, Query, Remote, RemoteError, Standing};
 use uwf_storage::{Located, ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
@@ -157,39 +158,113 @@ fn asked(here: Option<&Located>) -> CasRef {
     here.map_or_else(|| CasRef::from_u64(0), Located::head)
 }
 
+/// A thread that is brought, and nodes that are here with all that they need.
+type Brought<'a> = (&'a There, &'a [CasRef]);
+
 /// Brings threads from the remote with the id `store`, and their nodes by few requests. The results are in the order of the threads.
 ///
 /// # Errors
-/// When the nodes cannot be brought. Then no thread has changed. What concerns one thread is in its result.
+/// When the remote gives no answer, or nothing can be stored here. What concerns one thread is in its result.
 pub(crate) fn bring_threads(
     site: &Site,
     remote: &mut dyn Remote,
     store: &str,
     threads: &[There],
 ) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
-    let mut have = Vec::new();
-    for there in threads {
-        check_here(site, there.found.listed.thread, store)?;
-        if let Some(here) = &there.here {
-            have.extend(nodes::had_with(site, here.head())?);
+    let had = threads.iter().map(|one| had_here(site, one, store));
+    let had: Vec<Result<Vec<CasRef>, EngineError>> = had.collect();
+    let both = threads.iter().zip(&had);
+    let sound = both.filter_map(|(one, had)| Some((one, had.as_deref().ok()?)));
+    let sound: Vec<Brought<'_>> = sound.collect();
+    let taken = match bring_together(site, remote, store, &sound) {
+        Ok(taken) => taken,
+        // One of them may be damaged at the remote. The others come alone.
+        Err(error) => {
+            damage_there(error)?;
+            let each = sound.into_iter();
+            each.map(|one| bring_alone(site, remote, store, one))
+                .collect::<Result<_, _>>()?
         }
+    };
+    let mut taken = taken.into_iter();
+    let mut result = |_| taken.next().expect("each sound thread has a result");
+    Ok(had
+        .into_iter()
+        .map(|had| had.and_then(&mut result))
+        .collect())
+}
+
+/// Returns nodes that are here with all that they need, as far as a thread tells them. Fails if the thread is shared here by another
+/// remote.
+fn had_here(site: &Site, there: &There, store: &str) -> Result<Vec<CasRef>, EngineError> {
+    check_here(site, there.found.listed.thread, store)?;
+    match &there.here {
+        Some(here) => nodes::had_with(site, here.head()),
+        None => Ok(Vec::new()),
     }
+}
+
+/// Brings the nodes of threads together, and then gives each thread here what the remote knows. If the nodes cannot be brought, no
+/// thread has changed.
+fn bring_together(
+    site: &Site,
+    remote: &mut dyn Remote,
+    store: &str,
+    threads: &[Brought<'_>],
+) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
+    let had = threads.iter().flat_map(|(_, had)| *had);
+    let mut have: Vec<CasRef> = had.copied().collect();
     have.sort_unstable();
     have.dedup();
-    let heads: Vec<CasRef> = threads.iter().map(|one| one.found.listed.head).collect();
+    let heads = threads.iter().map(|(one, _)| one.found.listed.head);
+    let heads: Vec<CasRef> = heads.collect();
     let mut came = nodes::bring_each(site, remote, &heads, &have)?;
-    let records = threads.iter().map(|one| &one.found.record);
+    let records = threads.iter().map(|(one, _)| &one.found.record);
     came.extend(nodes::bring_of_records(site, remote, records, &have)?);
     // The collector must wait until the heads refer to what came.
     let _hold = site.store.hold()?;
-    let take = |there: &There| {
-        let found = &there.found;
-        let named = found.record.nodes();
-        let own = named.chain([found.listed.head]);
+    let mut taken = Vec::with_capacity(threads.len());
+    for (there, _) in threads {
+        let own = there.found.record.nodes();
+        let own = own.chain([there.found.listed.head]);
         let nodes = own.filter_map(|node| came.remove(&node)).sum();
-        take(site, there, store, nodes)
-    };
-    Ok(threads.iter().map(take).collect())
+        taken.push(take(site, there, store, nodes));
+    }
+    Ok(taken)
+}
+
+/// Brings one thread. If it is damaged at the remote, its result says so.
+fn bring_alone(
+    site: &Site,
+    remote: &mut dyn Remote,
+    store: &str,
+    one: Brought<'_>,
+) -> Result<Result<Fetched, EngineError>, EngineError> {
+    match bring_together(site, remote, store, &[one]) {
+        Ok(mut taken) => Ok(taken.pop().expect("one thread was asked for")),
+        Err(error) => {
+            let (id, problem) = (one.0.found.listed.thread, damage_there(error)?);
+            let problem = format!("thread {id} is not whole there: {problem}");
+            Ok(Err(
+                SharingError::Remote(RemoteError::Broken(problem)).into()
+            ))
+        }
+    }
+}
+
+/// Returns what is damaged at the remote, if that is why nodes could not be brought. Other errors stay errors.
+fn damage_there(error: EngineError) -> Result<String, EngineError> {
+    match error {
+        EngineError::Sharing(error) => match *error {
+            SharingError::Remote(RemoteError::Broken(problem)) => Ok(problem),
+            other => Err(other.into()),
+        },
+        // What the nodes are that came from there.
+        error => {
+            let Err(problem) = judged::<Infallible>(Err(error))?;
+            Ok(problem)
+        }
+    }
 }
 
 /// Gives a thread here what the remote knows. Its nodes are here; `nodes` of them are new.
@@ -265,7 +340,7 @@ fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, E
     let sound = judged(contradiction(site, &travelling))?;
     if let Ok(Some(problem)) | Err(problem) = sound {
         let problem = format!("thread {thread} is not sound there: {problem}");
-        return Err(SharingError::Remote(uwf_remote::RemoteError::Broken(problem)).into());
+        return Err(SharingError::Remote(RemoteError::Broken(problem)).into());
     }
     let replaced = State::new(&site.root).replaced()?;
     let planned = plan(site, &travelling, &replaced)?;
