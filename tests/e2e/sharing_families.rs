@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::children_care::{ANSWERS, outer, without_thread};
+use crate::children_care::{ANSWERS, child, outer, without_thread};
 use crate::postgres::{Server, new_schema};
 use crate::postgres_admin::Admin;
-use crate::sharing::{MORE, with_remote, with_server};
+use crate::sharing::{MORE, at_remote, with_remote, with_server};
 use crate::sharing_children::{BRANCHES, family_of, share};
 use crate::world::{AGAIN, Run, World};
 
@@ -23,7 +23,7 @@ impl Family {
         let schema = new_schema();
         let answers = format!("{ANSWERS}{}", MORE.trim_start_matches("roles:\n"));
         let machines = [(); 2].map(|()| {
-            let world = without_thread(role, &answers);
+            let world = without_thread(BRANCHES, &answers);
             world.write("again.yaml", &AGAIN.replace('@', ""));
             world.put(&outer(role));
             with_remote(&world, server, &schema);
@@ -103,5 +103,29 @@ fn a_child_of_which_the_remote_has_lost_a_node_keeps_no_other_child_away() {
             .uwf(&["remote", "verify", "--repair"])
             .exits(0);
         family.machines[1].uwf(&["fetch", &family.thread]).exits(0);
+    });
+}
+
+#[test]
+fn a_child_that_was_ended_here_and_goes_on_elsewhere_is_told_with_its_family() {
+    with_server(|server| {
+        let family = Family::new(server, "workflow: ./again.yaml");
+        let ([one, other], thread) = (&family.machines, &family.thread);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        let child = child(one, thread);
+        one.uwf(&["thread", "kill", &child]).exits(0);
+        // The server is restored from a backup that does not know the end.
+        family.run(&format!(
+            "UPDATE @.threads SET status = 'ready' WHERE id = '{child}'"
+        ));
+        other.step(&child).exits(0);
+        one.uwf(&["fetch", thread])
+            .exits(1)
+            .says(&format!("thread `{child}` was ended here"))
+            .says(&format!("`uwf push {child}` tells them"));
+        one.uwf(&["push", &child]).exits(0);
+        assert_eq!(at_remote(one, &child)["status"], json!("ended"));
+        one.uwf(&["fetch", thread]).exits(0);
     });
 }

@@ -113,7 +113,7 @@ impl FamilyFetch {
                 match fetched {
                     Ok(one) if is_ended && one.outcome == Outcome::Unchanged && one.nodes == 0 => {}
                     Ok(one) => self.fetched.push(one),
-                    // It has ended here, so nobody goes on with it.
+                    // It has ended here, and no other machine was to be told. So nobody goes on with it.
                     Err(error) if is_ended && has_diverged(&error) => {}
                     Err(error) => *failed = failed.take().or(Some(error)),
                 }
@@ -125,8 +125,7 @@ impl FamilyFetch {
 
 /// Tells whether a thread went on here in another way than at the remote.
 fn has_diverged(error: &EngineError) -> bool {
-    matches!(error, EngineError::Sharing(error)
-        if matches!(**error, SharingError::Diverged { .. } | SharingError::EndNotTold(_)))
+    matches!(error, EngineError::Sharing(error) if matches!(**error, SharingError::Diverged { .. }))
 }
 
 /// Tells whether the remote may know something about a thread that is not known here. An active thread is always looked at, because
@@ -136,7 +135,12 @@ fn may_be_news(site: &Site, there: &There) -> Result<bool, EngineError> {
         return Ok(true);
     };
     let Found { listed, record, .. } = &there.found;
-    if listed.status == HeadStatus::Ended && listed.head != ended.head {
+    let is_news = match listed.status {
+        HeadStatus::Ended => listed.head != ended.head,
+        // A person has ended it here. The remote does not know that yet, or it was restored from an old backup.
+        HeadStatus::Ready | HeadStatus::Suspended | HeadStatus::Blocked => ended.is_cancelled(),
+    };
+    if is_news {
         return Ok(true);
     }
     for text in record.nodes() {
