@@ -450,14 +450,15 @@ impl Job<'_> {
 
     /// Tells whether the head here is on the way to the one at the remote, although it never was the head there. A push sends several
     /// steps at once, and a machine may be restored from a backup in between.
+    ///
+    /// Only the chain of the head there can tell this. So the chain comes with all that it needs, unless an earlier call brought it. A
+    /// node that the remote has lost is an error, because it is unknown then whether the thread has diverged.
     fn leads_there(&self, remote: &mut dyn Remote, there: CasRef) -> Result<bool, EngineError> {
         let here = self.thread.head;
-        nodes::bring(
-            self.site,
-            remote,
-            &[there],
-            &nodes::had_with(self.site, here)?,
-        )?;
+        if !self.site.store.has(there)? {
+            let had = nodes::had_with(self.site, here)?;
+            nodes::bring(self.site, remote, &[there], &had)?;
+        }
         has_on_its_way(self.site, there, here)
     }
 
