@@ -69,7 +69,7 @@ impl FamilyFetch {
                 let has_ended = places.get(one).is_some_and(|place| place.end().is_some());
                 let mut found = match (relatives(site, &places, *one), has_ended) {
                     (found, false) => found?,
-                    // Whoever reads an ended thread is told that its nodes are damaged.
+                    // Damage in an ended thread does not stop the fetch. A command that reads the thread reports it.
                     (found, true) => judged(found)?.unwrap_or_default(),
                 };
                 found.retain(|id| !self.seen.contains(id) && asked.insert(*id));
@@ -152,8 +152,8 @@ fn may_be_news(site: &Site, there: &There) -> Result<bool, EngineError> {
     Ok(merged_record(&site.root.run(listed.thread), record)?.is_some())
 }
 
-/// Returns the threads of a family that are next to a thread: the one that it works for, if that is not here, and its children,
-/// wherever they are. Children that follow a child which is not here are left out, because they are found when it has come.
+/// Returns the threads of a family that are next to a thread: the parent, if it is not here, and all children. Children that follow a
+/// child which is not here are left out, because they are found when it has come.
 fn relatives(
     site: &Site,
     places: &BTreeMap<ThreadId, Located>,
