@@ -223,12 +223,13 @@ fn bring_together(
     came.extend(nodes::bring_of_records(site, remote, records, &have)?);
     // The collector must wait until the heads refer to what came.
     let _hold = site.store.hold()?;
+    let replaced = State::new(&site.root).replaced()?;
     let mut taken = Vec::with_capacity(threads.len());
     for (there, _) in threads {
         let own = there.found.record.nodes();
         let own = own.chain([there.found.listed.head]);
         let nodes = own.filter_map(|node| came.remove(&node)).sum();
-        taken.push(take(site, there, store, nodes));
+        taken.push(take(site, there, store, &replaced, nodes));
     }
     Ok(taken)
 }
@@ -267,8 +268,15 @@ fn damage_there(error: EngineError) -> Result<String, EngineError> {
     }
 }
 
-/// Gives a thread here what the remote knows. Its nodes are here; `nodes` of them are new.
-fn take(site: &Site, there: &There, store: &str, nodes: usize) -> Result<Fetched, EngineError> {
+/// Gives a thread here what the remote knows. Its nodes are here; `nodes` of them are new. `replaced` are all steps that were done
+/// again here.
+fn take(
+    site: &Site,
+    there: &There,
+    store: &str,
+    replaced: &[ReplacedStep],
+    nodes: usize,
+) -> Result<Fetched, EngineError> {
     let found = &there.found;
     let (id, head) = (found.listed.thread, found.listed.head);
     let file = site.root.shared(id);
@@ -277,7 +285,12 @@ fn take(site: &Site, there: &There, store: &str, nodes: usize) -> Result<Fetched
         let record = file.create(&new_record(site, store.to_owned())?)?;
         check_remote(id, &record, store)?;
     }
-    let outcome = follow(site, found, there.here.as_ref().map(Located::head))?;
+    let outcome = follow(
+        site,
+        found,
+        there.here.as_ref().map(Located::head),
+        replaced,
+    )?;
     let has_ended = found.listed.status == HeadStatus::Ended;
     if has_ended {
         settle_end(site, id)?;
@@ -334,7 +347,12 @@ pub(crate) fn bring_end(
 }
 
 /// Gives the thread here the head of the remote, if it is behind.
-fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
+fn follow(
+    site: &Site,
+    found: &Found,
+    here: Option<CasRef>,
+    replaced: &[ReplacedStep],
+) -> Result<Outcome, EngineError> {
     let thread = found.listed.thread;
     let travelling = travelling(site, found, here)?;
     let sound = judged(contradiction(site, &travelling))?;
@@ -342,8 +360,7 @@ fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, E
         let problem = format!("thread {thread} is not sound there: {problem}");
         return Err(SharingError::Remote(RemoteError::Broken(problem)).into());
     }
-    let replaced = State::new(&site.root).replaced()?;
-    let planned = plan(site, &travelling, &replaced)?;
+    let planned = plan(site, &travelling, replaced)?;
     let planned = planned.map_err(|divergence| diverged(site, found, divergence.here))?;
     let (outcome, _) = apply(site, &travelling, planned)?;
     Ok(outcome)
