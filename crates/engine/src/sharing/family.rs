@@ -10,7 +10,6 @@ use uwf_moderator::{Assignment, Performer, Route};
 use uwf_pipeline::nodes::{ARCHIVE_KEY, RESUME_KEY};
 use uwf_process::Signals;
 use uwf_protocol::answer::STATUS_FIELD;
-use uwf_protocol::child::Parent;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::program::Program;
@@ -25,7 +24,7 @@ use super::{merged_record, owner};
 use crate::bundle::{Outcome, judged};
 use crate::children::of_step::{self, ids_for_next};
 use crate::children::{
-    Child, children_of, has_children, ids_of, named_by, parent_at, recorded, taken_up,
+    Child, children_of, first_of_key, has_children, ids_of, named_by, parent_at, recorded, taken_up,
 };
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -198,12 +197,8 @@ fn children_of_next(
     }
     match taken_up::route(site, thread, None)? {
         Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
-            match children_of(site, thread, &assignment, None) {
-                Ok(children) => Ok(children.iter().map(|child| child.thread).collect()),
-                // If it is unknown which children are needed, none was made.
-                Err(EngineError::Child(_)) => Ok(Vec::new()),
-                Err(error) => Err(error),
-            }
+            let children = needed(site, thread, &assignment, None)?;
+            Ok(children.iter().map(|child| child.thread).collect())
         }
         Ok(Route::Suspend { .. }) => done_again(site, places, thread),
         Ok(_) | Err(_) => Ok(Vec::new()),
@@ -222,14 +217,7 @@ fn done_again(
         return Ok(found);
     };
     for child in recorded(site, asked)? {
-        let first = Parent {
-            thread: thread.id,
-            head: thread.head,
-            role: asked.node.role.clone(),
-            key: child.key,
-            depth: thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1,
-            attempt: 0,
-        };
+        let first = first_of_key(thread, &asked.node.role, child.key);
         found.extend(up_to_unknown(places, ids_of(first)));
     }
     Ok(found)
@@ -250,42 +238,31 @@ fn up_to_unknown(
     found
 }
 
-/// Calls a function with each child of the next step of a run that the remote knows.
-fn each_of_run(
-    site: &Site,
-    remote: &mut dyn Remote,
-    run: &Thread,
-    bring: &mut dyn FnMut(&mut dyn Remote, ThreadId) -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
-    if State::new(&site.root).head(run.id)?.is_none() {
-        return Ok(());
-    }
-    for child in ids_for_next(site, run)? {
-        if there(remote, child, None)?.is_none() {
-            break;
-        }
-        bring(remote, child)?;
-    }
-    Ok(())
-}
-
 /// Brings the children for the next step of a thread that are not here. A child that is here stays as it is.
 pub(crate) fn bring_missing_children(
     site: &Site,
     remote: &mut dyn Remote,
     thread: &Thread,
 ) -> Result<(), EngineError> {
-    let state = State::new(&site.root);
-    let mut bring = |remote: &mut dyn Remote, child: ThreadId| match state.find(child)? {
-        Some(_) => Ok(()),
-        None => fetch_child(site, remote, child),
-    };
-    if thread.is_run() {
-        return each_of_run(site, remote, thread, &mut bring);
+    if !thread.is_run() {
+        return each_needed(site, remote, thread, None, &mut |remote, mut children| {
+            children.retain(|child| child.here.is_none());
+            bring_children(site, remote, &children)
+        });
     }
-    each_needed(site, remote, thread, None, &mut |remote, child, _| {
-        bring(remote, child.thread)
-    })
+    let state = State::new(&site.root);
+    if state.head(thread.id)?.is_none() {
+        return Ok(());
+    }
+    for child in ids_for_next(site, thread)? {
+        let Some(found) = there(remote, child, None)? else {
+            break;
+        };
+        if state.find(child)?.is_none() {
+            bring_children(site, remote, &[There { found, here: None }])?;
+        }
+    }
+    Ok(())
 }
 
 /// Brings those of the threads that a thread works for that are not here. They say in which folder it works.
@@ -317,31 +294,53 @@ pub(crate) fn bring_for_step(
     at_work: &mut dyn FnMut(ThreadId, (Owner, Duration)),
 ) -> Result<(), EngineError> {
     bring_of_last(site, remote, thread)?;
-    let bring: &mut Bring<'_> = &mut |remote, child, found| {
-        if let Some(busy) = at_work_elsewhere(site, found)? {
-            at_work(child.thread, busy);
-        }
-        if !has_news(site, child, found)? {
-            return Ok(());
-        }
-        fetch_child(site, remote, child.thread)
-    };
-    each_needed(site, remote, thread, Some(signals), bring)
+    each_needed(
+        site,
+        remote,
+        thread,
+        Some(signals),
+        &mut |remote, children| {
+            let mut news = Vec::new();
+            for child in children {
+                if let Some(busy) = at_work_elsewhere(site, &child.found)? {
+                    at_work(child.found.listed.thread, busy);
+                }
+                if has_news(site, &child)? {
+                    news.push(child);
+                }
+            }
+            bring_children(site, remote, &news)
+        },
+    )
 }
 
-/// Brings a child for the next step of its parent. A child that has diverged stays as it is here.
+/// Brings children together. One that has diverged stays as it is here: a step of it tells that, and its siblings go on.
+fn bring_children(
+    site: &Site,
+    remote: &mut dyn Remote,
+    children: &[There],
+) -> Result<(), EngineError> {
+    if children.is_empty() {
+        return Ok(());
+    }
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    let brought = bring_threads(site, remote, &store, children)?;
+    brought.into_iter().try_for_each(unless_diverged)
+}
+
+/// Brings a child for the next step of its parent. One that has diverged stays as it is here.
 pub(crate) fn fetch_child(
     site: &Site,
     remote: &mut dyn Remote,
     child: ThreadId,
 ) -> Result<(), EngineError> {
-    match fetch(site, remote, child) {
-        Ok(_) => Ok(()),
-        // A step of the child tells that it has diverged. Its siblings go on.
-        Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Diverged { .. }) => {
-            Ok(())
-        }
-        Err(error) => Err(error),
+    unless_diverged(fetch(site, remote, child))
+}
+
+fn unless_diverged(fetched: Result<Fetched, EngineError>) -> Result<(), EngineError> {
+    match fetched {
+        Err(error) if !has_diverged(&error) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
@@ -354,11 +353,12 @@ fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Durati
 }
 
 /// Tells whether the remote knows something about a child that is not known here.
-fn has_news(site: &Site, child: &Child, found: &Found) -> Result<bool, EngineError> {
-    let here = child.place.as_ref().map(Located::head);
-    let is_behind = here != Some(found.listed.head) || found.listed.status == HeadStatus::Ended;
+fn has_news(site: &Site, child: &There) -> Result<bool, EngineError> {
+    let Found { listed, record, .. } = &child.found;
+    let here = child.here.as_ref().map(Located::head);
+    let is_behind = here != Some(listed.head) || listed.status == HeadStatus::Ended;
     // A failed attempt leaves the head where it is.
-    Ok(is_behind || merged_record(&site.root.run(child.thread), &found.record)?.is_some())
+    Ok(is_behind || merged_record(&site.root.run(listed.thread), record)?.is_some())
 }
 
 /// Brings children that did the newest step of a thread. Those that are active here come, because their work is over. Those that
@@ -380,19 +380,14 @@ fn bring_of_last(site: &Site, remote: &mut dyn Remote, thread: &Thread) -> Resul
             wanted.insert(child.thread, here);
         }
     }
-    if wanted.is_empty() {
-        return Ok(());
-    }
     let there = ask(remote, wanted)?;
-    let store = remote.hello().map_err(SharingError::from)?.store;
-    let brought = bring_threads(site, remote, &store, &there)?;
-    brought.into_iter().try_for_each(|one| one.map(drop))
+    bring_children(site, remote, &there)
 }
 
-/// A function that brings a child.
-type Bring<'a> = dyn FnMut(&mut dyn Remote, &Child, &Found) -> Result<(), EngineError> + 'a;
+/// A function that brings some of these children.
+type Bring<'a> = dyn FnMut(&mut dyn Remote, Vec<There>) -> Result<(), EngineError> + 'a;
 
-/// Calls `bring` with each child that the next step of a thread needs, that has not ended here, and that the remote knows. If the
+/// Calls `bring` with the children that the next step of a thread needs, that have not ended here, and that the remote knows. If a
 /// brought child was ended by a person, the branch has another child, which is looked for next.
 fn each_needed(
     site: &Site,
@@ -406,27 +401,29 @@ fn each_needed(
     };
     let mut asked = HashSet::new();
     loop {
-        let children = match children_of(site, thread, &assignment, signals) {
-            Ok(children) => children,
-            // If it is unknown which children are needed, none was made.
-            Err(EngineError::Child(_)) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        let open = children.iter().filter(|child| !child.is_ended());
-        let open: Vec<&Child> = open.filter(|child| asked.insert(child.thread)).collect();
-        let wanted = open.iter().map(|child| (child.thread, child.place.clone()));
-        let there = ask(remote, wanted.collect())?.into_iter();
-        let there: HashMap<ThreadId, Found> = there
-            .map(|one| (one.found.listed.thread, one.found))
-            .collect();
+        let children = needed(site, thread, &assignment, signals)?.into_iter();
+        let open = children.filter(|child| !child.is_ended() && asked.insert(child.thread));
+        let there = ask(
+            remote,
+            open.map(|child| (child.thread, child.place)).collect(),
+        )?;
         if there.is_empty() {
             return Ok(());
         }
-        for child in open {
-            if let Some(found) = there.get(&child.thread) {
-                bring(remote, child, found)?;
-            }
-        }
+        bring(remote, there)?;
+    }
+}
+
+/// Returns the children that the next step of a thread needs. If it is unknown which ones these are, none was made.
+fn needed(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    signals: Option<&Signals>,
+) -> Result<Vec<Child>, EngineError> {
+    match children_of(site, thread, assignment, signals) {
+        Err(EngineError::Child(_)) => Ok(Vec::new()),
+        children => children,
     }
 }
 
