@@ -8,13 +8,13 @@ use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
-use uwf_remote::{Found, Listed, Query, Remote, RemoteError, Standing};
+use uwf_remote::{Found, Listed, Query, Remote, RemoteError};
 use uwf_storage::{Located, ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
 use super::{
-    check_remote, has_on_its_way, merge_record, new_record, nodes, owes_end, owner, settle_end,
+    check_remote, has_on_its_way, merge_record, new_record, nodes, owes_end, settle_end,
     waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
@@ -42,52 +42,6 @@ pub struct Fetched {
     /// Whether it has ended at the remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended_there: bool,
-}
-
-/// Returns the threads that are shared here, by their ids.
-///
-/// # Errors
-/// When the folder of their records cannot be read.
-pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    Ok(site.root.shared_threads()?)
-}
-
-/// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
-/// machine gets these threads.
-///
-/// # Errors
-/// When the records cannot be read.
-pub fn waiting_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    let mut waiting = Vec::new();
-    for thread in shared_threads(site)? {
-        if waiting_step(site, thread)?.is_some() {
-            waiting.push(thread);
-        }
-    }
-    Ok(waiting)
-}
-
-/// Tells whether nobody works on a shared thread, here or on another machine.
-///
-/// # Errors
-/// When the remote does not answer, or the records here cannot be read.
-pub fn is_free(
-    site: &Site,
-    remote: &mut dyn Remote,
-    thread: ThreadId,
-) -> Result<bool, EngineError> {
-    let Some(record) = site.root.shared(thread).read()? else {
-        return Ok(false);
-    };
-    if site.root.run(thread).lease.is_held()? {
-        return Ok(false);
-    }
-    let standing = remote.standing(thread).map_err(SharingError::from)?;
-    Ok(match standing {
-        Standing::Free => true,
-        Standing::Leased(lease) => lease.owner == owner(&record),
-        Standing::Unknown => false,
-    })
 }
 
 /// Returns the threads at the remote that a query is about, by their ids.
