@@ -2,10 +2,12 @@
 //!
 //! How the children of a thread are found is said in `sharing/family.rs`.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use uwf_moderator::{Performer, Route};
 use uwf_pipeline::nodes::{ARCHIVE_KEY, RESUME_KEY};
+use uwf_protocol::child::Parent;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::program::Program;
@@ -33,6 +35,9 @@ const AT_ONCE: usize = 1_000;
 #[derive(Debug, Default)]
 pub struct FamilyFetch {
     seen: HashSet<ThreadId>,
+    /// The children that the chains of threads name, by the heads of the threads. A thread is looked at again when a child has
+    /// come.
+    named: HashMap<(ThreadId, CasRef), Vec<ThreadId>>,
     /// The threads that were fetched, in that order. Ended threads of a family are left out if nothing of them was new.
     pub fetched: Vec<Fetched>,
 }
@@ -58,12 +63,13 @@ impl FamilyFetch {
         let (mut failed, mut asked) = (None, HashSet::new());
         let mut open = BTreeSet::from([id]);
         loop {
-            let places = State::new(&site.root).threads()?.places;
+            let here = Here::of(site, id)?;
             // Each thread that is wanted, and the one that led to it.
             let mut wanted = HashMap::new();
             for one in &open {
-                let has_ended = places.get(one).is_some_and(|place| place.end().is_some());
-                let mut found = match (relatives(site, &places, *one), has_ended) {
+                let place = here.places.get(one);
+                let has_ended = place.is_some_and(|place| place.end().is_some());
+                let mut found = match (self.relatives(site, &here, *one), has_ended) {
                     (found, false) => found?,
                     // Damage in an ended thread does not stop the fetch. A command that reads the thread reports it.
                     (found, true) => judged(found)?.unwrap_or_default(),
@@ -75,7 +81,7 @@ impl FamilyFetch {
                 break;
             }
             open = BTreeSet::new();
-            let threads = wanted.keys().map(|id| (*id, places.get(id).cloned()));
+            let threads = wanted.keys().map(|id| (*id, here.places.get(id).cloned()));
             for id in self.bring(site, remote, threads.collect(), &mut failed)? {
                 // A child that has come may tell that there are more.
                 open.extend([id, wanted[&id]]);
@@ -117,6 +123,41 @@ impl FamilyFetch {
         }
         Ok(known)
     }
+
+    /// Returns the threads of a family that are next to a thread: the parent, if it is not here, and all children. Children that
+    /// follow a child which is not here are left out, because they are found when it has come.
+    fn relatives(
+        &mut self,
+        site: &Site,
+        here: &Here,
+        id: ThreadId,
+    ) -> Result<Vec<ThreadId>, EngineError> {
+        let Some(place) = here.places.get(&id) else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        let parent = parent_at(site, id, place.head())?;
+        found.extend(parent.map(|parent| parent.thread));
+        found.retain(|parent| !here.places.contains_key(parent));
+        let thread = Thread::load(&site.store, id, place.head())?;
+        if !thread.is_run() && !has_children(&thread.program) {
+            return Ok(found);
+        }
+        let named = match self.named.entry((id, thread.head)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(children_of_chain(site, &thread)?),
+        };
+        found.extend_from_slice(named);
+        for (child, parent) in here.below.get(&id).into_iter().flatten() {
+            found.push(*child);
+            // Those that were killed before it.
+            found.extend(ids_of(parent.clone()).take_while(|one| one != child));
+        }
+        if place.end().is_none_or(HistoryRecord::is_cancelled) {
+            found.extend(children_of_next(site, &here.places, &thread)?);
+        }
+        Ok(found)
+    }
 }
 
 /// Tells whether the remote may know something about a thread that is not known here. An active thread is always looked at, because
@@ -143,39 +184,27 @@ fn may_be_news(site: &Site, there: &There) -> Result<bool, EngineError> {
     Ok(merged_record(&site.root.run(listed.thread), record)?.is_some())
 }
 
-/// Returns the threads of a family that are next to a thread: the parent, if it is not here, and all children. Children that follow a
-/// child which is not here are left out, because they are found when it has come.
-fn relatives(
-    site: &Site,
-    places: &BTreeMap<ThreadId, Located>,
-    id: ThreadId,
-) -> Result<Vec<ThreadId>, EngineError> {
-    let Some(place) = places.get(&id) else {
-        return Ok(Vec::new());
-    };
-    let mut found = Vec::new();
-    let parent = parent_at(site, id, place.head())?;
-    found.extend(parent.map(|parent| parent.thread));
-    found.retain(|parent| !places.contains_key(parent));
-    let thread = Thread::load(&site.store, id, place.head())?;
-    if !thread.is_run() && !has_children(&thread.program) {
-        return Ok(found);
-    }
-    found.extend(children_of_chain(site, &thread)?);
-    let same_time = places.range(id.of_child(CasRef::from_u64(0))..);
-    for (child, place) in same_time.take_while(|(one, _)| one.has_time_of(&id)) {
-        if let Ok(Some(parent)) = parent_at(site, *child, place.head())
-            && parent.thread == id
-        {
-            found.push(*child);
-            // Those that were killed before it.
-            found.extend(ids_of(parent).take_while(|one| one != child));
+/// What is here of the threads that have the time of a family.
+struct Here {
+    places: BTreeMap<ThreadId, Located>,
+    /// The children by their parents.
+    below: HashMap<ThreadId, Vec<(ThreadId, Parent)>>,
+}
+
+impl Here {
+    fn of(site: &Site, id: ThreadId) -> Result<Self, EngineError> {
+        let places = State::new(&site.root).threads()?.places;
+        let mut below: HashMap<_, Vec<_>> = HashMap::new();
+        let same_time = places.range(id.of_child(CasRef::from_u64(0))..);
+        for (child, place) in same_time.take_while(|(one, _)| one.has_time_of(&id)) {
+            // A thread that cannot be read is no child.
+            if let Ok(Some(parent)) = parent_at(site, *child, place.head()) {
+                let children = below.entry(parent.thread).or_default();
+                children.push((*child, parent));
+            }
         }
+        Ok(Self { places, below })
     }
-    if place.end().is_none_or(HistoryRecord::is_cancelled) {
-        found.extend(children_of_next(site, places, &thread)?);
-    }
-    Ok(found)
 }
 
 /// Returns the children of the next step of a thread, also of one that was killed before it did the step.
