@@ -159,6 +159,7 @@ mod sharing_counts;
 mod sharing_damage;
 mod sharing_elsewhere;
 mod sharing_ends;
+mod sharing_families;
 mod sharing_labels;
 mod sharing_names;
 mod sharing_names_raced;

@@ -8,7 +8,7 @@ use crate::postgres::{new_schema, own_server};
 use crate::postgres_admin::Admin;
 use crate::sharing::{with_remote, with_server};
 use crate::sharing_children::{BRANCHES, asking, family, family_of, share};
-use crate::world::World;
+use crate::world::{World, wait_until};
 
 /// Checks that a fetch of the parent has brought the whole family: a fetch of everything changes nothing more, and the costs are the
 /// same on both machines.
@@ -159,8 +159,13 @@ fn a_fetch_asks_for_all_children_of_a_thread_at_once() {
     }
 }
 
-/// Returns how many transactions the server has done. Each call is one, and the server counts them when a client leaves.
+/// Returns how many transactions the server has done. Each call is one. The server counts them when it has ended what worked for a
+/// client, which may be after the client has left.
 fn calls(admin: &Admin) -> i64 {
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    wait_until("the server has ended all others", || {
+        admin.row(others) == "0"
+    });
     let count = admin.row("SELECT sum(xact_commit)::bigint FROM pg_stat_database");
     count.parse().unwrap()
 }

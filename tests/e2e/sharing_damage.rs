@@ -1,5 +1,7 @@
 //! What is damaged at a remote leads nobody to remove what is needed.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::gc::text;
@@ -239,5 +241,21 @@ fn a_step_that_finds_damage_keeps_no_lease() {
                 .says("uwf remote verify");
             assert_eq!(place.count("threads WHERE lease_owner IS NOT NULL"), "0");
         }
+    });
+}
+
+#[test]
+fn a_push_that_is_refused_again_does_not_bring_the_other_steps_again() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        other.step(thread).exits(0);
+        // As if the first machine had been given back an older disk, on which the thread was not shared yet.
+        fs::remove_file(one.root().join("shared").join(format!("{thread}.json"))).unwrap();
+        one.step(thread).exits(0);
+        let push = || one.uwf(&["push", thread]).exits(1);
+        push().says("has gone on in two ways");
+        place.run("DELETE FROM @.nodes WHERE hash IN (SELECT head FROM @.threads)");
+        push().says("has gone on in two ways");
     });
 }

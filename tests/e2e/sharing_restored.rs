@@ -1,6 +1,7 @@
 //! Roots and remotes that were restored from an old backup. A machine that is only behind is not told that the thread went on in two
 //! ways.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
@@ -12,15 +13,22 @@ use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
 use crate::sharing_place::Place;
 use crate::world::{World, wait_until};
 
-/// Keeps a copy of a root, or puts it back.
-fn copy(world: &World, restores: bool) {
-    let (root, backup) = (world.root(), world.dir().join("backup"));
-    let (from, to) = if restores {
-        (&backup, &root)
-    } else {
-        (&root, &backup)
-    };
-    let _ = std::fs::remove_dir_all(to);
+fn backup(world: &World) -> PathBuf {
+    world.dir().join("backup")
+}
+
+/// Keeps a copy of a root.
+fn back_up(world: &World) {
+    copy(&world.root(), &backup(world));
+}
+
+/// Gives a machine the root that was kept.
+fn put_back(world: &World) {
+    std::fs::remove_dir_all(world.root()).unwrap();
+    copy(&backup(world), &world.root());
+}
+
+fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.unwrap().success());
 }
@@ -46,12 +54,12 @@ fn a_root_from_before_the_first_push_is_only_behind() {
         let [one, _] = &machines;
         let thread = one.start("again");
         one.step(&thread).exits(0);
-        copy(one, false);
+        back_up(one);
         // The remote gets several steps at once, so it never has the head of the copy.
         one.step(&thread).exits(0);
         one.step(&thread).exits(0);
         one.uwf(&["push", &thread]).exits(0);
-        copy(one, true);
+        put_back(one);
         is_only_behind(one, &thread);
         agree(&machines, &thread, 3);
     });
@@ -64,10 +72,10 @@ fn a_thread_that_a_person_kills_in_an_old_root_ends_for_all_machines() {
         let [one, other] = &machines;
         let thread = one.start("again");
         one.step(&thread).exits(0);
-        copy(one, false);
+        back_up(one);
         one.step(&thread).exits(0);
         one.uwf(&["push", &thread]).exits(0);
-        copy(one, true);
+        put_back(one);
         one.uwf(&["thread", "kill", &thread]).exits(0);
         let pushed = one.uwf(&["push", &thread]).exits(0).json();
         assert_eq!(pushed[0]["outcome"], json!("ended"), "{pushed}");

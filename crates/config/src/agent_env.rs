@@ -17,8 +17,8 @@ const OURS: [&str; 1] = [RemoteConfig::PASSWORD];
 /// The variables of `.env` that are for `uwf` itself, and for other programs where the environment has them.
 const OURS_IN_FILE: [&str; 4] = RemoteConfig::STORAGE_KEYS;
 
-/// The variables whose values no agent shows, although its secrets do not name them: what `uwf` itself opens a remote with. The name of
-/// the key of an S3 storage opens nothing alone.
+/// The variables that are always masked, even if no agent names them as secrets: `uwf` opens a remote with them. The id of an S3 key is
+/// left out, because it is no secret alone.
 const MASKED: [&str; 4] = [
     RemoteConfig::PASSWORD,
     RemoteConfig::S3_SECRET,

@@ -20,7 +20,7 @@ use uwf_process::Signals;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::child::{ChildrenDetail, EndedChild, Parent};
 use uwf_protocol::failure::FailureClass;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_protocol::schemas;
@@ -85,7 +85,6 @@ pub(crate) fn locate(
     assignment: &Assignment,
     planned: Vec<PlannedChild>,
 ) -> Result<Vec<Child>, EngineError> {
-    let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
     // At the remote a child stays that was removed here, so it counts for a shared thread.
     let is_shared = site.root.shared(thread.id).read()?.is_some();
@@ -93,14 +92,7 @@ pub(crate) fn locate(
     let mut kept = taken_up::kept(site, thread, assignment)?;
     let child = |planned: PlannedChild| {
         let kept = kept.remove(&planned.key);
-        let parent = Parent {
-            thread: thread.id,
-            head: thread.head,
-            role: assignment.role.clone(),
-            key: planned.key.clone(),
-            depth,
-            attempt: 0,
-        };
+        let parent = first_of_key(thread, &assignment.role, planned.key.clone());
         if let Some((record, steps)) = kept {
             return Ok(Child {
                 planned,
@@ -128,6 +120,18 @@ pub(crate) fn locate(
         Ok(found)
     };
     planned.into_iter().map(child).collect()
+}
+
+/// Returns the record of the first child that works for a role after the head of a thread, for the branch with this key.
+pub(crate) fn first_of_key(thread: &Thread, role: &RoleName, key: String) -> Parent {
+    Parent {
+        thread: thread.id,
+        head: thread.head,
+        role: role.clone(),
+        key,
+        depth: thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1,
+        attempt: 0,
+    }
 }
 
 /// Returns the newest child that works for a parent record: the one that no person has killed or removed.

@@ -213,15 +213,15 @@ pub use run::review::REVIEW_COMMAND;
 pub use run::slots::NoSlot;
 pub use run::summary::summarize_thread;
 pub use sharing::error::{SharingError, machine_of};
-pub use sharing::family::FamilyFetch;
-pub use sharing::fetch::{
-    Fetched, fetch, is_free, remote_threads, shared_threads, waiting_threads,
-};
+pub use sharing::family_fetch::FamilyFetch;
+pub use sharing::fetch::{Fetched, fetch, remote_threads};
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
 pub use sharing::repair::{send_lost, whole_nodes};
-pub use sharing::{Remotes, check_records, create_records, is_shared, threads_to_fetch};
+pub use sharing::{
+    Remotes, check_records, create_records, is_free, is_shared, shared_threads, threads_to_fetch, waiting_threads,
+};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

@@ -48,3 +48,20 @@ pub(crate) fn waiting(
     let printed = earlier.and_then(|earlier| printed_step(site, run, &earlier));
     Ok(printed.filter(|printed| printed.expects() == head))
 }
+
+/// Does the same, and puts a step on record that an agent printed whose engine died. From then on every command finds it there. The
+/// caller has the lock of the thread.
+///
+/// # Errors
+/// When the record cannot be read or written.
+pub(crate) fn take_up(
+    site: &Site,
+    run: &RunDir,
+    head: CasRef,
+) -> Result<Option<Pending>, EngineError> {
+    let waiting = waiting(site, run, head)?;
+    if let Some(waiting) = &waiting {
+        run.outbox.record_printed(waiting)?;
+    }
+    Ok(waiting)
+}

@@ -6,6 +6,7 @@
 
 pub(crate) mod error;
 pub(crate) mod family;
+pub(crate) mod family_fetch;
 pub(crate) mod fetch;
 pub(crate) mod names;
 pub(crate) mod nodes;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Lease, Owner, Remote};
+use uwf_remote::{Lease, Owner, Remote, Standing};
 use uwf_storage::{
     HistoryRecord, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
 };
@@ -159,6 +160,53 @@ pub(crate) fn merged_record(
 /// thread.
 pub(crate) fn is_unused(run: &RunDir) -> Result<bool, StorageError> {
     Ok(run.outbox.read_pending()?.is_none() && run.lease.read_record().is_none())
+}
+
+/// Returns the threads that are shared here, by their ids.
+///
+/// # Errors
+/// When the folder of their records cannot be read.
+pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
+    Ok(site.root.shared_threads()?)
+}
+
+/// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
+/// machine gets these threads.
+///
+/// # Errors
+/// When the records cannot be read.
+pub fn waiting_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
+    let mut waiting = Vec::new();
+    for thread in shared_threads(site)? {
+        if waiting_step(site, thread)?.is_some() {
+            waiting.push(thread);
+        }
+    }
+    Ok(waiting)
+}
+
+/// Tells whether nobody works on a shared thread, here or on another machine. A lease that this root still has does not count, if
+/// nobody works under it.
+///
+/// # Errors
+/// When the remote does not answer, or the records here cannot be read.
+pub fn is_free(
+    site: &Site,
+    remote: &mut dyn Remote,
+    thread: ThreadId,
+) -> Result<bool, EngineError> {
+    let Some(record) = site.root.shared(thread).read()? else {
+        return Ok(false);
+    };
+    if site.root.run(thread).lease.is_held()? {
+        return Ok(false);
+    }
+    let standing = remote.standing(thread).map_err(SharingError::from)?;
+    Ok(match standing {
+        Standing::Free => true,
+        Standing::Leased(lease) => lease.owner == owner(&record),
+        Standing::Unknown => false,
+    })
 }
 
 /// Returns the finished step of an active thread that waits here, if there is one.

@@ -28,7 +28,7 @@ pub(crate) fn find_each(
     let ids: Vec<&str> = threads.iter().map(|(id, _)| id.as_str()).collect();
     let heads: Vec<Option<i64>> = threads.iter().map(|(_, head)| number(*head)).collect();
     let rows = rows_of(remote, &ids, &heads)?;
-    // The records are not remembered. Those of threads whose leases this client has would be forgotten for them.
+    // The records are not remembered. They would push the records of leased threads out of the cache.
     let found = rows.iter().map(|row| {
         Ok(Found {
             listed: listed(row)?,

@@ -399,17 +399,22 @@ fn add_replaced(state: &State<'_>, one: &Travelling) -> Result<bool, StorageErro
 
 /// Adds failed attempts and raised limits to a thread that was here before. The threads that it works for forget what it used up, if it
 /// has ended. Returns whether something was new; `None` if somebody works on one of these threads.
+///
+/// The lock of the parent is taken first, then those above it, and last that of the thread. No lock is waited for.
 fn add_to_kept(site: &Site, run: &RunDir, one: &Travelling) -> Result<Option<bool>, EngineError> {
+    if joined(run, one)?.is_none() {
+        return Ok(Some(false));
+    }
     let place = State::new(&site.root).find(one.thread)?;
-    let has_ended = place.is_some_and(|place| place.end().is_some());
-    let _above = match has_ended && joined(run, one)?.is_some() {
-        true => match forget_above(site, one.thread, one.head)? {
-            Some(locks) => locks,
-            None => return Ok(None),
-        },
-        false => Vec::new(),
+    if place.is_none_or(|place| place.end().is_none()) {
+        return Ok(add_record(run, one)?);
+    }
+    let Some(locks) = forget_above(site, one.thread, one.head)? else {
+        return Ok(None);
     };
-    Ok(add_record(run, one)?)
+    let added = add_record(run, one)?;
+    drop(locks);
+    Ok(added)
 }
 
 /// Adds failed attempts and raised limits. Returns whether something was new; `None` if somebody works on the thread.

@@ -14,7 +14,7 @@ use crate::read::list::list;
 use crate::read::selection::{Children, ListFilter};
 use crate::read::thread_item::ThreadItem;
 use crate::read::thread_state::ThreadStatus;
-use crate::sharing::fetch::{shared_threads, waiting_threads};
+use crate::sharing::{shared_threads, waiting_threads};
 use crate::{EngineError, Site};
 
 /// What runs here. No server is asked.

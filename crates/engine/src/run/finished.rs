@@ -10,8 +10,7 @@ use crate::run::adopt::{Adoption, adopt};
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_and_lease};
 use crate::run::pipelines::adopt::adopt as adopt_steps;
-use crate::sharing::fetch::waiting_threads;
-use crate::sharing::{has_on_its_way, waiting_step};
+use crate::sharing::{has_on_its_way, waiting_step, waiting_threads};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 

@@ -28,10 +28,11 @@ use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
 use crate::run::refused::keep_beside;
 use crate::run::shared::ended::take_end;
-use crate::sharing::family::{FamilyFetch, there};
+use crate::sharing::family::there;
+use crate::sharing::family_fetch::FamilyFetch;
 use crate::sharing::owe_end;
 use crate::thread::{self, Thread, ThreadAt};
-use crate::{EngineError, Outcome, Runner, lost_run, tags};
+use crate::{EngineError, Outcome, Runner, lost_run, printed, tags};
 
 /// The time beyond the grace that an engine has to end its agent.
 const BEYOND_GRACE: Duration = Duration::from_secs(12);
@@ -295,14 +296,17 @@ fn settle_lost_run(
     id: ThreadId,
     head: Option<CasRef>,
 ) -> Result<Option<CasRef>, EngineError> {
-    let pending = run.outbox.read_pending().ok().flatten();
-    let finished_step = pending.as_ref().map(|it| it.step);
+    let mut pending = run.outbox.read_pending().ok().flatten();
     if !run.exists() {
         return Ok(None);
     }
     let Some(_lock) = run.lease.acquire_if_free()? else {
-        return Ok(finished_step);
+        return Ok(pending.map(|it| it.step));
     };
+    if let (None, Some(head)) = (&pending, head) {
+        pending = printed::take_up(&runner.site, run, head)?;
+    }
+    let finished_step = pending.as_ref().map(|it| it.step);
     let record = run.lease.read_record();
     // No attempt follows that could use an answer that waits.
     run.scratch.clear_answered()?;

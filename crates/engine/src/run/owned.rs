@@ -60,10 +60,8 @@ impl OwnedRun {
         };
         if run.lease.read_record().is_some()
             && let Some(place) = State::new(&runner.site.root).find(id)?
-            && let Some(waiting) = printed::waiting(&runner.site, &run, place.head())?
         {
-            // An engine that died has left it. From now on every command finds it by its record.
-            run.outbox.record_printed(&waiting)?;
+            printed::take_up(&runner.site, &run, place.head())?;
         }
         Ok(Self {
             run,

@@ -421,10 +421,10 @@ impl Job<'_> {
         let record = self.record()?;
         let (here, there) = (self.thread.head, found.listed.head);
         let named = nodes::of_record(self.site, &self.run.ledger.export_at(self.thread.head))?;
-        // The head of the remote may be a step that was never here.
+        // The head of the remote may be a step that was never here, so its node is looked for first.
         let is_ahead = self.site.store.has(there)? && has_on_its_way(self.site, here, there)?;
-        let is_known = found.had || (!is_ahead && self.leads_here(remote, there)?);
-        let goes_on_there = is_known && found.listed.status != HeadStatus::Ended;
+        let is_on_way_there = found.had || (!is_ahead && self.leads_there(remote, there)?);
+        let goes_on_there = is_on_way_there && found.listed.status != HeadStatus::Ended;
         if self.is_cancelled && goes_on_there {
             // A person has ended it here, so it ends there, even if other machines have done steps since.
             let sent = nodes::send(self.site, remote, &named)?;
@@ -439,7 +439,7 @@ impl Job<'_> {
         // If the heads are the same, the thread here is behind if it has ended there.
         let is_behind = match here == there {
             true => found.listed.status == HeadStatus::Ended,
-            false => is_known,
+            false => is_on_way_there,
         };
         if is_behind {
             let sent = nodes::send(self.site, remote, &named)?;
@@ -458,14 +458,15 @@ impl Job<'_> {
 
     /// Tells whether the head here is on the way to the one at the remote, although it never was the head there. A push sends several
     /// steps at once, and a machine may be restored from a backup in between.
-    fn leads_here(&self, remote: &mut dyn Remote, there: CasRef) -> Result<bool, EngineError> {
+    ///
+    /// Only the chain of the head there can tell this. So the chain comes with all that it needs, unless an earlier call brought it. A
+    /// node that the remote has lost is an error, because it is unknown then whether the thread has diverged.
+    fn leads_there(&self, remote: &mut dyn Remote, there: CasRef) -> Result<bool, EngineError> {
         let here = self.thread.head;
-        nodes::bring(
-            self.site,
-            remote,
-            &[there],
-            &nodes::had_with(self.site, here)?,
-        )?;
+        if !self.site.store.has(there)? {
+            let had = nodes::had_with(self.site, here)?;
+            nodes::bring(self.site, remote, &[there], &had)?;
+        }
         has_on_its_way(self.site, there, here)
     }
 

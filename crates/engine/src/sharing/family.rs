@@ -1,268 +1,31 @@
-//! Brings the families of shared threads from the remote: children, and the threads that they work for.
+//! Brings what a step of a shared thread needs of its family: children, and the threads that it works for.
 //!
 //! The id of a child follows from the head and the role of its parent. So a machine that has the parent can ask the remote for the
 //! children that the next step needs, and the remote keeps no list of children ("A shared thread" in `docs/architecture.md`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use uwf_moderator::{Assignment, Performer, Route};
-use uwf_pipeline::nodes::{ARCHIVE_KEY, RESUME_KEY};
 use uwf_process::Signals;
 use uwf_protocol::answer::STATUS_FIELD;
-use uwf_protocol::child::Parent;
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::program::Program;
-use uwf_protocol::work::{FAILED, Work};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::work::FAILED;
 use uwf_remote::{Found, Owner, Remote};
-use uwf_storage::{HistoryRecord, Located, State};
-use uwf_thread::steps;
+use uwf_storage::{Located, State};
 
 use super::error::SharingError;
 use super::fetch::{Fetched, There, ask, bring_threads, fetch};
 use super::{merged_record, owner};
-use crate::bundle::{Outcome, judged};
-use crate::children::of_step::{self, ids_for_next};
-use crate::children::{
-    Child, children_of, has_children, ids_of, named_by, parent_at, recorded, taken_up,
-};
+use crate::children::of_step::ids_for_next;
+use crate::children::{Child, children_of, has_children, parent_at, recorded, taken_up};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// Of how many threads the nodes are brought together.
-const AT_ONCE: usize = 1_000;
-
-/// Brings threads from the remote, each with its family, as far as the remote has it. No thread is brought twice.
-#[derive(Debug, Default)]
-pub struct FamilyFetch {
-    seen: HashSet<ThreadId>,
-    /// The threads that were fetched, in that order. Ended threads of a family are left out if nothing of them was new.
-    pub fetched: Vec<Fetched>,
-}
-
-impl FamilyFetch {
-    /// Brings a thread, all threads below it, and those of the threads that it works for that are not here, with all below them.
-    ///
-    /// The remote is asked for many threads at once: first for the children, then for those that follow from what has come.
-    ///
-    /// # Errors
-    /// As [`fetch`]. What was fetched before the error stays. If a thread below has diverged, the others are fetched all the same.
-    pub fn fetch(
-        &mut self,
-        site: &Site,
-        remote: &mut dyn Remote,
-        id: ThreadId,
-    ) -> Result<(), EngineError> {
-        if !self.seen.insert(id) {
-            return Ok(());
-        }
-        self.fetched.push(fetch(site, remote, id)?);
-        let (mut diverged, mut asked) = (None, HashSet::new());
-        let mut open = BTreeSet::from([id]);
-        loop {
-            let places = State::new(&site.root).threads()?.places;
-            // Each thread that is wanted, and the one that led to it.
-            let mut wanted = HashMap::new();
-            for one in &open {
-                let has_ended = places.get(one).is_some_and(|place| place.end().is_some());
-                let mut found = match (relatives(site, &places, *one), has_ended) {
-                    (found, false) => found?,
-                    // Whoever reads an ended thread is told that its nodes are damaged.
-                    (found, true) => judged(found)?.unwrap_or_default(),
-                };
-                found.retain(|id| !self.seen.contains(id) && asked.insert(*id));
-                wanted.extend(found.into_iter().map(|id| (id, *one)));
-            }
-            if wanted.is_empty() {
-                break;
-            }
-            open = BTreeSet::new();
-            let threads = wanted.keys().map(|id| (*id, places.get(id).cloned()));
-            for id in self.bring(site, remote, threads.collect(), &mut diverged)? {
-                // A child that has come may tell that there are more.
-                open.extend([id, wanted[&id]]);
-                self.seen.insert(id);
-            }
-        }
-        diverged.map_or(Ok(()), Err)
-    }
-
-    /// Brings what is new of these threads. Returns those that the remote knows.
-    fn bring(
-        &mut self,
-        site: &Site,
-        remote: &mut dyn Remote,
-        threads: HashMap<ThreadId, Option<Located>>,
-        diverged: &mut Option<EngineError>,
-    ) -> Result<Vec<ThreadId>, EngineError> {
-        let store = remote.hello().map_err(SharingError::from)?.store;
-        let there = ask(remote, threads)?;
-        let known = there.iter().map(|one| one.found.listed.thread).collect();
-        let mut news = Vec::new();
-        for one in there {
-            if may_be_news(site, &one)? {
-                news.push(one);
-            }
-        }
-        for page in news.chunks(AT_ONCE) {
-            let brought = bring_threads(site, remote, &store, page)?;
-            for (there, fetched) in page.iter().zip(brought) {
-                let is_ended = matches!(there.here, Some(Located::Archived(_)));
-                match fetched {
-                    Ok(one) if is_ended && one.outcome == Outcome::Unchanged && one.nodes == 0 => {}
-                    Ok(one) => self.fetched.push(one),
-                    Err(error) if !has_diverged(&error) => return Err(error),
-                    // It has ended here, so nobody goes on with it.
-                    Err(_) if is_ended => {}
-                    Err(error) => *diverged = diverged.take().or(Some(error)),
-                }
-            }
-        }
-        Ok(known)
-    }
-}
-
 /// Tells whether a thread went on here in another way than at the remote.
-fn has_diverged(error: &EngineError) -> bool {
-    matches!(error, EngineError::Sharing(error)
-        if matches!(**error, SharingError::Diverged { .. } | SharingError::EndNotTold(_)))
-}
-
-/// Tells whether the remote may know something about a thread that is not known here. An active thread is always looked at, because
-/// a finished step of it may wait.
-fn may_be_news(site: &Site, there: &There) -> Result<bool, EngineError> {
-    let Some(Located::Archived(ended)) = &there.here else {
-        return Ok(true);
-    };
-    let Found { listed, record, .. } = &there.found;
-    if listed.status == HeadStatus::Ended && listed.head != ended.head {
-        return Ok(true);
-    }
-    for text in record.nodes() {
-        if !site.store.has(text)? {
-            return Ok(true);
-        }
-    }
-    // What failed elsewhere may be told after the end.
-    Ok(merged_record(&site.root.run(listed.thread), record)?.is_some())
-}
-
-/// Returns the threads of a family that are next to a thread: the one that it works for, if that is not here, and its children,
-/// wherever they are. Children that follow a child which is not here are left out, because they are found when it has come.
-fn relatives(
-    site: &Site,
-    places: &BTreeMap<ThreadId, Located>,
-    id: ThreadId,
-) -> Result<Vec<ThreadId>, EngineError> {
-    let Some(place) = places.get(&id) else {
-        return Ok(Vec::new());
-    };
-    let mut found = Vec::new();
-    let parent = parent_at(site, id, place.head())?;
-    found.extend(parent.map(|parent| parent.thread));
-    found.retain(|parent| !places.contains_key(parent));
-    let thread = Thread::load(&site.store, id, place.head())?;
-    if !thread.is_run() && !has_children(&thread.program) {
-        return Ok(found);
-    }
-    found.extend(children_of_chain(site, &thread)?);
-    let same_time = places.range(id.of_child(CasRef::from_u64(0))..);
-    for (child, place) in same_time.take_while(|(one, _)| one.has_time_of(&id)) {
-        if let Ok(Some(parent)) = parent_at(site, *child, place.head())
-            && parent.thread == id
-        {
-            found.push(*child);
-            // Those that were killed before it.
-            found.extend(ids_of(parent).take_while(|one| one != child));
-        }
-    }
-    if place.end().is_none_or(HistoryRecord::is_cancelled) {
-        found.extend(children_of_next(site, places, &thread)?);
-    }
-    Ok(found)
-}
-
-/// Returns the children of the next step of a thread, also of one that was killed before it did the step.
-fn children_of_next(
-    site: &Site,
-    places: &BTreeMap<ThreadId, Located>,
-    thread: &Thread,
-) -> Result<Vec<ThreadId>, EngineError> {
-    if thread.is_run() {
-        return Ok(up_to_unknown(places, ids_for_next(site, thread)?));
-    }
-    match taken_up::route(site, thread, None)? {
-        Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
-            match children_of(site, thread, &assignment, None) {
-                Ok(children) => Ok(children.iter().map(|child| child.thread).collect()),
-                // If it is unknown which children are needed, none was made.
-                Err(EngineError::Child(_)) => Ok(Vec::new()),
-                Err(error) => Err(error),
-            }
-        }
-        Ok(Route::Suspend { .. }) => done_again(site, places, thread),
-        Ok(_) | Err(_) => Ok(Vec::new()),
-    }
-}
-
-/// Returns the children that may do the role again that asked a person: the answer is on the machine where it was given. They have the
-/// same branches, and work for the step that asked.
-fn done_again(
-    site: &Site,
-    places: &BTreeMap<ThreadId, Located>,
-    thread: &Thread,
-) -> Result<Vec<ThreadId>, EngineError> {
-    let mut found = Vec::new();
-    let Some(asked) = thread.last() else {
-        return Ok(found);
-    };
-    for child in recorded(site, asked)? {
-        let first = Parent {
-            thread: thread.id,
-            head: thread.head,
-            role: asked.node.role.clone(),
-            key: child.key,
-            depth: thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1,
-            attempt: 0,
-        };
-        found.extend(up_to_unknown(places, ids_of(first)));
-    }
-    Ok(found)
-}
-
-/// Returns the ids of threads that are here, and the first one that is not.
-fn up_to_unknown(
-    places: &BTreeMap<ThreadId, Located>,
-    ids: impl Iterator<Item = ThreadId>,
-) -> Vec<ThreadId> {
-    let mut found = Vec::new();
-    for id in ids {
-        found.push(id);
-        if !places.contains_key(&id) {
-            break;
-        }
-    }
-    found
-}
-
-/// Calls a function with each child of the next step of a run that the remote knows.
-fn each_of_run(
-    site: &Site,
-    remote: &mut dyn Remote,
-    run: &Thread,
-    bring: &mut dyn FnMut(&mut dyn Remote, ThreadId) -> Result<(), EngineError>,
-) -> Result<(), EngineError> {
-    if State::new(&site.root).head(run.id)?.is_none() {
-        return Ok(());
-    }
-    for child in ids_for_next(site, run)? {
-        if there(remote, child, None)?.is_none() {
-            break;
-        }
-        bring(remote, child)?;
-    }
-    Ok(())
+pub(super) fn has_diverged(error: &EngineError) -> bool {
+    matches!(error, EngineError::Sharing(error) if matches!(**error, SharingError::Diverged { .. }))
 }
 
 /// Brings the children for the next step of a thread that are not here. A child that is here stays as it is.
@@ -271,17 +34,25 @@ pub(crate) fn bring_missing_children(
     remote: &mut dyn Remote,
     thread: &Thread,
 ) -> Result<(), EngineError> {
-    let state = State::new(&site.root);
-    let mut bring = |remote: &mut dyn Remote, child: ThreadId| match state.find(child)? {
-        Some(_) => Ok(()),
-        None => fetch_child(site, remote, child),
-    };
-    if thread.is_run() {
-        return each_of_run(site, remote, thread, &mut bring);
+    if !thread.is_run() {
+        return each_needed(site, remote, thread, None, &mut |remote, mut children| {
+            children.retain(|child| child.here.is_none());
+            bring_children(site, remote, &children)
+        });
     }
-    each_needed(site, remote, thread, None, &mut |remote, child, _| {
-        bring(remote, child.thread)
-    })
+    let state = State::new(&site.root);
+    if state.head(thread.id)?.is_none() {
+        return Ok(());
+    }
+    for child in ids_for_next(site, thread)? {
+        let Some(found) = there(remote, child, None)? else {
+            break;
+        };
+        if state.find(child)?.is_none() {
+            bring_children(site, remote, &[There { found, here: None }])?;
+        }
+    }
+    Ok(())
 }
 
 /// Brings those of the threads that a thread works for that are not here. They say in which folder it works.
@@ -313,31 +84,53 @@ pub(crate) fn bring_for_step(
     at_work: &mut dyn FnMut(ThreadId, (Owner, Duration)),
 ) -> Result<(), EngineError> {
     bring_of_last(site, remote, thread)?;
-    let bring: &mut Bring<'_> = &mut |remote, child, found| {
-        if let Some(busy) = at_work_elsewhere(site, found)? {
-            at_work(child.thread, busy);
-        }
-        if !has_news(site, child, found)? {
-            return Ok(());
-        }
-        fetch_child(site, remote, child.thread)
-    };
-    each_needed(site, remote, thread, Some(signals), bring)
+    each_needed(
+        site,
+        remote,
+        thread,
+        Some(signals),
+        &mut |remote, children| {
+            let mut news = Vec::new();
+            for child in children {
+                if let Some(busy) = at_work_elsewhere(site, &child.found)? {
+                    at_work(child.found.listed.thread, busy);
+                }
+                if has_news(site, &child)? {
+                    news.push(child);
+                }
+            }
+            bring_children(site, remote, &news)
+        },
+    )
 }
 
-/// Brings a child for the next step of its parent. A child that has diverged stays as it is here.
+/// Brings children together. One that has diverged stays as it is here: a step of it tells that, and its siblings go on.
+fn bring_children(
+    site: &Site,
+    remote: &mut dyn Remote,
+    children: &[There],
+) -> Result<(), EngineError> {
+    if children.is_empty() {
+        return Ok(());
+    }
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    let brought = bring_threads(site, remote, &store, children)?;
+    brought.into_iter().try_for_each(unless_diverged)
+}
+
+/// Brings a child for the next step of its parent. One that has diverged stays as it is here.
 pub(crate) fn fetch_child(
     site: &Site,
     remote: &mut dyn Remote,
     child: ThreadId,
 ) -> Result<(), EngineError> {
-    match fetch(site, remote, child) {
-        Ok(_) => Ok(()),
-        // A step of the child tells that it has diverged. Its siblings go on.
-        Err(EngineError::Sharing(error)) if matches!(*error, SharingError::Diverged { .. }) => {
-            Ok(())
-        }
-        Err(error) => Err(error),
+    unless_diverged(fetch(site, remote, child))
+}
+
+fn unless_diverged(fetched: Result<Fetched, EngineError>) -> Result<(), EngineError> {
+    match fetched {
+        Err(error) if !has_diverged(&error) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
@@ -350,11 +143,12 @@ fn at_work_elsewhere(site: &Site, found: &Found) -> Result<Option<(Owner, Durati
 }
 
 /// Tells whether the remote knows something about a child that is not known here.
-fn has_news(site: &Site, child: &Child, found: &Found) -> Result<bool, EngineError> {
-    let here = child.place.as_ref().map(Located::head);
-    let is_behind = here != Some(found.listed.head) || found.listed.status == HeadStatus::Ended;
+fn has_news(site: &Site, child: &There) -> Result<bool, EngineError> {
+    let Found { listed, record, .. } = &child.found;
+    let here = child.here.as_ref().map(Located::head);
+    let is_behind = here != Some(listed.head) || listed.status == HeadStatus::Ended;
     // A failed attempt leaves the head where it is.
-    Ok(is_behind || merged_record(&site.root.run(child.thread), &found.record)?.is_some())
+    Ok(is_behind || merged_record(&site.root.run(listed.thread), record)?.is_some())
 }
 
 /// Brings children that did the newest step of a thread. Those that are active here come, because their work is over. Those that
@@ -376,19 +170,14 @@ fn bring_of_last(site: &Site, remote: &mut dyn Remote, thread: &Thread) -> Resul
             wanted.insert(child.thread, here);
         }
     }
-    if wanted.is_empty() {
-        return Ok(());
-    }
     let there = ask(remote, wanted)?;
-    let store = remote.hello().map_err(SharingError::from)?.store;
-    let brought = bring_threads(site, remote, &store, &there)?;
-    brought.into_iter().try_for_each(|one| one.map(drop))
+    bring_children(site, remote, &there)
 }
 
-/// A function that brings a child.
-type Bring<'a> = dyn FnMut(&mut dyn Remote, &Child, &Found) -> Result<(), EngineError> + 'a;
+/// A function that brings some of these children.
+type Bring<'a> = dyn FnMut(&mut dyn Remote, Vec<There>) -> Result<(), EngineError> + 'a;
 
-/// Calls `bring` with each child that the next step of a thread needs, that has not ended here, and that the remote knows. If the
+/// Calls `bring` with the children that the next step of a thread needs, that have not ended here, and that the remote knows. If a
 /// brought child was ended by a person, the branch has another child, which is looked for next.
 fn each_needed(
     site: &Site,
@@ -402,27 +191,29 @@ fn each_needed(
     };
     let mut asked = HashSet::new();
     loop {
-        let children = match children_of(site, thread, &assignment, signals) {
-            Ok(children) => children,
-            // If it is unknown which children are needed, none was made.
-            Err(EngineError::Child(_)) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        let open = children.iter().filter(|child| !child.is_ended());
-        let open: Vec<&Child> = open.filter(|child| asked.insert(child.thread)).collect();
-        let wanted = open.iter().map(|child| (child.thread, child.place.clone()));
-        let there = ask(remote, wanted.collect())?.into_iter();
-        let there: HashMap<ThreadId, Found> = there
-            .map(|one| (one.found.listed.thread, one.found))
-            .collect();
+        let children = needed(site, thread, &assignment, signals)?.into_iter();
+        let open = children.filter(|child| !child.is_ended() && asked.insert(child.thread));
+        let there = ask(
+            remote,
+            open.map(|child| (child.thread, child.place)).collect(),
+        )?;
         if there.is_empty() {
             return Ok(());
         }
-        for child in open {
-            if let Some(found) = there.get(&child.thread) {
-                bring(remote, child, found)?;
-            }
-        }
+        bring(remote, there)?;
+    }
+}
+
+/// Returns the children that the next step of a thread needs. If it is unknown which ones these are, none was made.
+pub(super) fn needed(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    signals: Option<&Signals>,
+) -> Result<Vec<Child>, EngineError> {
+    match children_of(site, thread, assignment, signals) {
+        Err(EngineError::Child(_)) => Ok(Vec::new()),
+        children => children,
     }
 }
 
@@ -441,36 +232,6 @@ fn assignment_of_children(
         }
         Ok(_) | Err(_) => None,
     })
-}
-
-/// Returns the children that the steps of a thread name. The steps of a fork name children of the original thread. These are left
-/// out, because they belong to another family.
-fn children_of_chain(site: &Site, thread: &Thread) -> Result<Vec<ThreadId>, EngineError> {
-    let mut children = Vec::new();
-    for step in steps(&site.store, thread.head) {
-        let step = step?;
-        let task = thread.program.task(&step.node.role);
-        if task.is_some_and(|task| task.work == Work::Agent) {
-            continue;
-        }
-        match &thread.program {
-            Program::Pipeline(_) if is_visit(&step.node.role) => {
-                children.extend(of_step::named_by(site, step.node.detail)?);
-            }
-            Program::Pipeline(_) => {}
-            Program::Graph(_) => {
-                let named = named_by(site, step.node.detail)?.into_iter();
-                children.extend(named.map(|child| child.thread));
-            }
-        }
-    }
-    children.retain(|child| child.may_be_child_of(&thread.id));
-    Ok(children)
-}
-
-/// Tells whether a step of a run belongs to a step of its pipeline.
-fn is_visit(role: &RoleName) -> bool {
-    ![RESUME_KEY, ARCHIVE_KEY].contains(&role.as_str())
 }
 
 /// Returns a thread of the remote, if the remote knows it.

@@ -1,19 +1,20 @@
 //! Brings threads from the remote, or their new steps.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
 use serde::Serialize;
 use uwf_moderator::head_status;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
-use uwf_remote::{Found, Listed, Query, Remote, Standing};
+use uwf_remote::{Found, Listed, Query, Remote, RemoteError};
 use uwf_storage::{Located, ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
 use super::{
-    check_remote, has_on_its_way, merge_record, new_record, nodes, owes_end, owner, settle_end,
+    check_remote, has_on_its_way, merge_record, new_record, nodes, owes_end, settle_end,
     waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
@@ -41,52 +42,6 @@ pub struct Fetched {
     /// Whether it has ended at the remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended_there: bool,
-}
-
-/// Returns the threads that are shared here, by their ids.
-///
-/// # Errors
-/// When the folder of their records cannot be read.
-pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    Ok(site.root.shared_threads()?)
-}
-
-/// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
-/// machine gets these threads.
-///
-/// # Errors
-/// When the records cannot be read.
-pub fn waiting_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    let mut waiting = Vec::new();
-    for thread in shared_threads(site)? {
-        if waiting_step(site, thread)?.is_some() {
-            waiting.push(thread);
-        }
-    }
-    Ok(waiting)
-}
-
-/// Tells whether nobody works on a shared thread, here or on another machine.
-///
-/// # Errors
-/// When the remote does not answer, or the records here cannot be read.
-pub fn is_free(
-    site: &Site,
-    remote: &mut dyn Remote,
-    thread: ThreadId,
-) -> Result<bool, EngineError> {
-    let Some(record) = site.root.shared(thread).read()? else {
-        return Ok(false);
-    };
-    if site.root.run(thread).lease.is_held()? {
-        return Ok(false);
-    }
-    let standing = remote.standing(thread).map_err(SharingError::from)?;
-    Ok(match standing {
-        Standing::Free => true,
-        Standing::Leased(lease) => lease.owner == owner(&record),
-        Standing::Unknown => false,
-    })
 }
 
 /// Returns the threads at the remote that a query is about, by their ids.
@@ -157,43 +112,125 @@ fn asked(here: Option<&Located>) -> CasRef {
     here.map_or_else(|| CasRef::from_u64(0), Located::head)
 }
 
+/// A thread that is brought, and nodes that are here with all that they need.
+type Brought<'a> = (&'a There, &'a [CasRef]);
+
 /// Brings threads from the remote with the id `store`, and their nodes by few requests. The results are in the order of the threads.
 ///
 /// # Errors
-/// When the nodes cannot be brought. Then no thread has changed. What concerns one thread is in its result.
+/// When the remote gives no answer, or nothing can be stored here. What concerns one thread is in its result.
 pub(crate) fn bring_threads(
     site: &Site,
     remote: &mut dyn Remote,
     store: &str,
     threads: &[There],
 ) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
-    let mut have = Vec::new();
-    for there in threads {
-        check_here(site, there.found.listed.thread, store)?;
-        if let Some(here) = &there.here {
-            have.extend(nodes::had_with(site, here.head())?);
+    let had = threads.iter().map(|one| had_here(site, one, store));
+    let had: Vec<Result<Vec<CasRef>, EngineError>> = had.collect();
+    let both = threads.iter().zip(&had);
+    let sound = both.filter_map(|(one, had)| Some((one, had.as_deref().ok()?)));
+    let sound: Vec<Brought<'_>> = sound.collect();
+    let taken = match bring_together(site, remote, store, &sound) {
+        Ok(taken) => taken,
+        // One of them may be damaged at the remote. The others come alone.
+        Err(error) => {
+            damage_there(error)?;
+            let each = sound.into_iter();
+            each.map(|one| bring_alone(site, remote, store, one))
+                .collect::<Result<_, _>>()?
         }
+    };
+    let mut taken = taken.into_iter();
+    let mut result = |_| taken.next().expect("each sound thread has a result");
+    Ok(had
+        .into_iter()
+        .map(|had| had.and_then(&mut result))
+        .collect())
+}
+
+/// Returns nodes that are here with all that they need, as far as a thread tells them. Fails if the thread is shared here by another
+/// remote.
+fn had_here(site: &Site, there: &There, store: &str) -> Result<Vec<CasRef>, EngineError> {
+    check_here(site, there.found.listed.thread, store)?;
+    match &there.here {
+        Some(here) => nodes::had_with(site, here.head()),
+        None => Ok(Vec::new()),
     }
+}
+
+/// Brings the nodes of threads together, and then gives each thread here what the remote knows. If the nodes cannot be brought, no
+/// thread has changed.
+fn bring_together(
+    site: &Site,
+    remote: &mut dyn Remote,
+    store: &str,
+    threads: &[Brought<'_>],
+) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
+    let had = threads.iter().flat_map(|(_, had)| *had);
+    let mut have: Vec<CasRef> = had.copied().collect();
     have.sort_unstable();
     have.dedup();
-    let heads: Vec<CasRef> = threads.iter().map(|one| one.found.listed.head).collect();
+    let heads = threads.iter().map(|(one, _)| one.found.listed.head);
+    let heads: Vec<CasRef> = heads.collect();
     let mut came = nodes::bring_each(site, remote, &heads, &have)?;
-    let records = threads.iter().map(|one| &one.found.record);
+    let records = threads.iter().map(|(one, _)| &one.found.record);
     came.extend(nodes::bring_of_records(site, remote, records, &have)?);
     // The collector must wait until the heads refer to what came.
     let _hold = site.store.hold()?;
-    let take = |there: &There| {
-        let found = &there.found;
-        let named = found.record.nodes();
-        let own = named.chain([found.listed.head]);
+    let replaced = State::new(&site.root).replaced()?;
+    let mut taken = Vec::with_capacity(threads.len());
+    for (there, _) in threads {
+        let own = there.found.record.nodes();
+        let own = own.chain([there.found.listed.head]);
         let nodes = own.filter_map(|node| came.remove(&node)).sum();
-        take(site, there, store, nodes)
-    };
-    Ok(threads.iter().map(take).collect())
+        taken.push(take(site, there, store, &replaced, nodes));
+    }
+    Ok(taken)
 }
 
-/// Gives a thread here what the remote knows. Its nodes are here; `nodes` of them are new.
-fn take(site: &Site, there: &There, store: &str, nodes: usize) -> Result<Fetched, EngineError> {
+/// Brings one thread. If it is damaged at the remote, its result says so.
+fn bring_alone(
+    site: &Site,
+    remote: &mut dyn Remote,
+    store: &str,
+    one: Brought<'_>,
+) -> Result<Result<Fetched, EngineError>, EngineError> {
+    match bring_together(site, remote, store, &[one]) {
+        Ok(mut taken) => Ok(taken.pop().expect("one thread was asked for")),
+        Err(error) => {
+            let (id, problem) = (one.0.found.listed.thread, damage_there(error)?);
+            let problem = format!("thread {id} is not whole there: {problem}");
+            Ok(Err(
+                SharingError::Remote(RemoteError::Broken(problem)).into()
+            ))
+        }
+    }
+}
+
+/// Returns what is damaged at the remote, if that is why nodes could not be brought. Other errors stay errors.
+fn damage_there(error: EngineError) -> Result<String, EngineError> {
+    match error {
+        EngineError::Sharing(error) => match *error {
+            SharingError::Remote(RemoteError::Broken(problem)) => Ok(problem),
+            other => Err(other.into()),
+        },
+        // What the nodes are that came from there.
+        error => {
+            let Err(problem) = judged::<Infallible>(Err(error))?;
+            Ok(problem)
+        }
+    }
+}
+
+/// Gives a thread here what the remote knows. Its nodes are here; `nodes` of them are new. `replaced` are all steps that were done
+/// again here.
+fn take(
+    site: &Site,
+    there: &There,
+    store: &str,
+    replaced: &[ReplacedStep],
+    nodes: usize,
+) -> Result<Fetched, EngineError> {
     let found = &there.found;
     let (id, head) = (found.listed.thread, found.listed.head);
     let file = site.root.shared(id);
@@ -202,7 +239,12 @@ fn take(site: &Site, there: &There, store: &str, nodes: usize) -> Result<Fetched
         let record = file.create(&new_record(site, store.to_owned())?)?;
         check_remote(id, &record, store)?;
     }
-    let outcome = follow(site, found, there.here.as_ref().map(Located::head))?;
+    let outcome = follow(
+        site,
+        found,
+        there.here.as_ref().map(Located::head),
+        replaced,
+    )?;
     let has_ended = found.listed.status == HeadStatus::Ended;
     if has_ended {
         settle_end(site, id)?;
@@ -259,16 +301,20 @@ pub(crate) fn bring_end(
 }
 
 /// Gives the thread here the head of the remote, if it is behind.
-fn follow(site: &Site, found: &Found, here: Option<CasRef>) -> Result<Outcome, EngineError> {
+fn follow(
+    site: &Site,
+    found: &Found,
+    here: Option<CasRef>,
+    replaced: &[ReplacedStep],
+) -> Result<Outcome, EngineError> {
     let thread = found.listed.thread;
     let travelling = travelling(site, found, here)?;
     let sound = judged(contradiction(site, &travelling))?;
     if let Ok(Some(problem)) | Err(problem) = sound {
         let problem = format!("thread {thread} is not sound there: {problem}");
-        return Err(SharingError::Remote(uwf_remote::RemoteError::Broken(problem)).into());
+        return Err(SharingError::Remote(RemoteError::Broken(problem)).into());
     }
-    let replaced = State::new(&site.root).replaced()?;
-    let planned = plan(site, &travelling, &replaced)?;
+    let planned = plan(site, &travelling, replaced)?;
     let planned = planned.map_err(|divergence| diverged(site, found, divergence.here))?;
     let (outcome, _) = apply(site, &travelling, planned)?;
     Ok(outcome)

@@ -139,9 +139,8 @@ impl Job<'_> {
             // The next push compares the thread with that head.
             Advanced::HeadIs(_) => contended("another machine has moved the head meanwhile"),
             Advanced::Clash(nodes) => SharingError::Clash(nodes).into(),
-            Advanced::LeaseLost | Advanced::Lacking(_) => {
-                contended("the lease ended before the head was moved")
-            }
+            Advanced::LeaseLost => contended("the lease ended before the head was moved"),
+            Advanced::Lacking(_) => contended("the remote has removed nodes that the push needs"),
         };
         // If this fails, the lease ends by its time.
         let _ = remote.release(lease, push.record);
