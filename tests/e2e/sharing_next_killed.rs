@@ -62,6 +62,26 @@ fn a_call_without_the_label_gives_the_thread_back_that_a_killed_one_has_taken() 
 }
 
 #[test]
+fn a_killed_call_that_had_no_thread_does_not_hide_the_thread_of_another_one() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [_, other] = &machines;
+        let thread = shared(&machines, "again");
+        kill_with_the_lease(other, &NEXT, " thread ", &thread);
+        // Some calls were killed before they asked. In which order a folder lists their marks is up to its file system.
+        let shared = other.root().join("shared");
+        let marks = ["0", "7", "g", "z"].map(|mark| shared.join(format!("{mark}.next")));
+        for mark in &marks {
+            std::fs::write(mark, "").unwrap();
+        }
+        let report = other.uwf(&NEXT).exits(0).json();
+        assert_eq!(report["thread"], json!(thread));
+        other.uwf(&NEXT).exits(0);
+        assert!(marks.iter().all(|mark| !mark.exists()));
+    });
+}
+
+#[test]
 fn a_step_of_the_thread_that_a_killed_worker_has_taken_takes_it_over() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

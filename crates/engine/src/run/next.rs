@@ -161,7 +161,8 @@ pub fn take_next(
             mark: left.mark().to_owned(),
         };
         let Some(taken) = ask(site, remote, (labels, &at_work), (shared, left))? else {
-            return Ok(None);
+            // The call that died had no thread. Another one may have left its mark, too.
+            continue;
         };
         if has_label(remote, taken.thread(), labels)? {
             return Ok(Some(taken));
