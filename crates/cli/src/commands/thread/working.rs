@@ -125,7 +125,7 @@ impl Worker<'_> {
     /// Returns how the worker ends that has nothing at work, if it does.
     fn end_of_idle(&mut self) -> Option<Result<Exit, Failure>> {
         if let Some(failure) = self.failure.take() {
-            self.name_waiting();
+            warn_of(&self.waiting());
             return Some(Err(failure));
         }
         let has_waited = |idle| self.idle.time(Instant::now()) >= idle;
@@ -137,26 +137,25 @@ impl Worker<'_> {
             () if is_over => return Some(Ok(self.left_undone())),
             () => return None,
         };
-        self.name_waiting();
+        warn_of(&self.waiting());
         Some(Ok(exit))
     }
 
-    /// Names the threads whose finished steps wait here, and returns them.
-    fn name_waiting(&self) -> Vec<ThreadId> {
-        let waiting = waiting_threads(self.context.site()).unwrap_or_default();
-        for thread in &waiting {
-            warn(&format!(
-                "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
-            ));
-        }
-        waiting
+    /// Returns the threads whose finished steps wait here. It says so if the records cannot be read.
+    fn waiting(&self) -> Vec<ThreadId> {
+        let waiting = waiting_threads(self.context.site());
+        waiting.unwrap_or_else(|error| {
+            warn(&error.to_string());
+            Vec::new()
+        })
     }
 
     /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first thread whose
     /// finished step still waits here, or whose step has failed and that is still ready.
     fn left_undone(&mut self) -> Exit {
         let mut left = self.has_seen_damage.then_some(Exit::Store);
-        let waiting = self.name_waiting();
+        let waiting = self.waiting();
+        warn_of(&waiting);
         for thread in &waiting {
             // A thread that a person has paused waits for that person.
             let exit = self.resting.exit(*thread).unwrap_or(Exit::Busy);
@@ -244,11 +243,7 @@ impl Worker<'_> {
         if now < self.look_here_at {
             return None;
         }
-        let waiting = waiting_threads(self.context.site());
-        let mut waiting = waiting.unwrap_or_else(|error| {
-            warn(&error.to_string());
-            Vec::new()
-        });
+        let mut waiting = self.waiting();
         waiting.retain(|thread| !self.jobs.threads().any(|one| one == *thread));
         if let Some(found) = waiting
             .iter()
@@ -392,8 +387,17 @@ impl Worker<'_> {
                 failure.print();
             }
         }
-        self.name_waiting();
+        warn_of(&self.waiting());
         Ok(Exit::Signal(stop.signal))
+    }
+}
+
+/// Names the threads whose finished steps wait here.
+fn warn_of(waiting: &[ThreadId]) {
+    for thread in waiting {
+        warn(&format!(
+            "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
+        ));
     }
 }
 
