@@ -6,7 +6,8 @@ use crate::crash::sweep::{chosen, kill_at, kill_before};
 use crate::crash::tracer::{Verdict, trace};
 use crate::gates::runs;
 use crate::postgres::new_schema;
-use crate::sharing::{at_remote, machines_in, shared, with_server};
+use crate::postgres_admin::Admin;
+use crate::sharing::{as_worker, at_remote, machines_in, shared, with_server};
 use crate::world::World;
 
 const NEXT: [&str; 3] = ["thread", "step", "--next"];
@@ -58,6 +59,48 @@ fn a_call_without_the_label_gives_the_thread_back_that_a_killed_one_has_taken() 
         assert_eq!(report["thread"], json!(free));
         let report = one.uwf(&[&NEXT[..], &["--label", "gpu=yes"]].concat());
         assert_eq!(report.exits(0).json()["thread"], json!(thread));
+    });
+}
+
+#[test]
+fn a_killed_call_that_had_no_thread_does_not_hide_the_thread_of_another_one() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [_, other] = &machines;
+        let thread = shared(&machines, "again");
+        kill_with_the_lease(other, &NEXT, " thread ", &thread);
+        // Some calls were killed before they asked. In which order a folder lists their marks is up to its file system.
+        let shared = other.root().join("shared");
+        let marks = ["0", "7", "g", "z"].map(|mark| shared.join(format!("{mark}.next")));
+        for mark in &marks {
+            std::fs::write(mark, "").unwrap();
+        }
+        let report = other.uwf(&NEXT).exits(0).json();
+        assert_eq!(report["thread"], json!(thread));
+        other.uwf(&NEXT).exits(0);
+        assert!(marks.iter().all(|mark| !mark.exists()));
+    });
+}
+
+#[test]
+fn a_call_that_the_remote_refuses_does_not_lose_the_thread_that_a_killed_one_has_taken() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [_, other] = &machines;
+        let thread = shared(&machines, "again");
+        as_worker(other, server, &schema);
+        kill_with_the_lease(other, &NEXT, " thread ", &thread);
+        let admin = Admin::new(&server.url());
+        let writes = format!("UPDATE ON {schema}.threads");
+        admin.run(&format!("REVOKE {writes} FROM {schema}_worker"));
+        other
+            .uwf(&NEXT)
+            .exits(1)
+            .says("the remote refuses this user");
+        admin.run(&format!("GRANT {writes} TO {schema}_worker"));
+        let report = other.uwf(&NEXT).exits(0).json();
+        assert_eq!(report["thread"], json!(thread));
     });
 }
 

@@ -1,5 +1,5 @@
 -- Takes the lease of a thread that the owner $2 has leased already, or else of the thread that has been ready for the longest time.
--- The worker has the labels $1, and does not want the threads $6.
+-- The worker has the labels $1, and does not want the threads $6. A thread that $2 has leased already is given all the same.
 mine AS (
   SELECT id FROM {schema}.threads WHERE lease_owner IS NOT NULL AND {own:$2} AND status <> 'ended' LIMIT 1
 ), free AS (

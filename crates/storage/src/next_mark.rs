@@ -1,8 +1,7 @@
 //! The marks under which calls of this root ask a remote for the next thread: `shared/<mark>.next`.
 //!
 //! The remote chooses the thread, so a call that dies with the answer leaves no record of the thread. It leaves its mark, by which a
-//! later call takes the lease over. The files are in the folder of the shared threads, because a copy of the root must not have them
-//! either.
+//! later call takes the lease over. People remove the folder `shared` from a copy of a root (`docs/sharing.md`), so these files go, too.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +43,7 @@ impl NextMark {
             let Some(mark) = mark_of(&path).filter(|mark| is_wanted(mark)) else {
                 continue;
             };
-            // The owner of a mark removes it when all is on record. A file that was made again would look as if it were left.
+            // Opened without creating it: if its owner has just removed the file, a new one would look like a mark that was left.
             if let Some(lock) = FileLock::try_acquire_existing(&path)? {
                 return Ok(Some(Self::of(mark, path.clone(), lock)));
             }

@@ -17,6 +17,7 @@ mod next_try;
 mod parallel;
 mod reading;
 mod remote_list;
+mod resting;
 mod running;
 mod sessions;
 mod step_command;

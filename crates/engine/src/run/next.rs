@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Acquired, Lease, Remote, Want, Which};
+use uwf_remote::{Acquired, Lease, Remote, RemoteError, Want, Which};
 use uwf_storage::{NextMark, SharedRecord, State};
 
 use crate::pause::refuse_if_paused;
@@ -161,7 +161,8 @@ pub fn take_next(
             mark: left.mark().to_owned(),
         };
         let Some(taken) = ask(site, remote, (labels, &at_work), (shared, left))? else {
-            return Ok(None);
+            // The call that died had no thread. Another one may have left its mark, too.
+            continue;
         };
         if has_label(remote, taken.thread(), labels)? {
             return Ok(Some(taken));
@@ -205,8 +206,8 @@ fn ask(
             Ok(None)
         }
         Err(error) => {
-            if !error.may_pass() {
-                // What is wrong may be wrong with that thread, and the next call is to get another one.
+            if matches!(error, RemoteError::Broken(_)) {
+                // That thread may be damaged, and the next call is to get another one.
                 mark.remove()?;
             }
             Err(SharingError::from(error).into())

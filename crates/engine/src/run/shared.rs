@@ -293,8 +293,8 @@ pub(crate) fn lease_time(site: &Site) -> Result<Duration, EngineError> {
 }
 
 /// Takes the lease of a thread. The caller has its lock. Another call of this machine may have taken the thread as the next one, and
-/// not yet have written down under which mark. So if a call of this machine has the lease, the mark is read again after a moment. If that
-/// call of this root has died, its lease is taken over.
+/// not yet have written down under which mark. So if a call of this machine has the lease, the mark is read again after a moment. If the
+/// call that has the lease has died, this one takes the lease over by its mark.
 fn take_lease(
     runner: &Runner,
     run: &RunDir,

@@ -17,22 +17,14 @@ use uwf_util::text::counted;
 use super::idle::Idle;
 use super::jobs::{Jobs, Next};
 use super::next::ended_for_all;
+use super::resting::{PAUSE, Resting};
 use super::tally::is_skipped;
 use crate::args::WorkerArgs;
 use crate::commands::{Context, own_program, sharing};
 use crate::failure::{Failure, note, warn};
 
-/// How long a worker waits at least before it asks the remote again that had nothing ready, or about a thread whose finished step waits
-/// here.
-const PAUSE: Duration = Duration::from_secs(1);
-/// How often it looks for finished steps that wait here.
+/// How often a worker looks for finished steps that wait here.
 const LOOK_HERE: Duration = Duration::from_secs(10);
-/// How long it leaves a thread alone at most on which somebody works here, or whose next attempt is made later.
-const BUSY_REST: Duration = Duration::from_secs(10);
-/// How long it leaves a thread to others whose step has failed. The time doubles with each further failure.
-const REST: Duration = Duration::from_secs(30);
-/// The longest of these times.
-const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 /// How many answers in turn may make no sense before a worker gives up: each is about a thread that is damaged at the remote.
 const DAMAGED_IN_TURN: u32 = 5;
 
@@ -57,7 +49,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         args,
         remote,
         jobs,
-        resting: HashMap::new(),
+        resting: Resting::new(args.idle),
         taken: HashMap::new(),
         count: Count::default(),
         look_at: Instant::now(),
@@ -83,7 +75,7 @@ struct Worker<'a> {
     remote: Box<dyn Remote + Send>,
     jobs: Jobs<'a>,
     /// The threads that it leaves to others for a while.
-    resting: HashMap<ThreadId, Rest>,
+    resting: Resting,
     /// The threads at work, by which those are given back whose step never began.
     taken: HashMap<ThreadId, Taken>,
     count: Count,
@@ -103,15 +95,6 @@ struct Worker<'a> {
     is_told: bool,
     /// Why it ends, if something is wrong.
     failure: Option<Failure>,
-}
-
-/// How often the step of a thread has failed here, how it ended the last time, and until when the thread rests.
-struct Rest {
-    failures: u32,
-    exit: Exit,
-    until: Instant,
-    /// When it was busy, if it was the last time.
-    busy_at: Option<Instant>,
 }
 
 impl Worker<'_> {
@@ -142,7 +125,7 @@ impl Worker<'_> {
     /// Returns how the worker ends that has nothing at work, if it does.
     fn end_of_idle(&mut self) -> Option<Result<Exit, Failure>> {
         if let Some(failure) = self.failure.take() {
-            self.name_waiting();
+            warn_of(&self.waiting());
             return Some(Err(failure));
         }
         let has_waited = |idle| self.idle.time(Instant::now()) >= idle;
@@ -154,40 +137,34 @@ impl Worker<'_> {
             () if is_over => return Some(Ok(self.left_undone())),
             () => return None,
         };
-        self.name_waiting();
+        warn_of(&self.waiting());
         Some(Ok(exit))
     }
 
-    /// Names the threads whose finished steps wait here, and returns them.
-    fn name_waiting(&self) -> Vec<ThreadId> {
-        let waiting = waiting_threads(self.context.site()).unwrap_or_default();
-        for thread in &waiting {
-            warn(&format!(
-                "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
-            ));
-        }
-        waiting
+    /// Returns the threads whose finished steps wait here. It says so if the records cannot be read.
+    fn waiting(&self) -> Vec<ThreadId> {
+        let waiting = waiting_threads(self.context.site());
+        waiting.unwrap_or_else(|error| {
+            warn(&error.to_string());
+            Vec::new()
+        })
     }
 
     /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first thread whose
     /// finished step still waits here, or whose step has failed and that is still ready.
     fn left_undone(&mut self) -> Exit {
         let mut left = self.has_seen_damage.then_some(Exit::Store);
-        let waiting = self.name_waiting();
+        let waiting = self.waiting();
+        warn_of(&waiting);
         for thread in &waiting {
             // A thread that a person has paused waits for that person.
-            let exit = self
-                .resting
-                .get(thread)
-                .map_or(Exit::Busy, |rest| rest.exit);
+            let exit = self.resting.exit(*thread).unwrap_or(Exit::Busy);
             if exit != Exit::Suspended {
                 left.get_or_insert(exit);
             }
         }
-        let failed = self.resting.iter().filter(|(_, rest)| rest.failures > 0);
-        let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
+        let mut failed = self.resting.failed();
         failed.retain(|(thread, _)| !waiting.contains(thread));
-        failed.sort_unstable_by_key(|(thread, _)| *thread);
         for (thread, exit) in failed {
             match self.remote.find(thread, CasRef::from_u64(0)) {
                 Ok(Some(found)) if is_left(&found.listed) => {
@@ -219,16 +196,20 @@ impl Worker<'_> {
     /// Begins the next step, if there is one. A finished step that waits here comes first: it is paid for, and the remote gives its
     /// thread to nobody as long as this machine has the lease.
     fn look(&mut self) {
+        let was_away = self.is_away;
         if let Some(thread) = self.waiting_here() {
             return self.start(thread, None);
         }
+        if self.is_away && !was_away {
+            return self.look_later();
+        }
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
-        let was_away = std::mem::replace(&mut self.is_away, false);
+        self.is_away = false;
         match taken {
             Ok(taken) => {
                 self.damaged_in_turn = 0;
                 match taken {
-                    Some(taken) if self.rests(taken.thread()) => {
+                    Some(taken) if self.resting.rests(taken.thread(), Instant::now()) => {
                         self.look_later();
                         self.give_back(&taken);
                     }
@@ -262,17 +243,15 @@ impl Worker<'_> {
         if now < self.look_here_at {
             return None;
         }
-        let waiting = waiting_threads(self.context.site());
-        let mut waiting = waiting.unwrap_or_else(|error| {
-            warn(&error.to_string());
-            Vec::new()
-        });
+        let mut waiting = self.waiting();
         waiting.retain(|thread| !self.jobs.threads().any(|one| one == *thread));
-        if let Some(found) = waiting.iter().find(|thread| !self.rests(**thread)) {
+        if let Some(found) = waiting
+            .iter()
+            .find(|thread| !self.resting.rests(**thread, now))
+        {
             return Some(*found);
         }
-        let busy_at = |thread: &ThreadId| self.resting.get(thread)?.busy_at;
-        waiting.retain(|thread| busy_at(thread).is_some());
+        waiting.retain(|thread| self.resting.ask_at(*thread).is_some());
         self.look_here_at = match waiting.is_empty() {
             true => now + LOOK_HERE,
             false => now + PAUSE,
@@ -281,11 +260,19 @@ impl Worker<'_> {
             // The call for the next thread tells when it answers again.
             return None;
         }
-        waiting.retain(|thread| busy_at(thread).is_some_and(|at| now >= at + PAUSE));
+        waiting.retain(|thread| self.resting.ask_at(*thread).is_some_and(|at| now >= at));
         let (site, remote) = (self.context.site(), self.remote.as_mut());
-        waiting
-            .into_iter()
-            .find(|thread| is_free(site, remote, *thread).unwrap_or(false))
+        let free = self.resting.first_free(&waiting, |thread| {
+            match is_free(site, remote, thread) {
+                // When the thread has rested, its next step says what is wrong.
+                Err(error) if !may_pass(&error) => Ok(false),
+                answer => answer,
+            }
+        });
+        free.unwrap_or_else(|error| {
+            self.wait_for_remote(&error, false);
+            None
+        })
     }
 
     fn wait_for_remote(&mut self, error: &EngineError, was_away: bool) {
@@ -356,7 +343,7 @@ impl Worker<'_> {
         let taken = self.taken.remove(&thread);
         if exit == Exit::Done {
             taken.into_iter().for_each(Taken::finish);
-            self.resting.remove(&thread);
+            self.resting.remove(thread);
             self.count.done();
             return;
         }
@@ -369,31 +356,12 @@ impl Worker<'_> {
         self.rest(thread, exit);
     }
 
-    fn rests(&self, thread: ThreadId) -> bool {
-        let rest = self.resting.get(&thread);
-        rest.is_some_and(|rest| Instant::now() < rest.until)
-    }
-
     /// Leaves a thread to others for a while, because of how its step ended here.
     fn rest(&mut self, thread: ThreadId, exit: Exit) {
-        let rest = self.resting.entry(thread).or_insert(Rest {
-            failures: 0,
-            exit,
-            until: Instant::now(),
-            busy_at: None,
-        });
-        rest.busy_at = (exit == Exit::Busy).then(Instant::now);
-        if is_skipped(exit) {
-            // It is tried again before the worker ends because nothing was ready.
-            let before_end = self.args.idle.map_or(BUSY_REST, |idle| idle / 2);
-            rest.until = Instant::now() + BUSY_REST.min(before_end);
-            return;
+        self.resting.add(thread, exit, Instant::now());
+        if !is_skipped(exit) {
+            self.count.failed(exit);
         }
-        rest.exit = exit;
-        let doubled = 1 << rest.failures.min(16);
-        rest.until = Instant::now() + (REST * doubled).min(LONGEST_REST);
-        rest.failures += 1;
-        self.count.failed(exit);
     }
 
     fn stop_when_done(&mut self, stop: Stop) {
@@ -419,8 +387,17 @@ impl Worker<'_> {
                 failure.print();
             }
         }
-        self.name_waiting();
+        warn_of(&self.waiting());
         Ok(Exit::Signal(stop.signal))
+    }
+}
+
+/// Names the threads whose finished steps wait here.
+fn warn_of(waiting: &[ThreadId]) {
+    for thread in waiting {
+        warn(&format!(
+            "a finished step of thread `{thread}` still waits here: `uwf push {thread}` shares it"
+        ));
     }
 }
 
