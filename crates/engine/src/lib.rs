@@ -220,7 +220,8 @@ pub use sharing::names::{
 };
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, check_records, create_records, is_free, is_shared, shared_threads, threads_to_fetch, waiting_threads,
+    Remotes, check_records, create_records, is_free, is_shared, shared_threads, threads_to_fetch,
+    waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
