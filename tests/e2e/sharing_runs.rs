@@ -52,8 +52,15 @@ pub(crate) fn open_gate(machines: &[World; 2]) {
 pub(crate) fn at_work(machines: &[World; 2], world: &World, args: &[&str]) -> Child {
     close_gate(machines);
     let before = done(machines);
-    let engine = world.spawn(args);
-    wait_until("a program works", || done(machines) != before);
+    let mut engine = world.spawn(args);
+    let mut has_ended = false;
+    wait_until("a program works", || {
+        has_ended = engine.try_wait().unwrap().is_some();
+        has_ended || done(machines) != before
+    });
+    if done(machines) == before {
+        panic!("no program was started: {:?}", engine.wait_with_output());
+    }
     engine
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::crash::sweep::kill_at;
-use crate::crash::tracer::{Point, Verdict, trace};
+use crate::crash::sweep::{kill_at, kill_before};
+use crate::crash::tracer::{Point, Traced, Verdict, trace};
 use crate::processes::{self, signal};
 use crate::sharing::{at_remote, head, with_server};
 use crate::sharing_runs::{
@@ -53,15 +53,21 @@ enum Next {
     OtherMachine,
 }
 
-/// Kills a process before one of its system calls while it does the second step of a new run. Returns the call.
-fn check_at(machines: &[World; 2], number: usize, next: Next) -> String {
+/// Kills a process before its system call with this number while it does the second step of a new run.
+fn check_at(machines: &[World; 2], number: usize, next: Next) {
+    check(machines, &number.to_string(), next, |one, step| {
+        kill_at(one, step, ENGINE, number, Verdict::Kill)
+    });
+}
+
+/// Does that with any call. `name` tells the run from others.
+fn check(machines: &[World; 2], name: &str, next: Next, kill: impl Fn(&World, &[&str]) -> Traced) {
     let [one, other] = machines;
     let _ = fs::remove_file(one.project().join("done"));
-    let thread = shared_as(machines, &format!("r{number}-{next:?}"));
-    let step = ["thread", "step", &thread];
-    let killed = kill_at(one, &step, ENGINE, number, Verdict::Kill);
+    let thread = shared_as(machines, &format!("r{name}-{next:?}"));
+    let killed = kill(one, &["thread", "step", &thread]);
     let call = killed.killed().map(|point| point.call.clone());
-    let at = format!("{number}: {call:?}, {next:?}");
+    let at = format!("{name}: {call:?}, {next:?}");
     if next == Next::SameMachine {
         wait_until("what was killed is done", || one.step(&thread).code != 5);
     }
@@ -85,17 +91,10 @@ fn check_at(machines: &[World; 2], number: usize, next: Next) -> String {
     );
     assert_eq!(head(one, &thread), head(other, &thread), "{at}");
     assert!(at_remote(one, &thread)["leftMs"].is_null(), "{at}");
-    call.unwrap_or_default()
 }
 
-/// Returns the call that moves the head.
-fn move_in(points: &[&Point]) -> usize {
-    let moves = |point: &&Point| point.call.ends_with(HEADS);
-    points.iter().rposition(moves).unwrap()
-}
-
-/// Returns the calls before which a process is killed: with a soak, all. Otherwise those around the move of the head, every third one from
-/// the record of the settled step on, and a few before it.
+/// Returns the calls before which a process is killed: with a soak, all. Otherwise every third one from the record of the
+/// settled step on, and a few before it.
 fn chosen(points: &[&Point]) -> BTreeSet<usize> {
     const OTHERS: usize = 4;
     let is_record = |point: &&Point| point.call.contains("/pending.json");
@@ -104,12 +103,10 @@ fn chosen(points: &[&Point]) -> BTreeSet<usize> {
         true => (1, 1),
         false => (settles.div_ceil(OTHERS), 3),
     };
-    let moves = move_in(points);
-    // A few calls more or less come before it, such as the first one that makes a file.
-    let around = moves.saturating_sub(3)..=moves + 1;
     let others = (0..settles).step_by(before);
-    let others = others.chain((settles..points.len()).step_by(after));
-    others.chain(around).collect()
+    others
+        .chain((settles..points.len()).step_by(after))
+        .collect()
 }
 
 #[test]
@@ -127,23 +124,18 @@ fn a_process_that_does_a_step_of_a_run_is_killed_and_another_machine_goes_on() {
         let points = whole.points.iter();
         let points = points.filter(|point| point.command.contains(ENGINE));
         let points: Vec<&Point> = points.collect();
-        let mut calls = Vec::new();
         for number in chosen(&points) {
-            calls.push(check_at(&machines, number, Next::OtherMachine));
+            check_at(&machines, number, Next::OtherMachine);
             if number.is_multiple_of(4) || is_soak() {
                 check_at(&machines, number, Next::SameMachine);
             }
         }
-        // There the remote has the step, and the head here has not moved. On a busy machine more calls may come before it.
-        let moves = |call: &String| call.ends_with(HEADS);
-        let around = move_in(&points);
-        let mut near = (2..9).flat_map(|by| [around + by, around.saturating_sub(by + 2)]);
-        while !calls.iter().any(moves)
-            && let Some(number) = near.next()
-        {
-            calls.push(check_at(&machines, number, Next::OtherMachine));
+        // There the remote has the step, and the head here has not moved. The numbers of the calls before it are not always the same.
+        for next in [Next::OtherMachine, Next::SameMachine] {
+            check(&machines, "moves", next, |one, step| {
+                kill_before(one, step, ENGINE, |call| call.ends_with(HEADS))
+            });
         }
-        assert!(calls.iter().any(moves), "{calls:?}");
         machines[0].uwf(&["remote", "verify"]).exits(0);
         for world in &machines {
             world.uwf(&["cas", "verify"]).exits(0);
