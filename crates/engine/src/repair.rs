@@ -250,7 +250,7 @@ fn suffering(
     Ok(threads.chain(workflows.into_iter().map(workflow)).collect())
 }
 
-/// Returns the temporary files that are so old that no program writes them any more: those that [`gc`](crate::gc) removes with its
+/// Returns the temporary files that are so old that no program writes them any more: those that [`gc`](fn@crate::gc) removes with its
 /// default grace time while nothing runs.
 ///
 /// # Errors
