@@ -457,16 +457,17 @@ fn a_thread_that_is_not_shared_asks_no_remote() {
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     world.configure("remote.url", &format!("postgres://uwf@{address}/none"));
-    // `uwf remote add` makes the folder, which says that no thread is shared.
+    // `uwf remote add` asks for what is shared, and makes this file.
     let shared_here = world.root().join("shared");
     std::fs::create_dir(&shared_here).unwrap();
+    std::fs::write(shared_here.join("complete"), "").unwrap();
     let thread = world.start("again");
     world.step(&thread).exits(0);
     let asked = listener.accept().map_err(|problem| problem.kind());
     let nobody = std::io::ErrorKind::WouldBlock;
     assert_eq!(asked.err(), Some(nobody), "it tried to reach a server");
     drop(listener);
-    let is_shared = || std::fs::read_dir(&shared_here).unwrap().count() > 0;
+    let is_shared = || std::fs::read_dir(&shared_here).unwrap().count() > 1;
     assert!(!is_shared());
     let run: Run = world.uwf(&["push", &thread]);
     run.exits(5).says("cannot be reached");

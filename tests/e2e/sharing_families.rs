@@ -129,3 +129,26 @@ fn a_child_that_was_ended_here_and_goes_on_elsewhere_is_told_with_its_family() {
         one.uwf(&["fetch", thread]).exits(0);
     });
 }
+
+#[test]
+fn a_child_that_ended_in_two_ways_is_named_with_its_family() {
+    with_server(|server| {
+        let family = Family::new(server, "workflow: ./again.yaml");
+        let ([one, other], thread) = (&family.machines, &family.thread);
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        let child = child(one, thread);
+        family.run("CREATE TABLE @.kept AS SELECT * FROM @.threads");
+        // The answer of the second machine differs, so its step does, too.
+        for (machine, answer) in [(one, "done"), (other, "done, note: other")] {
+            family.run("DELETE FROM @.threads; INSERT INTO @.threads SELECT * FROM @.kept; DELETE FROM @.history");
+            let answers = format!("{ANSWERS}  writer:\n    - output: {{ status: {answer} }}\n");
+            machine.write("answers.yaml", &answers);
+            machine.step(&child).exits(0);
+            assert_eq!(at_remote(machine, &child)["status"], json!("ended"));
+        }
+        one.uwf(&["fetch", thread])
+            .exits(0)
+            .says(&format!("thread {child} has ended here in another way"));
+    });
+}

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::crash::sweep::kill_everywhere;
 use crate::gates::runs;
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
@@ -164,7 +165,7 @@ fn an_end_that_a_remote_from_an_old_backup_has_forgotten_is_told_again() {
 }
 
 #[test]
-fn a_root_without_the_records_of_what_is_shared_asks_the_remote_before_it_does_a_step() {
+fn a_root_that_lost_the_records_of_what_is_shared_asks_the_remote_before_it_does_a_step() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());
         let [one, other] = &machines;
@@ -173,22 +174,58 @@ fn a_root_without_the_records_of_what_is_shared_asks_the_remote_before_it_does_a
         other.step(&thread).exits(0);
         let before = runs(one);
         std::fs::remove_dir_all(one.root().join("shared")).unwrap();
-        for args in [
-            ["thread", "step", &thread].as_slice(),
-            &["push", &thread],
-            &["fetch", &second],
-        ] {
-            one.uwf(args)
-                .exits(1)
-                .says("folder `shared` is gone")
-                .says("hint: `uwf fetch`");
-        }
-        assert_eq!(runs(one), before);
-        let fetched = one.uwf(&["fetch"]).exits(0).json();
-        assert_eq!(fetched.as_array().unwrap().len(), 2, "{fetched}");
         one.step(&thread).exits(0);
         agree(&machines, &thread, 2);
+        // Every thread has its record again, and a step asks no more.
+        other.step(&second).exits(0);
+        one.step(&second).exits(0);
+        agree(&machines, &second, 2);
         one.step(&own).exits(0);
-        assert_eq!(runs(one), before + 2);
+        assert_eq!(runs(one), before + 3);
+    });
+}
+
+#[test]
+fn a_root_that_lost_these_records_does_no_step_of_its_own_wherever_a_call_is_killed() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let (thread, second) = (shared(&machines, "again"), shared(&machines, "again"));
+        std::fs::remove_dir_all(one.root().join("shared")).unwrap();
+        other.step(&second).exits(0);
+        kill_everywhere(one, &["fetch", &thread], " fetch ", |traced| {
+            let call = &traced.killed().unwrap().call;
+            one.step(&second).exits(0);
+            assert_eq!(
+                json!(head(one, &second)),
+                at_remote(other, &second)["head"],
+                "{call}"
+            );
+        });
+    });
+}
+
+#[test]
+fn a_remote_that_forgot_a_step_that_was_done_again_is_only_behind() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let [one, other] = &place.machines;
+        let thread = &place.thread;
+        one.step(thread).exits(0);
+        place.run("CREATE TABLE @.kept AS SELECT * FROM @.threads; CREATE TABLE @.kept_history AS SELECT * FROM @.history");
+        one.uwf(&["thread", "poke", thread, "-p", "better"])
+            .exits(0);
+        place.run(
+            "DELETE FROM @.threads; INSERT INTO @.threads SELECT * FROM @.kept; \
+             DELETE FROM @.history; INSERT INTO @.history SELECT * FROM @.kept_history",
+        );
+        one.step(thread)
+            .exits(1)
+            .says(&format!("uwf push {thread}"));
+        let pushed = one.uwf(&["push", thread]).exits(0).json();
+        assert_eq!(pushed[0]["outcome"], json!("forwarded"), "{pushed}");
+        one.step(thread).exits(0);
+        other.uwf(&["fetch", thread]).exits(0);
+        agree(&place.machines, thread, 2);
     });
 }

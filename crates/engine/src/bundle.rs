@@ -21,6 +21,7 @@ pub use export::{Exported, all_threads, export_threads};
 pub use import::{Imported, ImportedThread, Outcome, TakenName, import_threads};
 pub(crate) use import::{apply, contradiction, judged};
 pub(crate) use intake::Intake;
+pub(crate) use lineage::{Side, had};
 pub(crate) use manifest::{Status, Travelling};
 pub(crate) use members::LARGEST;
 pub use plan::Diverging;

@@ -218,11 +218,9 @@ pub use sharing::fetch::{Fetched, fetch, remote_threads};
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
+pub use sharing::records::{ensure_records, restore_records};
 pub use sharing::repair::{send_lost, whole_nodes};
-pub use sharing::{
-    Remotes, check_records, create_records, is_free, is_shared, shared_threads, threads_to_fetch,
-    waiting_threads,
-};
+pub use sharing::{Remotes, is_free, is_shared, shared_threads, waiting_threads};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

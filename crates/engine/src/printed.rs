@@ -31,8 +31,8 @@ pub(crate) fn printed_step(site: &Site, run: &RunDir, earlier: &LeaseRecord) -> 
     })
 }
 
-/// Returns the finished step that waits for a thread with this head: the one on record, or the one that an agent printed whose engine
-/// died. Nobody works on the thread, or the caller has its lock.
+/// Returns the finished step that waits beside a thread with this head: the one on record, or the one that an agent printed whose engine
+/// died. It may follow an earlier head. Nobody works on the thread, or the caller has its lock.
 ///
 /// # Errors
 /// When the pending record cannot be read.
@@ -46,7 +46,8 @@ pub(crate) fn waiting(
     }
     let earlier = run.lease.read_record();
     let printed = earlier.and_then(|earlier| printed_step(site, run, &earlier));
-    Ok(printed.filter(|printed| printed.expects() == head))
+    // It may have joined the thread already.
+    Ok(printed.filter(|printed| printed.step != head))
 }
 
 /// Does the same, and puts a step on record that an agent printed whose engine died. From then on every command finds it there. The

@@ -10,6 +10,7 @@ pub(crate) mod family_fetch;
 pub(crate) mod fetch;
 pub(crate) mod names;
 pub(crate) mod nodes;
+pub(crate) mod records;
 pub(crate) mod repair;
 
 use std::time::Duration;
@@ -22,11 +23,9 @@ use uwf_storage::{
 };
 use uwf_thread::{Head, steps};
 
+use crate::bundle::{self, Side};
 use crate::sharing::error::SharingError;
 use crate::{EngineError, Site, printed};
-
-/// About how many threads a remote is asked at once.
-const AT_ONCE: usize = 1_000;
 
 /// Returns the remote that the config of a root names. It connects at its first call.
 pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
@@ -42,48 +41,6 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
         remote,
         mark: CasRef::from_u64(low).to_string(),
     })
-}
-
-/// Fails if the root has a remote and active threads, and has lost the records of which threads are shared there.
-///
-/// # Errors
-/// [`SharingError::NoRecords`]; when config or threads cannot be read.
-pub fn check_records(site: &Site) -> Result<(), EngineError> {
-    if site.root.shared_dir().exists() {
-        return Ok(());
-    }
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
-    if config.remote.url.is_none() || State::new(&site.root).heads()?.is_empty() {
-        return Ok(());
-    }
-    Err(SharingError::NoRecords.into())
-}
-
-/// Makes the folder of the records. From then on a thread without a record is not shared.
-///
-/// # Errors
-/// When it cannot be made.
-pub fn create_records(site: &Site) -> Result<(), EngineError> {
-    Ok(site.root.create_shared_dir()?)
-}
-
-/// Returns the threads that are shared. If the root has lost the records of that, these are the active threads that the remote knows.
-///
-/// # Errors
-/// When the records cannot be read, or the remote does not answer.
-pub fn threads_to_fetch(
-    site: &Site,
-    remote: &mut dyn Remote,
-) -> Result<Vec<ThreadId>, EngineError> {
-    if site.root.shared_dir().exists() {
-        return Ok(site.root.shared_threads()?);
-    }
-    let mut known = Vec::new();
-    for page in State::new(&site.root).heads()?.chunks(AT_ONCE) {
-        let found = remote.find_each(page).map_err(SharingError::from)?;
-        known.extend(found.into_iter().map(|one| one.listed.thread));
-    }
-    Ok(known)
 }
 
 /// Tells whether a thread is shared. A record that cannot be read does not count as absent.
@@ -231,6 +188,25 @@ pub(crate) fn merge_record(run: &RunDir, there: &ThreadRecord) -> Result<(), Sto
         Some(merged) => run.ledger.import(&merged),
         None => Ok(()),
     }
+}
+
+/// Tells whether a thread here had a head on its way to the one that it has: the head is on its chain, or a step that was done again
+/// here has taken its place.
+pub(crate) fn had_here(
+    site: &Site,
+    (thread, here): (ThreadId, CasRef),
+    head: CasRef,
+) -> Result<bool, EngineError> {
+    if has_on_its_way(site, here, head)? {
+        return Ok(true);
+    }
+    let mut replaced = State::new(&site.root).replaced()?;
+    replaced.retain(|step| step.in_thread == thread);
+    let side = Side {
+        head: here,
+        replaced: &replaced,
+    };
+    bundle::had(&site.store, side, head)
 }
 
 /// Tells whether a head is on a chain: it is one of the steps, or the start.

@@ -3,13 +3,15 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use uwf_durable::FileLock;
+use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::ThreadId;
 
 use crate::{Env, RunDir, SharedFile, StorageError};
 
 /// How much disk space is reserved for the nodes of steps, in bytes.
 const ROOM: u64 = 1024 * 1024;
+/// The file beside the records of shared threads that says that none is missing.
+const COMPLETE: &str = "complete";
 
 /// The directory in which the program keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,12 +229,20 @@ impl Root {
         self.path.join("shared")
     }
 
-    /// Makes the directory of the records of shared threads.
+    /// Tells whether every active thread that a remote shares has its record. The file that says so may be lost with the records.
+    #[must_use]
+    pub fn knows_shared(&self) -> bool {
+        self.shared_dir().join(COMPLETE).exists()
+    }
+
+    /// Says durably that every active thread that a remote shares has its record.
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn create_shared_dir(&self) -> Result<(), StorageError> {
-        Ok(uwf_durable::create_dir(&self.shared_dir())?)
+    pub fn set_knows_shared(&self) -> Result<(), StorageError> {
+        uwf_durable::create_dir(&self.shared_dir())?;
+        let file = self.shared_dir().join(COMPLETE);
+        Ok(uwf_durable::replace(&file, b"", Durability::Durable)?)
     }
 
     /// Returns the threads that have a record that they are shared, sorted.

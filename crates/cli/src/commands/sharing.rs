@@ -6,8 +6,8 @@ mod kind;
 
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
-    Site, check_records, create_records, fetch, fetch_name, has_remote, push, push_name,
-    remote_name, remote_names, remote_threads, threads_to_fetch,
+    Site, ensure_records, fetch, fetch_name, has_remote, push, push_name, remote_name,
+    remote_names, remote_threads, restore_records, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -21,7 +21,7 @@ use self::beginning::beginning;
 use self::kind::Kind;
 use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
 use crate::commands::{Context, orchestrate};
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::output::print;
 use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared, Wanted};
 
@@ -153,7 +153,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     }
     let mut remote = connection(site, &config)?;
     let hello = answer(remote.make())?;
-    create_records(site)?;
+    restore_records(site, remote.as_remote())?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
     match &args.schema {
         Some(schema) => drop(uwf_config::set(&site.root, "remote.schema", schema)?),
@@ -195,7 +195,7 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     let threads = threads.map(|thread| orchestrate::thread_or_run(context, thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
-    check_records(site)?;
+    ensure_records(site, remote.as_mut())?;
     let names = each(
         args.workflows.iter().collect(),
         |name| the_name(name),
@@ -239,6 +239,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     let mut remote = open(site)?;
     // If it cannot be reached, that is said once, and not for each thread.
     answer(remote.hello())?;
+    ensure_records(site, remote.as_mut())?;
     let are_names = args.workflows || !args.names.is_empty();
     let threads = match (args.all, args.threads.as_slice()) {
         (true, _) => {
@@ -246,9 +247,8 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
             listed.into_iter().map(|one| one.thread).collect()
         }
         (false, []) if are_names => Vec::new(),
-        (false, []) => threads_to_fetch(site, remote.as_mut())?,
+        (false, []) => shared_threads(site)?,
         (false, named) => {
-            check_records(site)?;
             let mut threads = Vec::with_capacity(named.len());
             for text in named {
                 threads.push(here_or_there(context, remote.as_mut(), text)?);
@@ -262,8 +262,10 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         true => fetch(site, remote.as_mut(), thread).map(|one| family.fetched.push(one)),
         false => family.fetch(site, remote.as_mut(), thread),
     });
-    if exit == Exit::Done && !are_names {
-        create_records(site)?;
+    for thread in family.ended_in_two_ways {
+        warn(&format!(
+            "thread {thread} has ended here in another way than at the remote: `uwf thread show {thread}` shows how it ended here, and what the others did is not counted here"
+        ));
     }
     let fetched = family.fetched;
     let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());

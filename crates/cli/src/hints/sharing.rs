@@ -31,9 +31,6 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::NoRemote => {
             "`uwf remote add postgres://<user>@<host>/<database>` chooses one; `uwf remote add --help` shows other kinds".to_owned()
         }
-        SharingError::NoRecords => {
-            "`uwf fetch` asks the remote for the active threads of this root, and brings what they lack; then run the same command again".to_owned()
-        }
         SharingError::BadRemote(_) => {
             "correct that, then `uwf remote add <url>`; `uwf remote add --help` shows the forms of addresses".to_owned()
         }

@@ -48,6 +48,11 @@ pub(crate) fn relation(
     })
 }
 
+/// Tells whether one side of a thread had a head once. Its chain is in the store.
+pub(crate) fn had(store: &Store, side: Side<'_>, head: CasRef) -> Result<bool, EngineError> {
+    Ok(covers(&chain(store, side.head)?, side.replaced, head))
+}
+
 /// Compares two sides by their records. A thread that was migrated and back had both heads more than once: the side with
 /// the longer history is the later one.
 fn by_records(here: &[ReplacedStep], there: &[ReplacedStep]) -> Relation {

@@ -8,7 +8,6 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::run::Pending;
 use uwf_storage::RunDir;
 
-use crate::printed::printed_step;
 use crate::project::config_for;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer::{self, Refusal};
@@ -37,13 +36,7 @@ pub(crate) fn adopt(
     thread: Thread,
 ) -> Result<Adoption, EngineError> {
     let earlier = run.lease.read_record();
-    let pending = match run.outbox.read_pending()? {
-        Some(pending) => Some(pending),
-        None => earlier
-            .as_ref()
-            .and_then(|record| printed_step(&runner.site, run, record))
-            .filter(|pending| pending.step != thread.head),
-    };
+    let pending = run.outbox.read_pending()?;
     let mut left = run.ended.take();
     if let Some(earlier) = &earlier {
         let is_finished = pending.is_some();
@@ -78,7 +71,6 @@ pub(crate) fn adopt(
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     run.outbox.readmit(&pending)?;
-    run.outbox.record_printed(&pending)?;
     // The pending record names the step. A lease record that outlived it would be that of a lost attempt.
     run.lease.clear_record()?;
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;

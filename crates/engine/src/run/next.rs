@@ -20,6 +20,7 @@ use crate::run::shared::lease_time;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::bring_those_above;
 use crate::sharing::fetch::fetch;
+use crate::sharing::records::ensure_records;
 use crate::sharing::{check_remote, is_unused, new_record, owner};
 use crate::{EngineError, Outcome, Runner, Site, thread};
 
@@ -153,6 +154,7 @@ pub fn take_next(
 ) -> Result<Option<Taken>, EngineError> {
     site.create()?;
     let store = remote.hello().map_err(SharingError::from)?.store;
+    ensure_records(site, remote)?;
     let at_work = AtWork::at(site)?;
     let is_free = |mark: &str| !at_work.marks.contains(mark);
     while let Some(left) = NextMark::take_left(&site.root, is_free)? {

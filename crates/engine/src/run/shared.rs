@@ -30,8 +30,9 @@ use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
+use crate::sharing::records::shared_record;
 use crate::sharing::{
-    check_records, check_remote, has_on_its_way, is_unused, merge_record, nodes, owner,
+    check_remote, had_here, has_on_its_way, is_unused, merge_record, nodes, owner,
 };
 use crate::{EngineError, Runner, Site, tags, thread};
 
@@ -103,8 +104,7 @@ impl SharedThread {
         id: ThreadId,
     ) -> Result<Option<Self>, EngineError> {
         let site = &runner.site;
-        let Some(record) = site.root.shared(id).read()? else {
-            check_records(site)?;
+        let Some(record) = shared_record(runner, id)? else {
             return Ok(None);
         };
         let Located::Active(here) = thread::find(site, id)? else {
@@ -365,7 +365,7 @@ fn catch_up(
     }
     let state = State::new(&site.root);
     if !has_on_its_way(site, there, here)? {
-        if has_on_its_way(site, here, there)? {
+        if had_here(site, (thread, here), there)? {
             return Err(SharingError::Ahead {
                 thread,
                 here,

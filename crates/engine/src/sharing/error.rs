@@ -14,12 +14,6 @@ pub enum SharingError {
     /// The config names no remote.
     #[error("no remote is configured")]
     NoRemote,
-    /// The root has a remote, and the folder with the records of which threads are shared is gone. A thread that is shared would be
-    /// stepped without a lease.
-    #[error(
-        "this root has a remote, but not the records of which threads are shared: the folder `shared` is gone, as in a root that was restored without it"
-    )]
-    NoRecords,
     /// The address or the schema of the remote cannot be used.
     #[error("the remote cannot be used: {0}")]
     BadRemote(String),
@@ -160,7 +154,6 @@ impl SharingError {
             Self::Remote(error) if error.may_pass() => Exit::Busy,
             Self::Remote(RemoteError::Broken(_)) | Self::Clash(_) => Exit::Store,
             Self::NoRemote
-            | Self::NoRecords
             | Self::BadRemote(_)
             | Self::Remote(_)
             | Self::OtherRemote { .. }

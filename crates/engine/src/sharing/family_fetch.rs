@@ -38,6 +38,8 @@ pub struct FamilyFetch {
     /// The children that the chains of threads name, by the heads of the threads. A thread is looked at again when a child has
     /// come.
     named: HashMap<(ThreadId, CasRef), Vec<ThreadId>>,
+    /// The threads below that have ended here in another way than the remote knows. Each side counts its own version.
+    pub ended_in_two_ways: Vec<ThreadId>,
     /// The threads that were fetched, in that order. Ended threads of a family are left out if nothing of them was new.
     pub fetched: Vec<Fetched>,
 }
@@ -116,7 +118,9 @@ impl FamilyFetch {
                     Ok(one) if is_ended && one.outcome == Outcome::Unchanged && one.nodes == 0 => {}
                     Ok(one) => self.fetched.push(one),
                     // It has ended here, and no other machine was to be told. So nobody goes on with it.
-                    Err(error) if is_ended && has_diverged(&error) => {}
+                    Err(error) if is_ended && has_diverged(&error) => {
+                        self.ended_in_two_ways.push(there.found.listed.thread);
+                    }
                     Err(error) => *failed = failed.take().or(Some(error)),
                 }
             }
