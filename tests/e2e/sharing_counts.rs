@@ -1,5 +1,7 @@
 //! What a family used up counts on each machine that has fetched its parent, and a fetch asks the remote for many threads at once.
 
+use std::process::Child;
+
 use serde_json::{Value, json};
 
 use crate::children_care::{ANSWERS, child, done, without_thread};
@@ -34,6 +36,15 @@ fn cost_of(world: &World, thread: &str) -> Value {
     cost["total"].clone()
 }
 
+/// The first machine works at a branch of the thread. The other one takes the branch over, and ends it.
+fn ended_while_at_work([one, other]: &[World; 2], thread: &str) -> Child {
+    let branch = child(one, thread);
+    let working = at_work(one, &["thread", "step", &branch]);
+    other.uwf(&["remote", "release", &branch, "--yes"]).exits(0);
+    other.step(&branch).exits(0);
+    working
+}
+
 #[test]
 fn an_attempt_elsewhere_at_a_child_that_has_ended_here_counts_after_a_fetch_of_the_parent() {
     with_server(|server| {
@@ -42,10 +53,7 @@ fn an_attempt_elsewhere_at_a_child_that_has_ended_here_counts_after_a_fetch_of_t
         share(&machines, &thread);
         one.step(&thread).exits(0);
         other.uwf(&["fetch", &thread]).exits(0);
-        let branch = child(one, &thread);
-        let mut working = at_work(one, &["thread", "step", &branch]);
-        other.uwf(&["remote", "release", &branch, "--yes"]).exits(0);
-        other.step(&branch).exits(0);
+        let mut working = ended_while_at_work(&machines, &thread);
         open_gate(one);
         assert_eq!(working.wait().unwrap().code(), Some(7));
         // The machine tells what it paid for, which is in no chain.
@@ -67,10 +75,7 @@ fn an_attempt_that_is_told_after_a_child_has_ended_counts_for_the_limits_of_its_
         other.uwf(&["fetch", &thread]).exits(0);
         other.configure("limits.maxCostUsd", "12");
         other.configure("limits.unknownUsage", "ignore");
-        let branch = child(one, &thread);
-        let mut working = at_work(one, &["thread", "step", &branch]);
-        other.uwf(&["remote", "release", &branch, "--yes"]).exits(0);
-        other.step(&branch).exits(0);
+        let mut working = ended_while_at_work(&machines, &thread);
         // The parent has on record now what the ended child used up.
         other.scripted_agent("exit 9");
         other.step(&thread).exits(3);
