@@ -162,7 +162,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         RemoteError::NoBucket => {
             "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container; then run the same command again".to_owned()
         }
-        RemoteError::NotMade => "`uwf remote add <url>` makes one".to_owned(),
+        RemoteError::NotMade => {
+            "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`".to_owned()
+        }
         RemoteError::Denied(_) => {
             "the owner of the schema says `GRANT uwf_worker TO <user>` in psql to let a user work, or `uwf_reader` to let it read (`<schema>_worker` in another schema); `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
                 .to_owned()
