@@ -30,10 +30,11 @@ use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
-use crate::sharing::records::shared_record;
+use crate::sharing::records::restore_records;
 use crate::sharing::{
     check_remote, had_here, has_on_its_way, is_unused, merge_record, nodes, owner,
 };
+use crate::unfound::has_remote;
 use crate::{EngineError, Runner, Site, tags, thread};
 
 /// How many nodes may come with a lease. A root that lacks more brings them by other calls.
@@ -276,6 +277,18 @@ pub(super) fn without_lease(there: &Listed, push: &Push<'_>) -> AtRemote {
 /// step.
 fn has_waiting_step(run: &RunDir) -> bool {
     !matches!(run.outbox.read_pending(), Ok(None))
+}
+
+/// Returns the record that a thread is shared. If the records may be lost, the remote is asked first.
+fn shared_record(runner: &Runner, id: ThreadId) -> Result<Option<SharedRecord>, EngineError> {
+    let site = &runner.site;
+    let file = site.root.shared(id);
+    let record = file.read()?;
+    if record.is_some() || site.root.knows_shared() || !has_remote(&site.root) {
+        return Ok(record);
+    }
+    restore_records(site, (runner.remotes)(site)?.as_mut())?;
+    Ok(file.read()?)
 }
 
 /// Returns how long a lease lasts.

@@ -4,15 +4,13 @@
 //! remote asks it once for its active threads. A file says that this was done ([`Root::knows_shared`](uwf_storage::Root::knows_shared)).
 //! From then on a thread without a record is not shared.
 
-use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{SharedRecord, State};
+use uwf_storage::State;
 
 use super::error::SharingError;
 use super::fetch::ask;
 use super::new_record;
-use crate::unfound::has_remote;
-use crate::{EngineError, Runner, Site};
+use crate::{EngineError, Site};
 
 /// Makes sure that the active threads here have the records that they are shared. The remote is asked if that was not done before.
 ///
@@ -47,19 +45,4 @@ pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), Engin
         }
     }
     Ok(site.root.set_knows_shared()?)
-}
-
-/// Returns the record that a thread is shared. If the records may be lost, the remote is asked first.
-pub(crate) fn shared_record(
-    runner: &Runner,
-    id: ThreadId,
-) -> Result<Option<SharedRecord>, EngineError> {
-    let site = &runner.site;
-    let file = site.root.shared(id);
-    let record = file.read()?;
-    if record.is_some() || site.root.knows_shared() || !has_remote(&site.root) {
-        return Ok(record);
-    }
-    restore_records(site, (runner.remotes)(site)?.as_mut())?;
-    Ok(file.read()?)
 }
