@@ -20,8 +20,9 @@ const AWAITED: [&str; 2] = ["busy", "nextTryAt"];
 pub(super) fn failed_call(site: &Site, thread: ThreadId) -> Option<FailedCall> {
     let run = site.root.run(thread);
     let (written_at, end) = run.scratch.background_end(END).ok()??;
-    // A call that committed its step since then is newer, also if the step itself is older.
-    if run.outbox.changed_at().is_some_and(|at| at >= written_at) {
+    // A call that committed its step since then is newer, also if the step itself is older. At the same tick of the clock of the file
+    // system, the failed call itself has put its step on record.
+    if run.outbox.changed_at().is_some_and(|at| at > written_at) {
         return None;
     }
     let since_1970 = written_at.duration_since(UNIX_EPOCH).ok()?;
