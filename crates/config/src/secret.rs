@@ -126,12 +126,18 @@ fn masked_text(text: &str) -> String {
     masked_address(text).unwrap_or_else(|| text.to_owned())
 }
 
-/// Masks the user and the password of an address.
+/// Masks the user and the password of an address. The user may be a token, except in the address of a database.
 fn masked_address(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let host_end = rest.find('/').unwrap_or(rest.len());
     let at = rest[..host_end].rfind('@')?;
-    Some(format!("{scheme}://{MASK}{}", &rest[at..]))
+    let (user, host) = rest.split_at(at);
+    let shown = match (scheme, user.split_once(':')) {
+        ("postgres" | "postgresql", None) => user.to_owned(),
+        ("postgres" | "postgresql", Some((user, _))) => format!("{user}:{MASK}"),
+        _ => MASK.to_owned(),
+    };
+    Some(format!("{scheme}://{shown}{host}"))
 }
 
 #[cfg(test)]
@@ -219,6 +225,15 @@ mod tests {
         check(address("https://me:pass@host/v1"), &address(&masked));
         check(address("me:pass@host/v1"), &address(MASK));
         check(address("https://host/v1@2"), &address("https://host/v1@2"));
+    }
+
+    #[test]
+    fn the_user_of_a_database_is_no_secret() {
+        let address = |text: &str| json!({ "remote": { "url": text } });
+        let plain = address("postgres://me@host/d");
+        check(plain.clone(), &plain);
+        let masked = address(&format!("postgres://me:{MASK}@host/d"));
+        check(address("postgres://me:pass@host/d"), &masked);
     }
 
     #[test]
