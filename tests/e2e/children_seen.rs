@@ -256,6 +256,20 @@ fn a_parent_shows_sums_with_the_children_that_are_not_done() {
     assert_eq!(world.show(&thread)["withChildren"], Value::Null);
 }
 
+#[test]
+fn a_killed_parent_shows_sums_with_the_children_that_were_killed_with_it() {
+    let (world, thread) = world();
+    world.step(&thread).exits(0);
+    let before = world.show(&thread)["withChildren"].clone();
+    assert_eq!(before["steps"], json!(3), "{before}");
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let killed = world.show(&thread);
+    assert_eq!(killed["status"], json!("cancelled"));
+    assert_eq!(killed["withChildren"], before);
+    let cost = world.uwf(&["thread", "cost", &thread]).exits(0).json();
+    assert_eq!(cost["total"]["runs"], before["usage"]["runs"]);
+}
+
 fn events(stdout: &str) -> Vec<Value> {
     let lines = stdout.lines();
     lines

@@ -141,12 +141,7 @@ impl Thread {
         store: &Store,
         ledger: &Ledger,
     ) -> Result<ChainSummary, EngineError> {
-        let recorded = ledger.chain_summary();
-        let summary = summarize(store, recorded.as_ref(), self.head)?;
-        if recorded.is_none_or(|recorded| recorded.head != self.head) {
-            ledger.write_chain_summary(&summary)?;
-        }
-        Ok(summary)
+        recorded_summary(store, ledger, self.head)
     }
 
     /// Returns the route from the head. The inner error means that the thread is blocked.
@@ -187,6 +182,29 @@ impl Thread {
         self.steps.push(step);
         Ok(self)
     }
+}
+
+/// Records how many steps an ended thread has. A list tells that only if it is on record. So if the steps cannot be counted, the list
+/// leaves their number out.
+pub(crate) fn count_steps_of_ended(site: &Site, thread: ThreadId, head: CasRef) {
+    let run = site.root.run(thread);
+    if run.exists() {
+        let _ = recorded_summary(&site.store, &run.ledger, head);
+    }
+}
+
+/// Returns the summary of the chain up to a head, and records it.
+fn recorded_summary(
+    store: &Store,
+    ledger: &Ledger,
+    head: CasRef,
+) -> Result<ChainSummary, EngineError> {
+    let recorded = ledger.chain_summary();
+    let summary = summarize(store, recorded.as_ref(), head)?;
+    if recorded.is_none_or(|recorded| recorded.head != head) {
+        ledger.write_chain_summary(&summary)?;
+    }
+    Ok(summary)
 }
 
 /// Returns the graph of a thread.

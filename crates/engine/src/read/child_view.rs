@@ -6,10 +6,10 @@ use uwf_pipeline::Pipeline;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::program::Program;
-use uwf_storage::Located;
+use uwf_storage::{HistoryRecord, Located, Reason};
 
 use crate::children::of_step::active_for;
-use crate::children::used::{Sums, used_by_active, used_in_progress};
+use crate::children::used::{Sums, used_by_active, used_by_thread, used_in_progress};
 use crate::children::{Child, children_of};
 use crate::limits;
 use crate::read::branch::Branch;
@@ -84,6 +84,23 @@ pub(crate) fn sums_with_children(
     Ok(Some(SumsWithChildren {
         steps: own_steps + used.child_steps,
         usage: UsageTotal::from(&used),
+    }))
+}
+
+/// Returns the sums of an ended thread with those of its children that are part of no step. A thread that reached its end has no such
+/// children.
+pub(crate) fn sums_of_ended(
+    site: &Site,
+    record: &HistoryRecord,
+) -> Result<Option<SumsWithChildren>, EngineError> {
+    let sums = |has_more| used_by_thread(site, record.thread, record.head, has_more);
+    if record.reason == Reason::Completed {
+        return Ok(None);
+    }
+    let (own, all) = (sums(false)?, sums(true)?);
+    Ok((own != all).then(|| SumsWithChildren {
+        steps: all.child_steps,
+        usage: UsageTotal::from(&all),
     }))
 }
 

@@ -16,7 +16,9 @@ use crate::fix::Fix;
 use crate::limits;
 use crate::pipelines::place::RunOfThread;
 use crate::read::activity::{self, AttemptView, RunningView};
-use crate::read::child_view::{ChildView, SumsWithChildren, child_views, sums_with_children};
+use crate::read::child_view::{
+    ChildView, SumsWithChildren, child_views, sums_of_ended, sums_with_children,
+};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::left_by_step::LeftByStep;
 use crate::read::outline::{self, Active, Outline};
@@ -73,7 +75,8 @@ pub struct ThreadView {
     /// The child threads that work for its next step, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
-    /// Its sums with those of these children; `None` if there are none.
+    /// Its sums with those of children that are part of no step: these ones, or those that were killed with it; `None` if there are
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_children: Option<SumsWithChildren>,
     /// Its worktree, if it has one of its own.
@@ -236,7 +239,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         run: start.and_then(|start| RunOfThread::of(site, record.thread, start)),
         parent: start.and_then(|start| ParentView::of(site, record.thread, start)),
         children: Vec::new(),
-        with_children: None,
+        with_children: sums_of_ended(site, record).ok().flatten(),
         workspace: WorkspaceView::of(site, record.thread)?,
         running: None,
         name: None,

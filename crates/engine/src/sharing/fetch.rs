@@ -296,6 +296,7 @@ pub(crate) fn bring_end(
     if let Some(record) = ended.end() {
         // If the head is another one, another command of this machine has ended the thread.
         let _ = state.advance_and_archive(here, &record)?;
+        thread::count_steps_of_ended(site, id, there);
     }
     Ok(())
 }
