@@ -233,10 +233,14 @@ fn a_step_that_finds_no_server_is_kept_and_shared_when_there_is_one_again() {
     let machines = machines(&server);
     let [one, _] = &machines;
     let thread = shared(&machines, "again");
-    let mut working = at_work(one, &["thread", "step", &thread]);
+    let working = at_work(one, &["thread", "step", &thread]);
     server.pause();
     open_gate(one);
-    assert_eq!(working.wait().unwrap().code(), Some(5));
+    Run::from(working.wait_with_output().unwrap())
+        .exits(5)
+        .says(&format!("a finished step of thread `{thread}` waits here"))
+        .says("cannot be reached")
+        .says(&format!("`uwf push {thread}` shares it"));
     one.step(&thread)
         .exits(5)
         .says("cannot be reached")
@@ -375,22 +379,6 @@ fn a_thread_that_went_on_in_two_ways_is_not_mixed() {
     });
 }
 
-#[test]
-fn a_thread_that_another_remote_shares_is_not_stepped() {
-    with_server(|server| {
-        let machines = machines(server);
-        let [one, _] = &machines;
-        let thread = shared(&machines, "again");
-        let (url, schema) = (server.url(), new_schema());
-        one.uwf(&["remote", "add", &url, "--schema", &schema])
-            .exits(0);
-        one.step(&thread)
-            .exits(1)
-            .says("is shared by another remote");
-    });
-}
-
-/// Returns how many failed attempts are on record on a machine.
 /// Returns how many failed attempts of a thread are on record on a machine.
 pub(crate) fn failed_attempts(world: &World, thread: &str) -> usize {
     let file = format!("runs/{thread}/attempts.jsonl");

@@ -241,7 +241,8 @@ fn a_worker_who_may_not_collect_garbage_condemns_nothing() {
         place
             .remote_of(1, &["gc"])
             .exits(1)
-            .says("only the owner of the schema");
+            .says("only the owner of the schema")
+            .says("with the address of the owner");
         assert_eq!(place.count("nodes WHERE condemned_at IS NOT NULL"), "0");
         let collected = place.remote_of(0, &["gc"]).exits(0).json();
         assert!(collected["condemned"].as_u64() > Some(0), "{collected}");

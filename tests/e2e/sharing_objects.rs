@@ -118,6 +118,9 @@ fn a_container_that_is_not_there_and_a_key_that_is_wrong_are_told_with_what_help
     add(KEY, &format!("az://nowhere?{account}"))
         .says("there is no such bucket or container")
         .says("az storage container create");
+    add(KEY, &format!("az://A_B?{account}"))
+        .says("refuses the request: 400 ")
+        .says("check the names in the address");
     let wrong = add("d3Jvbmc=", &server.url()).says("refuses the key");
     assert!(!wrong.stderr.contains("remote roles"), "{}", wrong.stderr);
 }

@@ -19,10 +19,12 @@ fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
         let world = machine(server, &schema, &AGAIN.replace('@', ""));
         let admin = Admin::new(&server.url());
         admin.run(&format!("CREATE ROLE {schema}_guest LOGIN"));
-        let as_user = |name: &str| {
+        let address_of = |name: &str| {
             let other = format!("//{schema}_{name}@");
-            let url = server.url().replace(&format!("//{USER}@"), &other);
-            world.configure("remote.url", &url);
+            server.url().replace(&format!("//{USER}@"), &other)
+        };
+        let as_user = |name: &str| {
+            world.configure("remote.url", &address_of(name));
             world.uwf(&["remote", "status"]).exits(1)
         };
         let said = as_user("nobody");
@@ -30,7 +32,11 @@ fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
         let said = as_user("guest");
         said.says("refuses this user")
             .says("uwf remote roles")
-            .says("`GRANT uwf_worker TO <user>`");
+            .says(&format!("`GRANT {schema}_worker TO <user>`"));
+        let url = address_of("guest");
+        let add = ["remote", "add", &url, "--schema", &new_schema()];
+        let said = world.uwf(&add).exits(1).says("refuses this user");
+        said.says("`GRANT CREATE ON DATABASE <database> TO <user>`");
     });
 }
 

@@ -121,6 +121,14 @@ fn the_list_of_the_remote_names_workflows_and_leases_and_counts_what_has_ended()
             .exits(0)
             .stdout;
         assert!(all.contains(&ended) && !all.contains("not shown"), "{all}");
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        let none = stranger.uwf(&list).exits(0).stdout;
+        assert!(none.contains("no such active thread"), "{none}");
+        assert!(none.contains("2 ended threads not shown"), "{none}");
+        // Whoever fetches an ended thread sees how many steps it has.
+        stranger.uwf(&["fetch", &thread]).exits(0);
+        let fetched = stranger.uwf(&["thread", "list", "--all"]).exits(0).json();
+        assert_eq!(fetched[0]["steps"], json!(1), "{fetched}");
     });
 }
 
@@ -155,4 +163,34 @@ fn the_next_step_says_once_that_the_remote_cannot_be_reached() {
     assert_eq!(said.matches("cannot be reached").count(), 1, "{said}");
     server.resume();
     one.uwf(&["thread", "step", "--next"]).exits(0);
+}
+
+#[test]
+fn a_thread_that_another_remote_shares_is_not_stepped() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let (url, schema) = (server.url(), new_schema());
+        let store = || {
+            one.uwf(&["remote", "status"]).exits(0).json()["store"]
+                .as_str()
+                .expect("it is a text")
+                .to_owned()
+        };
+        let first = store();
+        let add = [
+            "remote", "add", &url, "--schema", &schema, "--format", "text",
+        ];
+        let added = one.uwf(&add).exits(0).stdout;
+        assert!(
+            added.contains("a call takes") && added.contains(" ms"),
+            "{added}"
+        );
+        let refused = one.step(&thread).exits(1);
+        refused.says(&format!(
+            "is shared by remote `{first}`, and the config names remote `{}`",
+            store()
+        ));
+    });
 }

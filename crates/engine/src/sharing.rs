@@ -246,6 +246,11 @@ pub(crate) fn check_remote(
 ) -> Result<(), EngineError> {
     match record.remote == found {
         true => Ok(()),
-        false => Err(SharingError::OtherRemote { thread }.into()),
+        false => Err(SharingError::OtherRemote {
+            thread,
+            known: record.remote.clone(),
+            found: found.to_owned(),
+        }
+        .into()),
     }
 }

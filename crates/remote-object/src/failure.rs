@@ -8,6 +8,10 @@ use uwf_remote::{Entry, RemoteError};
 
 /// How many characters of a store's message are shown.
 const LONGEST: usize = 300;
+/// The statuses of requests that came at a bad time: the store waited too long for them, or has too much to do.
+const PASSING: [u16; 3] = [408, 425, 429];
+/// What the client says when a store sends a request elsewhere.
+const WRONG_REGION: &str = "incorrectly configured region";
 
 /// Why a request failed, by whether it can be sent again.
 #[derive(Debug)]
@@ -27,25 +31,41 @@ impl Failure {
 }
 
 pub(crate) fn failure(problem: &Error) -> Failure {
+    let said = problem.to_string();
     match problem {
         Error::NotFound { .. } => Failure::Final(RemoteError::NoBucket),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            let code = code(&problem.to_string());
             Failure::Final(RemoteError::NotLetIn(
                 Entry::Keys,
-                format!("the store refuses the key, or what the key may do{code}"),
+                with_code("the store refuses the key, or what the key may do", &said),
             ))
         }
         Error::NotImplemented { .. } | Error::NotSupported { .. } => {
-            Failure::Final(RemoteError::Unable(short(&problem.to_string())))
+            Failure::Final(RemoteError::Unable(short(&said)))
         }
-        _ if is_timeout(problem) => Failure::Final(away(problem)),
-        _ => Failure::Again(away(problem)),
+        _ if is_timeout(problem) => Failure::Final(away(&said)),
+        _ => match refusal(&said) {
+            Some(status) => Failure::Final(RemoteError::Refused(with_code(status, &said))),
+            None => Failure::Again(away(&said)),
+        },
     }
 }
 
-fn away(problem: &Error) -> RemoteError {
-    RemoteError::Away(short(&problem.to_string()))
+fn away(said: &str) -> RemoteError {
+    RemoteError::Away(short(said))
+}
+
+/// Returns the status of an answer that says that the request itself is wrong: a store gives it to the same request again. Errors
+/// of the client have the status only in their text.
+fn refusal(said: &str) -> Option<&str> {
+    if said.contains(WRONG_REGION) {
+        return Some("it sends the request to another region");
+    }
+    let (_, rest) = said.split_once(" status code: ")?;
+    let status = rest.lines().next()?.split(':').next()?.trim();
+    let number = status.get(..3)?.parse::<u16>().ok()?;
+    let may_pass = PASSING.contains(&number) || code(said) == Some("RequestTimeout");
+    ((300..500).contains(&number) && !may_pass).then_some(status)
 }
 
 /// Tells whether the store took too long to answer.
@@ -60,19 +80,20 @@ fn is_timeout(problem: &Error) -> bool {
     false
 }
 
-/// Returns the code of the error in an answer, in parentheses. The rest of the answer is left out, because it repeats the request.
-fn code(text: &str) -> String {
-    let code = text
-        .split_once("<Code>")
-        .and_then(|(_, rest)| rest.split_once("</Code>"));
-    match code {
-        Some((code, _))
-            if code.len() <= 60 && code.bytes().all(|byte| byte.is_ascii_alphanumeric()) =>
-        {
-            format!(" ({code})")
-        }
-        _ => String::new(),
+/// Adds the code of the error in an answer, in parentheses. The rest of the answer is left out, because it repeats the request.
+fn with_code(what: &str, said: &str) -> String {
+    match code(said) {
+        Some(code) => format!("{what} ({code})"),
+        None => what.to_owned(),
     }
+}
+
+/// Returns the code of the error in an answer, if it is a word.
+fn code(said: &str) -> Option<&str> {
+    let (_, rest) = said.split_once("<Code>")?;
+    let (code, _) = rest.split_once("</Code>")?;
+    let is_word = code.len() <= 60 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_word.then_some(code)
 }
 
 /// Returns the beginning of the first line.
@@ -98,6 +119,45 @@ mod tests {
         let said = failure(&denied).into_error().to_string();
         assert!(said.contains("(SignatureDoesNotMatch)"), "{said}");
         assert!(!said.contains("StringToSign"), "{said}");
+    }
+
+    #[test]
+    fn a_request_that_the_store_refuses_is_not_sent_again_unless_it_came_at_a_bad_time() {
+        let after = |said: &str| {
+            failure(&Error::Generic {
+                store: "x",
+                source: said.into(),
+            })
+        };
+        let at = |status: &str, code: &str| {
+            format!(
+                "Server returned non-2xx status code: {status}: <?xml?>\n<Error><Code>{code}</Code></Error>"
+            )
+        };
+        let refused = after(&at("400 Bad Request", "InvalidBucketName"));
+        let Failure::Final(RemoteError::Refused(said)) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(said, "400 Bad Request (InvalidBucketName)");
+        let elsewhere = after(
+            "Received redirect without LOCATION, this normally indicates an incorrectly configured region",
+        );
+        assert!(
+            matches!(&elsewhere, Failure::Final(RemoteError::Refused(said)) if said.contains("region")),
+            "{elsewhere:?}"
+        );
+        for passing in [
+            at("429 Too Many Requests", "SlowDown"),
+            at("400 Bad Request", "RequestTimeout"),
+            at("503 Service Unavailable", "ServerBusy"),
+            "HTTP error: connection refused".to_owned(),
+        ] {
+            let failed = after(&passing);
+            assert!(
+                matches!(failed, Failure::Again(RemoteError::Away(_))),
+                "{failed:?}"
+            );
+        }
     }
 
     #[test]

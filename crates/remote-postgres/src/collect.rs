@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio_postgres::types::Type;
-use uwf_remote::RemoteError;
+use uwf_remote::{RemoteError, Right};
 
 use crate::connection::Parameter;
 use crate::rows::{self, broken, column, count, first, millis};
@@ -105,6 +105,7 @@ impl Postgres {
         match column(first(&rows)?, "allowed")? {
             true => Ok(()),
             false => Err(RemoteError::Denied(
+                Right::Owner,
                 "only the owner of the schema collects its garbage".to_owned(),
             )),
         }

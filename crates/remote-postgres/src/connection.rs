@@ -237,7 +237,7 @@ impl Connection {
                 if problem.as_db_error().is_some() && !link.client.is_closed() {
                     self.link = Some(link);
                 }
-                Err(failure(&problem))
+                Err(failure(&problem, &self.address.schema))
             }
             None => {
                 self.cancel(&link);
@@ -283,7 +283,7 @@ impl Connection {
                     let (client, connection) = config
                         .connect(NoTls)
                         .await
-                        .map_err(|problem| failure(&problem))?;
+                        .map_err(|problem| failure(&problem, &self.address.schema))?;
                     Ok(Link::start(client, connection))
                 }
                 Tls::Verified { authorities } => {
@@ -292,7 +292,7 @@ impl Connection {
                     let (client, connection) = config
                         .connect(tls)
                         .await
-                        .map_err(|problem| failure(&problem))?;
+                        .map_err(|problem| failure(&problem, &self.address.schema))?;
                     Ok(Link::start(client, connection))
                 }
             }

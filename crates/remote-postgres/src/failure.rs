@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::ErrorKind;
 
 use tokio_postgres::error::SqlState;
-use uwf_remote::{Distrust, Entry, RemoteError};
+use uwf_remote::{Distrust, Entry, RemoteError, Right};
 
 use crate::address::{Address, with_cause};
 use crate::certificate;
@@ -34,8 +34,8 @@ impl Failure {
     }
 }
 
-/// Returns what an error of the client means.
-pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
+/// Returns what an error of the client means. `schema` is that of the remote.
+pub(crate) fn failure(problem: &tokio_postgres::Error, schema: &str) -> Failure {
     let text = with_cause(problem);
     let Some(code) = problem.code() else {
         return match refusal(problem) {
@@ -61,7 +61,8 @@ pub(crate) fn failure(problem: &tokio_postgres::Error) -> Failure {
     } else if of_class("28") {
         Failure::Final(RemoteError::NotLetIn(entry(code, &text), text))
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        Failure::Final(RemoteError::Denied(text))
+        let schema = schema.to_owned();
+        Failure::Final(RemoteError::Denied(Right::Role { schema }, text))
     } else if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
         Failure::Final(RemoteError::NotMade)
     } else if ["08", "53", "57", "58", "25"].into_iter().any(of_class) {
@@ -171,7 +172,7 @@ mod tests {
             Err(problem) => problem,
         };
         let address = Address::new("postgres://u@127.0.0.1/d", "uwf").expect("it is an address");
-        match failure(&problem).at(&address) {
+        match failure(&problem, "uwf").at(&address) {
             Failure::Again(error) => (true, error.to_string()),
             Failure::Silent(error) | Failure::Final(error) => (false, error.to_string()),
         }

@@ -37,7 +37,8 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
-    Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
+    Push, Put, Query, Released, Remote, RemoteError, Renewed, Right, SharedName, Standing, Want,
+    Which,
 };
 
 pub use address::{Address, AddressError};
@@ -114,6 +115,7 @@ impl Postgres {
             other => return other,
         }
         let made = self.connection.script(&self.statements.schema);
+        let made = made.map_err(|error| error.needing(Right::NewSchema));
         // Another client may have made them at the same time, or an answer was lost. Then they are there now.
         self.hello().map_err(|error| match made {
             Err(first) => first,

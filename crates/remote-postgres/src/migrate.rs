@@ -1,7 +1,7 @@
 //! Adds the tables that a remote lacks because an older version of this program made it.
 
 use tokio_postgres::Row;
-use uwf_remote::{Remote, RemoteError};
+use uwf_remote::{Remote, RemoteError, Right};
 
 use crate::rows::column;
 use crate::{Postgres, VERSION};
@@ -25,11 +25,12 @@ impl Postgres {
         let from = self.hello()?.version;
         let added = self.connection.script(&self.statements.migrate);
         let to = self.hello()?.version;
+        let owned = |error: RemoteError| error.needing(Right::Owner);
         match added {
-            Ok(()) => self.grant()?,
+            Ok(()) => self.grant().map_err(owned)?,
             // Another client has migrated the remote at the same time.
             Err(_) if from < VERSION && to >= VERSION => {}
-            Err(problem) => return Err(problem),
+            Err(problem) => return Err(owned(problem)),
         }
         Ok(Migrated { from, to })
     }

@@ -13,9 +13,9 @@ pub enum RemoteError {
     /// repeated.
     #[error("the server has cancelled the call: {0}")]
     Cancelled(String),
-    /// The remote does not let this user do that.
-    #[error("the remote refuses this user: {0}")]
-    Denied(String),
+    /// The remote does not let this user do that, because the user lacks a right.
+    #[error("the remote refuses this user: {1}")]
+    Denied(Right, String),
     /// The remote lets nobody in by this name, with this key, or from here.
     #[error("the remote refuses this user: {1}")]
     NotLetIn(Entry, String),
@@ -26,6 +26,9 @@ pub enum RemoteError {
     /// Something is wrong on this machine. Nothing was sent.
     #[error("this machine cannot ask the remote: {0}")]
     Unprepared(String),
+    /// The service refuses the request itself, so its address is not one that can be served.
+    #[error("the remote refuses the request: {0}")]
+    Refused(String),
     /// The server has no such database.
     #[error("the server has no such database: {0}")]
     NoDatabase(String),
@@ -55,12 +58,22 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// Says that a call needs this right, if the remote does not let the user make it.
+    #[must_use]
+    pub fn needing(self, right: Right) -> Self {
+        match self {
+            Self::Denied(_, said) => Self::Denied(right, said),
+            other => other,
+        }
+    }
+
     /// Tells whether the same call can succeed later, although nobody changes anything for it.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Away(_) | Self::Contended(_) | Self::Cancelled(_) => true,
-            Self::Denied(_)
+            Self::Denied(..)
+            | Self::Refused(_)
             | Self::NotLetIn(..)
             | Self::NotSafe(..)
             | Self::Unprepared(_)
@@ -73,6 +86,20 @@ impl RemoteError {
             | Self::Broken(_) => false,
         }
     }
+}
+
+/// What a user of a database lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Right {
+    /// A role of the remote, which the owner of its schema grants.
+    Role {
+        /// The name of the schema. The names of the roles begin with it.
+        schema: String,
+    },
+    /// To be the owner of the schema.
+    Owner,
+    /// To make a schema in the database.
+    NewSchema,
 }
 
 /// What keeps a user out.

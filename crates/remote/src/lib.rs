@@ -25,7 +25,7 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 
 pub use digest::digest;
-pub use error::{Distrust, Entry, RemoteError};
+pub use error::{Distrust, Entry, RemoteError, Right};
 pub use lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, Want, Which};
 pub use marks::random;
 pub use names::{Named, SharedName};

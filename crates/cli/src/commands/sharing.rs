@@ -4,6 +4,8 @@ mod beginning;
 mod care;
 mod kind;
 
+use std::time::Instant;
+
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
     Site, ensure_records, fetch, fetch_name, has_remote, push, push_name, remote_name,
@@ -153,6 +155,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     }
     let mut remote = connection(site, &config)?;
     let hello = answer(remote.make())?;
+    let call_ms = time_of_call(&mut remote)?;
     restore_records(site, remote.as_remote())?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
     match &args.schema {
@@ -164,15 +167,24 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
         url: args.url,
         schema: remote.schema(&config),
         store: hello.store,
+        call_ms,
     };
     print(&view, context.format)?;
     Ok(Exit::Done)
+}
+
+/// Returns how long the remote takes for a short call, in milliseconds. The remote has answered before, so the connection is there.
+fn time_of_call(remote: &mut Kind) -> Result<f64, EngineError> {
+    let started = Instant::now();
+    answer(remote.as_remote().hello())?;
+    Ok((started.elapsed().as_secs_f64() * 10_000.0).round() / 10.0)
 }
 
 fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = remote_config(site)?;
     let mut remote = connection(site, &config)?;
+    let hello = answer(remote.as_remote().hello())?;
     let kept = answer(remote.statistics())?;
     let threads = match kept {
         Some(_) => None,
@@ -184,7 +196,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
         ..config
     };
     print(
-        &RemoteView::new(config, kept.as_ref(), threads),
+        &RemoteView::new(config, hello.store, kept.as_ref(), threads),
         context.format,
     )?;
     Ok(Exit::Done)

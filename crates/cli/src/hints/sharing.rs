@@ -1,7 +1,8 @@
 //! What to type next after an error about threads that several machines work on.
 
 use uwf_engine::{SharingError, Unfound};
-use uwf_remote::{Distrust, Entry, RemoteError};
+use uwf_protocol::ids::ThreadId;
+use uwf_remote::{Distrust, Entry, RemoteError, Right};
 use uwf_util::shell_words;
 
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
@@ -35,6 +36,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             "correct that, then `uwf remote add <url>`; `uwf remote add --help` shows the forms of addresses".to_owned()
         }
         SharingError::Remote(error) => return of_remote(error),
+        SharingError::Waits { thread, error } => of_waiting(*thread, error),
         SharingError::OtherRemote { .. } => {
             "`uwf config get remote` shows the one of the config; choose the other one again with `uwf remote add`".to_owned()
         }
@@ -80,6 +82,17 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
     })
 }
 
+/// Returns what shares a finished step that waits here because of an error of the remote.
+fn of_waiting(thread: ThreadId, error: &RemoteError) -> String {
+    let shares = format!(
+        "`uwf push {thread}` shares it, as the next step of the thread here does; nothing is paid for again"
+    );
+    match of_remote(error).filter(|_| !error.may_pass()) {
+        Some(first) => format!("{first}; then {shares}"),
+        None => format!("nothing is lost: when the server can be reached, {shares}"),
+    }
+}
+
 /// Returns what to do about a name that stands for one workflow here and for another one at the remote.
 fn of_name(name: &str, had: bool) -> String {
     let name = shell_words::quote(name);
@@ -93,6 +106,21 @@ fn of_name(name: &str, had: bool) -> String {
     format!(
         "`{fetch}` takes that of the remote{stays}; `uwf push --force --workflow {name}` puts yours in its place"
     )
+}
+
+/// Returns what gives a user a right.
+fn of_right(right: &Right) -> String {
+    match right {
+        Right::Role { schema } => format!(
+            "the owner of the schema says `GRANT {schema}_worker TO <user>` in psql to let a user work, or `GRANT {schema}_reader` to let it read; `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow"
+        ),
+        Right::Owner => {
+            "run it with the address of the owner of the schema, who made the remote; in psql, `\\dn` shows the owners of schemas".to_owned()
+        }
+        Right::NewSchema => {
+            "the owner of the database says `GRANT CREATE ON DATABASE <database> TO <user>` in psql to let a user make a remote in it; if there is one already, its owner lets the user work, as `uwf remote roles` shows".to_owned()
+        }
+    }
 }
 
 /// Returns what lets a user in.
@@ -165,9 +193,9 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         RemoteError::NotMade => {
             "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`".to_owned()
         }
-        RemoteError::Denied(_) => {
-            "the owner of the schema says `GRANT uwf_worker TO <user>` in psql to let a user work, or `uwf_reader` to let it read (`<schema>_worker` in another schema); `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow; who makes a remote must be allowed to make a schema in the database"
-                .to_owned()
+        RemoteError::Denied(right, _) => of_right(right),
+        RemoteError::Refused(_) => {
+            "check the names in the address: the bucket or container, the account, the region and the endpoint; `uwf remote add --help` shows its forms".to_owned()
         }
         // The text says it.
         RemoteError::Unprepared(_) => return None,

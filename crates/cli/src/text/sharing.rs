@@ -15,6 +15,7 @@ use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 use uwf_words::remote;
 
+use crate::hints;
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::sharing_care::KeptView;
@@ -23,20 +24,25 @@ use crate::text::travel::outcome_text;
 
 /// A remote that was chosen.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct AddedRemoteView {
     pub(crate) url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<String>,
+    /// Its number.
     pub(crate) store: String,
+    /// How long it takes for a short call, in milliseconds.
+    pub(crate) call_ms: f64,
 }
 
 impl Show for AddedRemoteView {
     fn text(&self, _page: Page) -> String {
         let schema = self.schema.as_ref();
         let schema = schema.map_or_else(String::new, |schema| format!(" (schema {schema})"));
+        let next = hints::here("`uwf push <thread>` shares one");
         format!(
-            "threads are shared at {}{schema}; `uwf push <thread>` shares one",
-            self.url
+            "threads are shared at {}{schema}, where a call takes {} ms; {next}",
+            self.url, self.call_ms
         )
     }
 }
@@ -46,6 +52,8 @@ impl Show for AddedRemoteView {
 pub(crate) struct RemoteView {
     #[serde(flatten)]
     config: RemoteConfig,
+    /// Its number.
+    store: String,
     /// How much it keeps, if it can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<KeptView>,
@@ -57,11 +65,13 @@ pub(crate) struct RemoteView {
 impl RemoteView {
     pub(crate) fn new(
         config: RemoteConfig,
+        store: String,
         kept: Option<&Statistics>,
         threads: Option<usize>,
     ) -> Self {
         Self {
             config,
+            store,
             kept: kept.map(KeptView::from),
             threads,
         }
@@ -74,6 +84,7 @@ impl Show for RemoteView {
         let mut about = vec![("Remote", url)];
         let schema = self.config.schema.clone();
         about.extend(schema.map(|schema| ("Schema", schema)));
+        about.push(("Number", self.store.clone()));
         if let Some(threads) = self.threads {
             about.push(("Shared", counted(threads as u64, "thread")));
         }
@@ -194,7 +205,11 @@ impl Show for RemoteThreadsView {
             ),
         };
         if self.threads.is_empty() {
-            return "no such thread at the remote; `uwf thread list --remote --all` lists ended ones too, and `uwf push <thread>` shares one".to_owned();
+            let none = match self.hidden {
+                0 => "no such thread at the remote; `uwf push <thread>` shares one".to_owned(),
+                _ => format!("no such active thread at the remote{hidden}"),
+            };
+            return hints::here(&none).into_owned();
         }
         let row = |one: &RemoteThread| {
             let working = match (&one.worker, one.left_ms) {
@@ -295,7 +310,7 @@ fn row(one: &impl ToString, hash: CasRef, nodes: usize, said: &str) -> Vec<Strin
         one.to_string(),
         hash.to_string(),
         nodes.to_string(),
-        said.to_owned(),
+        hints::here(said).into_owned(),
     ]
 }
 
@@ -356,7 +371,7 @@ impl Show for FetchedView {
                     "no thread is shared here; `uwf fetch --all` brings those of the remote"
                 }
             };
-            return nothing.to_owned();
+            return hints::here(nothing).into_owned();
         }
         let thread = |one: &Fetched| {
             let said = fetched(one);

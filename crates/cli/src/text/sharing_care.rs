@@ -432,6 +432,7 @@ impl Show for ReleasedView {
     fn text(&self, _page: Page) -> String {
         let thread = self.thread;
         match &self.worker {
+            // That command is for any machine, and another one may have another root.
             Some(worker) => format!(
                 "the lease of {worker} is ended; any machine may go on with `uwf thread step {thread}`"
             ),

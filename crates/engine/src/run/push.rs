@@ -370,7 +370,7 @@ impl Job<'_> {
         let answer = remote.put(&[], Some(new));
         let is_refused = matches!(
             answer,
-            Err(RemoteError::Denied(_) | RemoteError::NotLetIn(..)) | Ok(Put::Clash(_))
+            Err(RemoteError::Denied(..) | RemoteError::NotLetIn(..)) | Ok(Put::Clash(_))
         );
         // If the answer to an earlier try was lost, the thread may be there.
         if is_refused

@@ -168,6 +168,15 @@ impl SharedThread {
         run: &RunDir,
         step: &NewHead,
     ) -> Result<AtRemote, EngineError> {
+        self.send(site, run, step).map_err(|error| match error {
+            EngineError::Sharing(problem) if step.from != step.to => {
+                problem.while_step_waits(self.lease.thread).into()
+            }
+            other => other,
+        })
+    }
+
+    fn send(&self, site: &Site, run: &RunDir, step: &NewHead) -> Result<AtRemote, EngineError> {
         let needed = nodes_of_push(&site.store, step.to, Some(step.from))?;
         let mut record = run.ledger.export_at(step.to);
         if step.lease == After::GiveBack

@@ -20,11 +20,25 @@ pub enum SharingError {
     /// A call of the remote failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
+    /// A step is finished, and the remote did not get it. It is on record here.
+    #[error("a finished step of thread `{thread}` waits here: {error}")]
+    Waits {
+        /// The thread.
+        thread: ThreadId,
+        /// Why the remote did not get it.
+        error: RemoteError,
+    },
     /// The thread is shared by another remote than that of the config.
-    #[error("thread `{thread}` is shared by another remote than the one of the config")]
+    #[error(
+        "thread `{thread}` is shared by remote `{known}`, and the config names remote `{found}`"
+    )]
     OtherRemote {
         /// The thread.
         thread: ThreadId,
+        /// The number of the remote that shares it.
+        known: String,
+        /// The number of the remote of the config.
+        found: String,
     },
     /// The remote does not know the thread.
     #[error("thread `{0}` is not at the remote")]
@@ -141,6 +155,14 @@ impl SharingError {
         }
     }
 
+    /// Says that a finished step of a thread waits here, if this is an error of the remote.
+    pub(crate) fn while_step_waits(self, thread: ThreadId) -> Self {
+        match self {
+            Self::Remote(error) => Self::Waits { thread, error },
+            other => other,
+        }
+    }
+
     /// Returns the error for a remote that removes nodes again and again that were just sent.
     pub(crate) fn forgets() -> Self {
         let problem = "it forgets nodes that were just sent".to_owned();
@@ -151,11 +173,10 @@ impl SharingError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Busy { .. } | Self::TakenOver(_) => Exit::Busy,
-            Self::Remote(error) if error.may_pass() => Exit::Busy,
-            Self::Remote(RemoteError::Broken(_)) | Self::Clash(_) => Exit::Store,
+            Self::Remote(error) | Self::Waits { error, .. } => exit_of(error),
+            Self::Clash(_) => Exit::Store,
             Self::NoRemote
             | Self::BadRemote(_)
-            | Self::Remote(_)
             | Self::OtherRemote { .. }
             | Self::Unknown(_)
             | Self::Diverged { .. }
@@ -169,6 +190,15 @@ impl SharingError {
             | Self::EndNotTold(_)
             | Self::OnlyHere { .. } => Exit::Request,
         }
+    }
+}
+
+/// Returns the exit of a call that fails because the remote failed.
+fn exit_of(error: &RemoteError) -> Exit {
+    match error {
+        error if error.may_pass() => Exit::Busy,
+        RemoteError::Broken(_) => Exit::Store,
+        _ => Exit::Request,
     }
 }
 

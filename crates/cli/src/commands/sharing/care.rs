@@ -119,7 +119,7 @@ fn as_owner<T>(
         return Ok((0, 0));
     }
     match change(nodes) {
-        Err(RemoteError::Denied(_)) => Ok((0, nodes.len())),
+        Err(RemoteError::Denied(..)) => Ok((0, nodes.len())),
         changed => Ok((answer(changed)?, 0)),
     }
 }

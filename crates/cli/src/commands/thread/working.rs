@@ -421,7 +421,7 @@ fn of_remote(error: &EngineError) -> Option<&RemoteError> {
         return None;
     };
     match &**problem {
-        SharingError::Remote(error) => Some(error),
+        SharingError::Remote(error) | SharingError::Waits { error, .. } => Some(error),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use uwf_words::usage;
 
 use super::cared::paused_text;
 use super::tree::marks;
+use crate::hints;
 use crate::local_time;
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
@@ -53,11 +54,12 @@ impl Show for ThreadsView {
 
     fn text(&self, page: Page) -> String {
         if self.threads.is_empty() && self.is_filtered {
-            return "no thread matches; `uwf thread list --all` shows every thread".to_owned();
+            let all = hints::here("`uwf thread list --all` shows every thread");
+            return format!("no thread matches; {all}");
         }
         if self.threads.is_empty() {
-            return "no threads; `--all` lists ended ones too, and `uwf thread start <workflow> -p \"…\"` makes one"
-                .to_owned();
+            let start = hints::here("`uwf thread start <workflow> -p \"…\"` makes one");
+            return format!("no threads; `--all` lists ended ones too, and {start}");
         }
         let marks = match self.is_tree {
             true => marks(&self.threads.iter().map(depth).collect::<Vec<_>>()),

@@ -69,7 +69,7 @@ pub(super) fn relabel(
     match remote.set_label(listed.thread, wanted) {
         Ok(()) if wanted.is_some() => Ok(Some(Relabelled::Set)),
         Ok(()) => Ok(Some(Relabelled::Removed)),
-        Err(RemoteError::Denied(why) | RemoteError::NotLetIn(_, why)) => {
+        Err(RemoteError::Denied(_, why) | RemoteError::NotLetIn(_, why)) => {
             Ok(Some(Relabelled::Denied(why)))
         }
         Err(error) => Err(SharingError::from(error).into()),
