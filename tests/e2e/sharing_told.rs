@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::gates::{at_work, gated_agent};
 use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
 use crate::processes::kill_all_of;
 use crate::sharing::{MORE, at_remote, failed_attempts, machine, machines_in, shared, with_server};
 use crate::world::AGAIN;
@@ -55,5 +56,46 @@ fn a_thread_at_a_limit_of_its_workflow_is_not_next_anywhere() {
         one.step(&unshared).exits(0);
         one.uwf(&["push", &unshared]).exits(0);
         assert_eq!(at_remote(one, &unshared)["status"], json!("suspended"));
+    });
+}
+
+#[test]
+fn a_raised_limit_makes_a_thread_ready_for_all_though_the_step_failed() {
+    with_server(|server| {
+        let schema = new_schema();
+        let limited = AGAIN.replace('@', "limits: { maxSteps: 1 }");
+        let machines = [(); 2].map(|()| machine(server, &schema, &limited));
+        let [one, other] = &machines;
+        gated_agent(other, MORE);
+        let thread = shared(&machines, "again");
+        other.step(&thread).exits(0);
+        assert_eq!(at_remote(one, &thread)["status"], json!("suspended"));
+        one.agent("uwf-command", &["--", "false"]);
+        let raise = ["thread", "resume", &thread, "--raise", "maxSteps=2"];
+        one.uwf(&raise).exits(3);
+        assert_eq!(at_remote(one, &thread)["status"], json!("ready"));
+        other.uwf(&["thread", "step", "--next"]).exits(0);
+        assert_eq!(at_remote(one, &thread)["status"], json!("suspended"));
+    });
+}
+
+#[test]
+fn a_thread_whose_failed_attempts_reach_a_limit_of_its_workflow_is_not_next_anywhere() {
+    with_server(|server| {
+        let schema = new_schema();
+        let limited = AGAIN.replace('@', "limits: { maxDuration: 1ms }");
+        let machines = [(); 2].map(|()| machine(server, &schema, &limited));
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        one.agent("uwf-command", &["--", "false"]);
+        one.step(&thread).exits(3);
+        assert_eq!(at_remote(other, &thread)["status"], json!("suspended"));
+        other.uwf(&["thread", "step", "--next"]).exits(5);
+        // The status is told once.
+        let admin = Admin::new(&server.url());
+        let history = || admin.row(&format!("SELECT count(*) FROM {schema}.history"));
+        let before = history();
+        one.step(&thread).exits(6);
+        assert_eq!(history(), before);
     });
 }

@@ -81,6 +81,7 @@ pub(crate) fn acquire(
     Ok(Acquired::Leased(Box::new(Leased {
         lease,
         head: thread.head,
+        status: thread.status,
         nodes: closure.nodes,
         complete: closure.complete,
         record: thread.record,

@@ -14,5 +14,5 @@ mine AS (
     lease_until = clock_timestamp() + $3 * interval '1 millisecond'
   WHERE id = coalesce((SELECT id FROM mine), (SELECT id FROM free)) AND status <> 'ended' AND NOT {old}
     AND (lease_owner IS NULL OR {own:$2} OR lease_until <= clock_timestamp())
-  RETURNING id, fence, head, records
+  RETURNING id, fence, head, status, records
 )

@@ -6,5 +6,5 @@ leased AS (
     lease_until = clock_timestamp() + $3 * interval '1 millisecond'
   WHERE id = $1 AND status <> 'ended' AND NOT {old}
     AND (lease_owner IS NULL OR {own:$2} OR lease_until <= clock_timestamp())
-  RETURNING id, fence, head, records
+  RETURNING id, fence, head, status, records
 )

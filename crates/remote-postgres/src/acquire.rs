@@ -9,7 +9,7 @@ use uwf_remote::{Acquired, Given, Lease, Leased, Owner, Part, RemoteError, Want,
 
 use crate::connection::Parameter;
 use crate::nodes::{self, in_order};
-use crate::rows::{self, column, hash, many, millis, numbers, owner_text, thread_id};
+use crate::rows::{self, column, hash, many, millis, numbers, owner_text, status, thread_id};
 use crate::threads::{find, listed};
 use crate::{Postgres, TIMES, end_lease};
 
@@ -153,6 +153,7 @@ fn leased(
     Ok(Some(Leased {
         lease,
         head,
+        status: status(column(row, "status")?)?,
         nodes,
         complete,
         record,

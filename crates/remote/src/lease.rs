@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
 use uwf_protocol::naming::Label;
@@ -97,6 +98,8 @@ pub struct Leased {
     pub lease: Lease,
     /// The head of the thread.
     pub head: CasRef,
+    /// Whether a step can be done at the head, as far as the remote knows.
+    pub status: HeadStatus,
     /// The nodes of the head that the owner lacks, each after the nodes that it needs.
     pub nodes: Vec<LinkedNode>,
     /// Whether these are all. Otherwise [`closure`](crate::Remote::closure) of the head, with the same `have`, returns the others.

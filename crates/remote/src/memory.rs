@@ -244,6 +244,7 @@ impl Shared {
                 lasts: want.lasts,
             },
             head: thread.head,
+            status: thread.status,
             nodes,
             complete,
             record: thread.record.clone(),

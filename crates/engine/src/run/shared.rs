@@ -5,6 +5,7 @@
 mod connection;
 pub(crate) mod ended;
 mod family;
+mod leave;
 mod renewer;
 
 use std::cell::{Cell, RefCell};
@@ -25,7 +26,7 @@ use uwf_util::time;
 
 use crate::needs::push::nodes_of_push;
 use crate::run::shared::connection::SharedConnection;
-use crate::run::shared::ended::{end_as_there, follow_end, settle_ended};
+use crate::run::shared::ended::{end_as_there, settle_ended};
 use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
@@ -35,7 +36,7 @@ use crate::sharing::{
     check_remote, had_here, has_on_its_way, is_unused, merge_record, nodes, owner,
 };
 use crate::unfound::has_remote;
-use crate::{EngineError, Runner, Site, tags, thread};
+use crate::{EngineError, Runner, Site, thread};
 
 /// How many nodes may come with a lease. A root that lacks more brings them by other calls.
 const WITH_LEASE: usize = 5_000;
@@ -49,6 +50,8 @@ pub(crate) struct SharedThread {
     lease: Lease,
     /// What the remote knew about the attempts of the thread when the lease was taken.
     known: ThreadRecord,
+    /// Whether a step can be done at the head, as the remote was told last.
+    status: Cell<HeadStatus>,
     connection: SharedConnection,
     renewer: Renewer,
     /// The children of the next step on which other machines work, as far as this call knows.
@@ -121,7 +124,7 @@ impl SharedThread {
         let remote = in_use.remote();
         let have = nodes::had_with(site, here)?;
         let leased = take_lease(runner, run, remote, (id, &record), &have)?;
-        let (lease, known) = (leased.lease.clone(), leased.record.clone());
+        let (lease, known, status) = (leased.lease.clone(), leased.record.clone(), leased.status);
         // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
         let renewer = Renewer::start((to_renew, connection.clone()), lease.clone(), runner.notice);
         let caught_up = catch_up(site, run, remote, (id, here), leased, &have);
@@ -137,6 +140,7 @@ impl SharedThread {
         Ok(Some(Self {
             lease,
             known,
+            status: Cell::new(status),
             connection,
             renewer,
             at_work: RefCell::default(),
@@ -209,6 +213,7 @@ impl SharedThread {
             let advanced = remote.advance(&self.lease, &push);
             match advanced.map_err(SharingError::from)? {
                 Advanced::Moved | Advanced::Already => {
+                    self.status.set(step.status);
                     if step.lease == After::GiveBack {
                         self.sent.replace(Some(record));
                     }
@@ -234,33 +239,6 @@ impl SharedThread {
             }
         }
         Err(SharingError::forgets().into())
-    }
-
-    /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
-    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. The
-    /// work is over, so an error is only logged: the lease ends by its time.
-    pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
-        self.renewer.stop();
-        let (is_lost, id) = (self.is_lost(), self.lease.thread);
-        let mut in_use = self.connection.get();
-        let remote = in_use.remote();
-        let record = run.ledger.export();
-        let is_sent = self.sent.into_inner().as_ref() == Some(&record);
-        let mut left = Ok(());
-        if !has_waiting_step(run) && !is_sent {
-            let released = remote.release(&self.lease, &record);
-            left = released
-                .map(drop)
-                .map_err(|error| SharingError::from(error).into());
-        }
-        if is_lost && left.is_ok() {
-            left = follow_end(runner, run, remote, id);
-        }
-        if let Err(error) = left {
-            let message = runner.site.loggable(&error);
-            let site = &runner.site;
-            site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
-        }
     }
 }
 

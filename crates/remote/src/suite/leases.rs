@@ -225,5 +225,9 @@ fn ended(place: &dyn Place) {
         assert_eq!(client.advance(&lease, &push), Advanced::Moved);
     }
     assert_eq!(client.acquire(1), Acquired::Ended);
-    assert_eq!(leased(client.acquire(2)).head, hash(11));
+    let waiting = leased(client.acquire(2));
+    assert_eq!(
+        (waiting.head, waiting.status),
+        (hash(11), HeadStatus::Suspended)
+    );
 }

@@ -1,0 +1,76 @@
+//! What a call tells the remote when its work on a shared thread is over.
+
+use uwf_protocol::head_status::HeadStatus;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::run::ThreadRecord;
+use uwf_remote::After;
+use uwf_storage::RunDir;
+
+use crate::limits::status_for_others;
+use crate::run::shared::ended::follow_end;
+use crate::run::shared::{NewHead, SharedThread, has_waiting_step};
+use crate::sharing::error::SharingError;
+use crate::thread::{Thread, active_head};
+use crate::{EngineError, Runner, Site, tags};
+
+impl SharedThread {
+    /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
+    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. The
+    /// work is over, so an error is only logged: the lease ends by its time.
+    pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
+        self.renewer.stop();
+        let (site, id) = (&runner.site, self.lease.thread);
+        let record = run.ledger.export();
+        let is_sent = self.sent.borrow().as_ref() == Some(&record);
+        let mut left = Ok(());
+        if !has_waiting_step(run) && !is_sent {
+            left = self.give_back(site, run, &record);
+        }
+        if self.is_lost() && left.is_ok() {
+            let mut in_use = self.connection.get();
+            left = follow_end(runner, run, in_use.remote(), id);
+        }
+        if let Err(error) = left {
+            let message = site.loggable(&error);
+            site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
+        }
+    }
+
+    /// Gives the lease back, with the record of the thread, and with the status if that is another one than the remote knows.
+    fn give_back(
+        &self,
+        site: &Site,
+        run: &RunDir,
+        record: &ThreadRecord,
+    ) -> Result<(), EngineError> {
+        if let Some((head, status)) = self.new_status(site, run) {
+            let told = NewHead {
+                from: head,
+                to: head,
+                status,
+                lease: After::GiveBack,
+            };
+            return self.advance(site, run, &told).map(drop);
+        }
+        let mut in_use = self.connection.get();
+        let released = in_use.remote().release(&self.lease, record);
+        Ok(released.map(drop).map_err(SharingError::from)?)
+    }
+
+    /// Returns the head and its status, if the status has changed without a step: a failed attempt may have reached a limit, and a person
+    /// may have raised one. What cannot be told is `None`, as for a run of a pipeline, whose process tells its status itself.
+    fn new_status(&self, site: &Site, run: &RunDir) -> Option<(CasRef, HeadStatus)> {
+        if self.is_lost() {
+            return None;
+        }
+        let id = self.lease.thread;
+        let head = active_head(site, id).ok()?;
+        let thread = Thread::load(&site.store, id, head).ok()?;
+        if thread.is_run() {
+            return None;
+        }
+        let route = thread.route(None).ok()?;
+        let status = status_for_others(&site.store, &run.ledger, &thread, &route).ok()?;
+        (status != self.status.get()).then_some((head, status))
+    }
+}
