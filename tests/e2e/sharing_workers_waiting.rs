@@ -1,14 +1,16 @@
 //! A worker and the finished steps that wait on its machine, because the lease was lost when they were finished.
 
-use std::process::Child;
+use std::fs::{self, File};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::gates::{NOTE, at_work, close_gate, open_gate, runs};
 use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
 use crate::processes::signal;
-use crate::sharing::{at_remote, machines_in, shared, with_server};
+use crate::sharing::{agree, as_worker, at_remote, machines_in, shared, with_server};
 use crate::world::{World, wait_until};
 
 /// How soon a worker shares a step: it asks every second or two. It leaves a busy thread alone for ten seconds.
@@ -101,5 +103,34 @@ fn a_worker_that_is_told_to_stop_names_the_step_that_waits() {
         one.uwf(&["work", "--idle", "0s"]).exits(0);
         assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
         assert_eq!(runs(one), 1);
+    });
+}
+
+#[test]
+fn a_worker_that_the_remote_refuses_finishes_its_step_though_it_is_told_to_stop() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, _] = &machines;
+        let user = as_worker(one, server, &schema);
+        let thread = shared(&machines, "again");
+        let admin = Admin::new(&server.url());
+        let file = one.dir().join("said");
+        let said = || fs::read_to_string(&file).unwrap();
+        close_gate(one);
+        let mut worker = one.command(&["work", "--jobs", "2"]);
+        let worker = worker.stdout(Stdio::null());
+        let worker = worker.stderr(File::create(&file).unwrap());
+        let mut worker = worker.spawn().unwrap();
+        wait_until("the agent works", || runs(one) == 1);
+        admin.run(&format!("REVOKE {schema}_worker FROM {user}"));
+        wait_until("it is told", || said().contains("nothing more is begun"));
+        admin.run(&format!("GRANT {schema}_worker TO {user}"));
+        signal("TERM", worker.id());
+        wait_until("it is told to stop", || said().contains("told to stop"));
+        open_gate(one);
+        assert_eq!(worker.wait().unwrap().code(), Some(1), "{}", said());
+        assert!(said().contains("error: the remote refuses this user"));
+        agree(&machines, &thread, 1);
     });
 }

@@ -24,10 +24,14 @@ pub(super) struct Resting {
     skipped: Duration,
 }
 
-/// How often the step of a thread has failed here, how it ended the last time, and until when the thread rests.
+/// How the steps of a thread have ended here, and until when the thread rests.
 struct Rest {
+    /// How often a step has failed.
     failures: u32,
-    exit: Exit,
+    /// How it failed the last time.
+    failed: Option<Exit>,
+    /// How the last step ended, also if it was skipped.
+    last: Exit,
     until: Instant,
     /// When the worker asks whether the thread is free, if its last step ended with *busy*; `None` if it ended otherwise.
     ask_at: Option<Instant>,
@@ -50,17 +54,19 @@ impl Resting {
     pub(super) fn add(&mut self, thread: ThreadId, exit: Exit, now: Instant) {
         let rest = self.threads.entry(thread).or_insert(Rest {
             failures: 0,
-            exit,
+            failed: None,
+            last: exit,
             until: now,
             ask_at: None,
             pause: PAUSE,
         });
+        rest.last = exit;
         rest.ask_at = (exit == Exit::Busy).then(|| now + rest.pause);
         if is_skipped(exit) {
             rest.until = now + self.skipped;
             return;
         }
-        rest.exit = exit;
+        rest.failed = Some(exit);
         let doubled = 1 << rest.failures.min(16);
         rest.until = now + (REST * doubled).min(LONGEST_REST);
         rest.failures += 1;
@@ -112,13 +118,15 @@ impl Resting {
 
     /// Returns how the last step of a thread ended.
     pub(super) fn exit(&self, thread: ThreadId) -> Option<Exit> {
-        Some(self.threads.get(&thread)?.exit)
+        Some(self.threads.get(&thread)?.last)
     }
 
     /// Returns the threads whose steps have failed, in their order, with how they ended.
     pub(super) fn failed(&self) -> Vec<(ThreadId, Exit)> {
-        let failed = self.threads.iter().filter(|(_, rest)| rest.failures > 0);
-        let mut failed: Vec<_> = failed.map(|(thread, rest)| (*thread, rest.exit)).collect();
+        let rests = self.threads.iter();
+        let mut failed: Vec<(ThreadId, Exit)> = rests
+            .filter_map(|(thread, rest)| Some((*thread, rest.failed?)))
+            .collect();
         failed.sort_unstable_by_key(|(thread, _)| *thread);
         failed
     }
@@ -195,5 +203,16 @@ mod tests {
             assert!(!resting.rests(thread, now + Duration::from_millis(millis)));
             assert_eq!(resting.failed(), []);
         }
+    }
+
+    #[test]
+    fn how_the_last_step_ended_is_known_beside_how_one_failed() {
+        let (thread, now) = (THREAD.parse().unwrap(), Instant::now());
+        let mut resting = Resting::new(None);
+        for exit in [Exit::Busy, Exit::Agent, Exit::Suspended, Exit::Busy] {
+            resting.add(thread, exit, now);
+            assert_eq!(resting.exit(thread), Some(exit));
+        }
+        assert_eq!(resting.failed(), [(thread, Exit::Agent)]);
     }
 }

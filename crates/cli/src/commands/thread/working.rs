@@ -58,6 +58,8 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         is_away,
         damaged_in_turn: 0,
         has_seen_damage: false,
+        unread: None,
+        takes_no_more: false,
         is_told: false,
         failure: None,
     };
@@ -91,7 +93,11 @@ struct Worker<'a> {
     damaged_in_turn: u32,
     /// Whether an answer made no sense.
     has_seen_damage: bool,
-    /// Whether it was told to stop. It begins nothing more, and what it has begun is paid for.
+    /// The exit of a worker that could not read which finished steps wait here.
+    unread: Option<Exit>,
+    /// Whether it begins nothing more: it was told to stop, or something is wrong. What it has begun is paid for.
+    takes_no_more: bool,
+    /// Whether it was told to stop. The next signal ends what it has begun.
     is_told: bool,
     /// Why it ends, if something is wrong.
     failure: Option<Failure>,
@@ -141,21 +147,23 @@ impl Worker<'_> {
         Some(Ok(exit))
     }
 
-    /// Returns the threads whose finished steps wait here. It says so if the records cannot be read.
-    fn waiting(&self) -> Vec<ThreadId> {
+    /// Returns the threads whose finished steps wait here. It says so if the records cannot be read, and remembers that.
+    fn waiting(&mut self) -> Vec<ThreadId> {
         let waiting = waiting_threads(self.context.site());
         waiting.unwrap_or_else(|error| {
             warn(&error.to_string());
+            self.unread = Some(error.exit());
             Vec::new()
         })
     }
 
-    /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote, or of the first thread whose
+    /// Returns the exit of a worker that found nothing to do any more: that of damage at the remote or here, or of the first thread whose
     /// finished step still waits here, or whose step has failed and that is still ready.
     fn left_undone(&mut self) -> Exit {
         let mut left = self.has_seen_damage.then_some(Exit::Store);
         let waiting = self.waiting();
         warn_of(&waiting);
+        left = left.or(self.unread);
         for thread in &waiting {
             // A thread that a person has paused waits for that person.
             let exit = self.resting.exit(*thread).unwrap_or(Exit::Busy);
@@ -166,7 +174,8 @@ impl Worker<'_> {
         let mut failed = self.resting.failed();
         failed.retain(|(thread, _)| !waiting.contains(thread));
         for (thread, exit) in failed {
-            match self.remote.find(thread, CasRef::from_u64(0)) {
+            let found = self.remote.find(thread, CasRef::from_u64(0));
+            match sharing::answer(found) {
                 Ok(Some(found)) if is_left(&found.listed) => {
                     warn(&format!(
                         "thread `{thread}` is still ready at the remote, and its step has failed here"
@@ -178,7 +187,7 @@ impl Worker<'_> {
                     warn(&format!(
                         "{error}: thread `{thread}`, whose step has failed here, may still be ready"
                     ));
-                    return left.unwrap_or(Exit::Busy);
+                    return left.unwrap_or_else(|| error.exit());
                 }
             }
         }
@@ -186,7 +195,7 @@ impl Worker<'_> {
     }
 
     fn has_room(&self) -> bool {
-        !self.is_told && self.jobs.len() < self.args.jobs && !self.has_failed_enough()
+        !self.takes_no_more && self.jobs.len() < self.args.jobs && !self.has_failed_enough()
     }
 
     fn has_failed_enough(&self) -> bool {
@@ -282,9 +291,17 @@ impl Worker<'_> {
         self.is_away = true;
     }
 
-    /// Ends the worker when its steps are done, with the first of such failures.
+    /// Ends the worker when its steps are done, with the first of such failures. They may take hours, so it is told at once.
     fn fail(&mut self, failure: Failure) {
-        self.is_told = true;
+        let left = self.jobs.len();
+        if self.failure.is_none() && left > 0 {
+            warn(&format!(
+                "{}; nothing more is begun, and {} at work will be finished",
+                failure.what,
+                counted(left, "step")
+            ));
+        }
+        self.takes_no_more = true;
         self.failure.get_or_insert(failure);
     }
 
@@ -365,6 +382,7 @@ impl Worker<'_> {
     }
 
     fn stop_when_done(&mut self, stop: Stop) {
+        self.takes_no_more = true;
         self.is_told = true;
         let left = self.jobs.len();
         if left > 0 && !self.args.quiet {
@@ -386,6 +404,9 @@ impl Worker<'_> {
             if let Err(failure) = shown {
                 failure.print();
             }
+        }
+        if let Some(failure) = self.failure.take() {
+            failure.print();
         }
         warn_of(&self.waiting());
         Ok(Exit::Signal(stop.signal))
@@ -421,7 +442,9 @@ fn of_remote(error: &EngineError) -> Option<&RemoteError> {
         return None;
     };
     match &**problem {
-        SharingError::Remote(error) | SharingError::Waits { error, .. } => Some(error),
+        SharingError::Remote(error)
+        | SharingError::Waits { error, .. }
+        | SharingError::Unasked { error, .. } => Some(error),
         _ => None,
     }
 }
