@@ -438,17 +438,17 @@ fn what_was_used_up_on_one_machine_counts_on_all() {
 
 #[test]
 fn a_thread_that_is_not_shared_asks_no_remote() {
-    let world = World::new();
-    world.put(&AGAIN.replace('@', ""));
+    let Some(server) = own_server() else {
+        return;
+    };
+    // `uwf remote add` has asked for what is shared.
+    let world = machine(&server, &new_schema(), &AGAIN.replace('@', ""));
     gated_agent(&world, MORE);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
     world.configure("remote.url", &format!("postgres://uwf@{address}/none"));
-    // `uwf remote add` asks for what is shared, and makes this file.
     let shared_here = world.root().join("shared");
-    std::fs::create_dir(&shared_here).unwrap();
-    std::fs::write(shared_here.join("complete"), "").unwrap();
     let thread = world.start("again");
     world.step(&thread).exits(0);
     let asked = listener.accept().map_err(|problem| problem.kind());

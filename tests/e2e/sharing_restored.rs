@@ -1,14 +1,15 @@
 //! Roots and remotes that were restored from an old backup. A machine that is only behind is not told that the thread went on in two
 //! ways.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
 
 use crate::crash::sweep::kill_everywhere;
-use crate::gates::runs;
-use crate::postgres::new_schema;
+use crate::gates::{at_work, open_gate, runs};
+use crate::postgres::{new_schema, own_server};
 use crate::postgres_admin::Admin;
 use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
 use crate::sharing_place::Place;
@@ -25,7 +26,7 @@ fn back_up(world: &World) {
 
 /// Gives a machine the root that was kept.
 fn put_back(world: &World) {
-    std::fs::remove_dir_all(world.root()).unwrap();
+    fs::remove_dir_all(world.root()).unwrap();
     copy(&backup(world), &world.root());
 }
 
@@ -78,8 +79,7 @@ fn a_thread_that_a_person_kills_in_an_old_root_ends_for_all_machines() {
         one.uwf(&["push", &thread]).exits(0);
         put_back(one);
         one.uwf(&["thread", "kill", &thread]).exits(0);
-        let pushed = one.uwf(&["push", &thread]).exits(0).json();
-        assert_eq!(pushed[0]["outcome"], json!("ended"), "{pushed}");
+        assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
         other.uwf(&["fetch", &thread]).exits(0);
         assert_eq!(other.show(&thread)["status"], json!("cancelled"));
     });
@@ -173,7 +173,7 @@ fn a_root_that_lost_the_records_of_what_is_shared_asks_the_remote_before_it_does
         let own = one.start("again");
         other.step(&thread).exits(0);
         let before = runs(one);
-        std::fs::remove_dir_all(one.root().join("shared")).unwrap();
+        fs::remove_dir_all(one.root().join("shared")).unwrap();
         one.step(&thread).exits(0);
         agree(&machines, &thread, 2);
         // Every thread has its record again, and a step asks no more.
@@ -191,7 +191,7 @@ fn a_root_that_lost_these_records_does_no_step_of_its_own_wherever_a_call_is_kil
         let machines = machines_in(server, &new_schema());
         let [one, other] = &machines;
         let (thread, second) = (shared(&machines, "again"), shared(&machines, "again"));
-        std::fs::remove_dir_all(one.root().join("shared")).unwrap();
+        fs::remove_dir_all(one.root().join("shared")).unwrap();
         other.step(&second).exits(0);
         kill_everywhere(one, &["fetch", &thread], " fetch ", |traced| {
             let call = &traced.killed().unwrap().call;
@@ -228,4 +228,85 @@ fn a_remote_that_forgot_a_step_that_was_done_again_is_only_behind() {
         other.uwf(&["fetch", thread]).exits(0);
         agree(&place.machines, thread, 2);
     });
+}
+
+#[test]
+fn a_root_from_before_a_thread_was_pushed_takes_its_lease() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = one.start("again");
+        one.step(&thread).exits(0);
+        back_up(one);
+        one.uwf(&["push", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        put_back(one);
+        let mut working = at_work(other, &["thread", "step", &thread]);
+        one.step(&thread).exits(5).says("is busy");
+        open_gate(other);
+        assert!(working.wait().unwrap().success());
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 3);
+    });
+}
+
+#[test]
+fn whatever_the_first_call_of_a_restored_root_is_it_knows_what_is_shared() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let threads = [(); 3].map(|()| one.start("again"));
+        let [killed, migrated, ended] = &threads;
+        back_up(one);
+        for thread in &threads {
+            one.uwf(&["push", thread]).exits(0);
+        }
+        put_back(one);
+        one.uwf(&["thread", "migrate", migrated, "again"])
+            .exits(1)
+            .says("would change it only here");
+        put_back(one);
+        one.uwf(&["thread", "kill", killed]).exits(0);
+        assert_eq!(at_remote(other, killed)["status"], json!("ended"));
+        // An imported thread may be shared by others, too.
+        let bundle = one.dir().join("bundle");
+        let bundle = bundle.to_str().unwrap();
+        one.uwf(&["thread", "export", ended, "-o", bundle]).exits(0);
+        one.uwf(&["thread", "rm", "--force", ended]).exits(0);
+        one.uwf(&["thread", "import", bundle]).exits(0);
+        let marks = || fs::read_dir(one.root().join("shared")).unwrap().count();
+        let before = marks();
+        one.step(ended).exits(0);
+        assert!(marks() > before, "it has its record again");
+        assert_eq!(at_remote(other, ended)["head"], json!(head(one, ended)));
+    });
+}
+
+#[test]
+fn a_kill_in_a_restored_root_counts_when_the_remote_can_be_asked_again() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let machines = machines_in(&server, &new_schema());
+    let [one, other] = &machines;
+    let (thread, own) = (one.start("again"), one.start("again"));
+    back_up(one);
+    one.uwf(&["push", &thread]).exits(0);
+    put_back(one);
+    server.pause();
+    one.step(&thread)
+        .exits(5)
+        .says(&format!("not known whether thread `{thread}` is shared"));
+    for thread in [&thread, &own] {
+        one.uwf(&["thread", "kill", thread])
+            .exits(0)
+            .says("the other machines do not know it yet");
+    }
+    server.resume();
+    one.uwf(&["fetch"]);
+    assert_eq!(one.show(&own)["endNotTold"], json!(null));
+    one.uwf(&["push", &thread]).exits(0);
+    assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    other.uwf(&["fetch", &thread]).exits(0);
+    assert_eq!(other.show(&thread)["status"], json!("cancelled"));
 }

@@ -49,15 +49,6 @@ pub fn is_shared(site: &Site, thread: ThreadId) -> bool {
     !matches!(site.root.shared(thread).read(), Ok(None))
 }
 
-/// Records that a person ends a shared thread here, so that the remote must be told. Does nothing for a thread that is not shared.
-pub(crate) fn owe_end(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
-    let file = site.root.shared(thread);
-    match file.read()? {
-        Some(_) => Ok(file.owe_end()?),
-        None => Ok(()),
-    }
-}
-
 /// Records that the remote knows the end of a thread.
 pub(crate) fn settle_end(site: &Site, thread: ThreadId) -> Result<(), EngineError> {
     Ok(site.root.shared(thread).settle_end()?)
@@ -124,7 +115,7 @@ pub(crate) fn is_unused(run: &RunDir) -> Result<bool, StorageError> {
 /// # Errors
 /// When the folder of their records cannot be read.
 pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
-    Ok(site.root.shared_threads()?)
+    Ok(site.root.shared_folder().threads()?)
 }
 
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
@@ -224,18 +215,6 @@ pub(crate) fn has_on_its_way(
         }
     }
     Ok(false)
-}
-
-/// Fails if a thread is shared, because the command would change it only here.
-pub(crate) fn refuse_only_here(
-    site: &Site,
-    thread: ThreadId,
-    command: &'static str,
-) -> Result<(), EngineError> {
-    match site.root.shared(thread).read()? {
-        Some(_) => Err(SharingError::OnlyHere { thread, command }.into()),
-        None => Ok(()),
-    }
 }
 
 /// Fails if the found remote is not the one by which a thread is shared.

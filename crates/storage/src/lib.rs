@@ -54,7 +54,7 @@ pub use run_dir::{
 };
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
-pub use sharing::{SharedFile, SharedRecord};
+pub use sharing::{SharedFile, SharedFolder, SharedRecord};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,

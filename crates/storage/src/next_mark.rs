@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(mark.mark(), "1");
         assert!(left().is_none(), "this call has it");
         assert!(NextMark::create(&root, "1").unwrap().is_none());
-        assert!(root.shared_threads().unwrap().is_empty());
+        assert!(root.shared_folder().threads().unwrap().is_empty());
         mark.remove().unwrap();
         assert!(left().is_none());
     }

@@ -3,15 +3,13 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use uwf_durable::{Durability, FileLock};
+use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
-use crate::{Env, RunDir, SharedFile, StorageError};
+use crate::{Env, RunDir, SharedFile, SharedFolder, StorageError};
 
 /// How much disk space is reserved for the nodes of steps, in bytes.
 const ROOM: u64 = 1024 * 1024;
-/// The file beside the records of shared threads that says that none is missing.
-const COMPLETE: &str = "complete";
 
 /// The directory in which the program keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,35 +227,10 @@ impl Root {
         self.path.join("shared")
     }
 
-    /// Tells whether every active thread that a remote shares has its record. The file that says so may be lost with the records.
+    /// Returns the folder of these records.
     #[must_use]
-    pub fn knows_shared(&self) -> bool {
-        self.shared_dir().join(COMPLETE).exists()
-    }
-
-    /// Says durably that every active thread that a remote shares has its record.
-    ///
-    /// # Errors
-    /// [`StorageError::Io`].
-    pub fn set_knows_shared(&self) -> Result<(), StorageError> {
-        uwf_durable::create_dir(&self.shared_dir())?;
-        let file = self.shared_dir().join(COMPLETE);
-        Ok(uwf_durable::replace(&file, b"", Durability::Durable)?)
-    }
-
-    /// Returns the threads that have a record that they are shared, sorted.
-    ///
-    /// # Errors
-    /// [`StorageError::Io`].
-    pub fn shared_threads(&self) -> Result<Vec<ThreadId>, StorageError> {
-        let records = crate::references::entries(&self.shared_dir())?;
-        let records = records
-            .iter()
-            .filter(|path| path.extension().is_some_and(|it| it == "json"));
-        let thread = |path: &PathBuf| path.file_stem()?.to_str()?.parse().ok();
-        let mut threads: Vec<ThreadId> = records.filter_map(thread).collect();
-        threads.sort_unstable();
-        Ok(threads)
+    pub fn shared_folder(&self) -> SharedFolder {
+        SharedFolder::at(self.shared_dir())
     }
 
     /// Returns the directory of the process logs.

@@ -2,7 +2,9 @@
 //! shared thread must not be stepped as if it were only here. That a remote is still to be told of an end is a file of its own beside
 //! it, `shared/<thread>.owes-end`: calls that change one of the two never undo what others do with the other.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use uwf_durable::{Draft, Durability, Placed};
@@ -20,6 +22,98 @@ pub struct SharedRecord {
     /// earlier call that died. The lock of the thread keeps two living calls apart. A worker that takes the lease of the next thread
     /// under a new mark replaces this one.
     pub mark: String,
+}
+
+/// The file beside the records that says that none is missing.
+const COMPLETE: &str = "complete";
+
+/// The folder of the records of a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFolder {
+    path: PathBuf,
+}
+
+impl SharedFolder {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Tells whether every thread here that a remote shares has its record. A folder that was copied does not say so: the root may
+    /// have been restored from a backup that is older than records. A folder whose disk was set back looks as it did before.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.names_itself() == Some(true)
+    }
+
+    /// Tells whether the folder is a copy of another one, so that its records have the marks of another root.
+    #[must_use]
+    pub fn is_copy(&self) -> bool {
+        self.names_itself() == Some(false)
+    }
+
+    /// Tells whether the file that says that no record is missing is about this folder; `None` if there is no such file.
+    fn names_itself(&self) -> Option<bool> {
+        let said = uwf_durable::read(&self.path.join(COMPLETE)).ok()??;
+        let identity = self.identity();
+        Some(identity.is_ok_and(|identity| said == identity.as_bytes()))
+    }
+
+    /// Says durably that every thread here that a remote shares has its record.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn set_complete(&self) -> Result<(), StorageError> {
+        uwf_durable::create_dir(&self.path)?;
+        let identity = self.identity().map_err(|source| StorageError::Io {
+            action: "look at",
+            path: self.path.clone(),
+            source,
+        })?;
+        let file = self.path.join(COMPLETE);
+        Ok(uwf_durable::replace(
+            &file,
+            identity.as_bytes(),
+            Durability::Durable,
+        )?)
+    }
+
+    /// Says durably that threads may be here that a remote shares and that have no record.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn set_incomplete(&self) -> Result<(), StorageError> {
+        let file = self.path.join(COMPLETE);
+        if !file.exists() {
+            return Ok(());
+        }
+        uwf_durable::remove(&file)?;
+        Ok(uwf_durable::sync_dir(&self.path)?)
+    }
+
+    /// Returns the threads that have a record, sorted.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn threads(&self) -> Result<Vec<ThreadId>, StorageError> {
+        let records = crate::references::entries(&self.path)?;
+        let records = records
+            .iter()
+            .filter(|path| path.extension().is_some_and(|it| it == "json"));
+        let thread = |path: &PathBuf| path.file_stem()?.to_str()?.parse().ok();
+        let mut threads: Vec<ThreadId> = records.filter_map(thread).collect();
+        threads.sort_unstable();
+        Ok(threads)
+    }
+
+    /// Returns what a copy of the folder does not have: its number in the file system, and when it was made, if the file system tells
+    /// that.
+    fn identity(&self) -> std::io::Result<String> {
+        let about = self.path.metadata()?;
+        let made = about.created().ok();
+        let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let made = made.map_or(0, |made| made.as_nanos());
+        Ok(format!("{} {made}\n", about.ino()))
+    }
 }
 
 /// The record of one thread.
@@ -155,7 +249,7 @@ mod tests {
         // The other way round.
         file.owe_end().unwrap();
         assert_eq!(file.read().unwrap(), Some(record("2")));
-        assert_eq!(root.shared_threads().unwrap(), [thread]);
+        assert_eq!(root.shared_folder().threads().unwrap(), [thread]);
         file.settle_end().unwrap();
         file.settle_end().unwrap();
         assert!(!file.owes_end().unwrap());
@@ -164,6 +258,22 @@ mod tests {
         file.owe_end().unwrap();
         file.remove().unwrap();
         assert!(!file.owes_end().unwrap());
-        assert!(root.shared_threads().unwrap().is_empty());
+        assert!(root.shared_folder().threads().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_copy_of_the_folder_does_not_say_that_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| SharedFolder::at(folder.path().join(name));
+        let (own, copy) = (at("own"), at("copy"));
+        assert!(!own.is_complete() && !own.is_copy());
+        own.set_complete().unwrap();
+        assert!(own.is_complete() && !own.is_copy());
+        std::fs::create_dir(&copy.path).unwrap();
+        std::fs::copy(own.path.join(COMPLETE), copy.path.join(COMPLETE)).unwrap();
+        assert!(!copy.is_complete() && copy.is_copy());
+        own.set_incomplete().unwrap();
+        own.set_incomplete().unwrap();
+        assert!(!own.is_complete());
     }
 }

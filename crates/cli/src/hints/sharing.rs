@@ -37,6 +37,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         }
         SharingError::Remote(error) => return of_remote(error),
         SharingError::Waits { thread, error } => of_waiting(*thread, error),
+        SharingError::Unasked { error, .. } => of_unasked(error),
         SharingError::OtherRemote { .. } => {
             "`uwf config get remote` shows the one of the config; choose the other one again with `uwf remote add`".to_owned()
         }
@@ -90,6 +91,15 @@ fn of_waiting(thread: ThreadId, error: &RemoteError) -> String {
     match of_remote(error).filter(|_| !error.may_pass()) {
         Some(first) => format!("{first}; then {shares}"),
         None => format!("nothing is lost: when the server can be reached, {shares}"),
+    }
+}
+
+/// Returns what to do if a root cannot ask the remote which of its threads are shared.
+fn of_unasked(error: &RemoteError) -> String {
+    let once = "the remote is asked once in a root that is new to it, or was restored; if this root is to share nothing, `uwf config unset remote` forgets the remote";
+    match of_remote(error) {
+        Some(first) => format!("{first}; {once}"),
+        None => once.to_owned(),
     }
 }
 

@@ -128,6 +128,13 @@ pub fn import_threads(
     let _hold = site.store.hold()?;
     check(site, &manifest)?;
     let planned = plan_all(site, manifest.threads, diverging)?;
+    // A new thread may be shared by other machines. A call that asks the remote meanwhile may not see the thread, so this is said again
+    // at the end.
+    let has_new = planned.iter().any(|(.., plan)| *plan == ThreadPlan::Add);
+    let shared = site.root.shared_folder();
+    if has_new {
+        shared.set_incomplete()?;
+    }
     let mut threads = Vec::with_capacity(planned.len());
     for (one, forked_from, plan) in planned {
         let known = site.root.run(one.thread).ledger.raises();
@@ -142,6 +149,9 @@ pub fn import_threads(
             forked_from,
             taken_name,
         });
+    }
+    if has_new {
+        shared.set_incomplete()?;
     }
     Ok(Imported {
         nodes: manifest.nodes,

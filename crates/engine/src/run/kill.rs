@@ -30,7 +30,7 @@ use crate::run::refused::keep_beside;
 use crate::run::shared::ended::take_end;
 use crate::sharing::family::there;
 use crate::sharing::family_fetch::FamilyFetch;
-use crate::sharing::owe_end;
+use crate::sharing::records::record_of;
 use crate::thread::{self, Thread, ThreadAt};
 use crate::{EngineError, Outcome, Runner, lost_run, printed, tags};
 
@@ -105,7 +105,9 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         };
         at.refuse_other(head)?;
         // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
-        owe_end(&runner.site, id)?;
+        if !matches!(remote, Ok(None)) {
+            runner.site.root.shared(id).owe_end()?;
+        }
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {
             Archived::Done => break Some(head),
@@ -146,11 +148,11 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     })
 }
 
-/// The remote of a thread; none if the thread is not shared.
+/// The remote of a thread; none if the thread is not shared. The error counts as a thread that is shared.
 type RemoteOf = Result<Option<Box<dyn Remote + Send>>, EngineError>;
 
 fn remote_of(runner: &Runner, id: ThreadId) -> RemoteOf {
-    match runner.site.root.shared(id).read()? {
+    match record_of(&runner.site, id, runner.remotes)? {
         Some(_) => (runner.remotes)(&runner.site).map(Some),
         None => Ok(None),
     }

@@ -24,7 +24,7 @@ use crate::rebase::{self, Rebase};
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread};
-use crate::sharing::refuse_only_here;
+use crate::run::shared::refuse_only_here;
 use crate::thread::{self, Thread};
 use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_ref::{self, Found};
@@ -105,7 +105,7 @@ pub fn migrate(
     let mut adopted = None;
     let migrated = with_thread(runner, id, |run| {
         let site = &runner.site;
-        refuse_only_here(site, id, "thread migrate")?;
+        refuse_only_here(runner, id, "thread migrate")?;
         let thread = match adopt(runner, run, load(runner, id)?)? {
             // A step that was finished before belongs to the old chain, and may have ended the thread.
             Adoption::Committed(report) => {

@@ -130,7 +130,7 @@ impl AtWork {
         let heads = State::new(&site.root).heads()?;
         let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
         let mut at_work = Self::default();
-        for thread in site.root.shared_threads()? {
+        for thread in site.root.shared_folder().threads()? {
             if active.contains(&thread) && site.root.run(thread).lease.is_held()? {
                 let record = site.root.shared(thread).read()?;
                 at_work.marks.extend(record.map(|record| record.mark));

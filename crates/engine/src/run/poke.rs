@@ -17,7 +17,7 @@ use crate::run::children::poke_children;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
-use crate::sharing::refuse_only_here;
+use crate::run::shared::refuse_only_here;
 use crate::thread::{self, Thread, ThreadAt};
 use crate::workspace::earlier::folder_again;
 use crate::{EngineError, Intervention, Runner};
@@ -61,7 +61,7 @@ pub(crate) fn poke_untold(
         let (before, last) = without.ok_or(EngineError::NoStep(id))?;
         if Performer::of_role(&before.program, &last.node.role) == Performer::Children {
             // The child has ended for all machines.
-            refuse_only_here(&runner.site, id, "thread poke")?;
+            refuse_only_here(runner, id, "thread poke")?;
             return poke_children(runner, run, before, &last, options);
         }
         let replaced = last.hash;

@@ -19,8 +19,8 @@ use crate::run::leftovers::end_remaining;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::pipelines::resume_run;
 use crate::run::refused::refuse;
+use crate::run::shared::refuse_only_here;
 use crate::run::supervisor;
-use crate::sharing::refuse_only_here;
 use crate::thread::{self, Thread, ThreadAt};
 use crate::workspace::earlier::folder_again;
 use crate::{EngineError, Intervention, Runner, tags};
@@ -228,7 +228,7 @@ fn reactivate(
     }
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
     // It has ended for all machines.
-    refuse_only_here(&runner.site, record.thread, "thread resume")?;
+    refuse_only_here(runner, record.thread, "thread resume")?;
     if let Some(earlier) = run.lease.read_record() {
         end_remaining(runner, run, &thread, &earlier, false)?;
     }

@@ -31,11 +31,10 @@ use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
-use crate::sharing::records::restore_records;
+use crate::sharing::records::record_of;
 use crate::sharing::{
     check_remote, had_here, has_on_its_way, is_unused, merge_record, nodes, owner,
 };
-use crate::unfound::has_remote;
 use crate::{EngineError, Runner, Site, thread};
 
 /// How many nodes may come with a lease. A root that lacks more brings them by other calls.
@@ -108,7 +107,7 @@ impl SharedThread {
         id: ThreadId,
     ) -> Result<Option<Self>, EngineError> {
         let site = &runner.site;
-        let Some(record) = shared_record(runner, id)? else {
+        let Some(record) = record_of(site, id, runner.remotes)? else {
             return Ok(None);
         };
         let Located::Active(here) = thread::find(site, id)? else {
@@ -266,16 +265,16 @@ fn has_waiting_step(run: &RunDir) -> bool {
     !matches!(run.outbox.read_pending(), Ok(None))
 }
 
-/// Returns the record that a thread is shared. If the records may be lost, the remote is asked first.
-fn shared_record(runner: &Runner, id: ThreadId) -> Result<Option<SharedRecord>, EngineError> {
-    let site = &runner.site;
-    let file = site.root.shared(id);
-    let record = file.read()?;
-    if record.is_some() || site.root.knows_shared() || !has_remote(&site.root) {
-        return Ok(record);
+/// Fails if a thread is shared, because the command would change it only here.
+pub(crate) fn refuse_only_here(
+    runner: &Runner,
+    thread: ThreadId,
+    command: &'static str,
+) -> Result<(), EngineError> {
+    match record_of(&runner.site, thread, runner.remotes)? {
+        Some(_) => Err(SharingError::OnlyHere { thread, command }.into()),
+        None => Ok(()),
     }
-    restore_records(site, (runner.remotes)(site)?.as_mut())?;
-    Ok(file.read()?)
 }
 
 /// Returns how long a lease lasts.

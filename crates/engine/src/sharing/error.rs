@@ -28,6 +28,14 @@ pub enum SharingError {
         /// Why the remote did not get it.
         error: RemoteError,
     },
+    /// This root may lack records of shared threads, and the remote could not be asked.
+    #[error("it is not known whether thread `{thread}` is shared: {error}")]
+    Unasked {
+        /// The thread.
+        thread: ThreadId,
+        /// Why the remote could not be asked.
+        error: RemoteError,
+    },
     /// The thread is shared by another remote than that of the config.
     #[error(
         "thread `{thread}` is shared by remote `{known}`, and the config names remote `{found}`"
@@ -163,6 +171,14 @@ impl SharingError {
         }
     }
 
+    /// Says that it is not known whether a thread is shared, if this is an error of the remote.
+    pub(crate) fn while_unasked(self, thread: ThreadId) -> Self {
+        match self {
+            Self::Remote(error) => Self::Unasked { thread, error },
+            other => other,
+        }
+    }
+
     /// Returns the error for a remote that removes nodes again and again that were just sent.
     pub(crate) fn forgets() -> Self {
         let problem = "it forgets nodes that were just sent".to_owned();
@@ -173,7 +189,9 @@ impl SharingError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Busy { .. } | Self::TakenOver(_) => Exit::Busy,
-            Self::Remote(error) | Self::Waits { error, .. } => exit_of(error),
+            Self::Remote(error) | Self::Waits { error, .. } | Self::Unasked { error, .. } => {
+                exit_of(error)
+            }
             Self::Clash(_) => Exit::Store,
             Self::NoRemote
             | Self::BadRemote(_)

@@ -1,48 +1,91 @@
-//! The records of which threads are shared, in a root that may have lost them.
+//! The records of which threads are shared, in a root that may lack some.
 //!
-//! A root that was restored from a backup may lack records, and would do steps of shared threads without a lease. So a root that has a
-//! remote asks it once for its active threads. A file says that this was done ([`Root::knows_shared`](uwf_storage::Root::knows_shared)).
-//! From then on a thread without a record is not shared.
+//! A root that was restored from a backup may lack records, and would do steps of shared threads without a lease. So may a root into which
+//! threads were imported. A root that has a remote asks it once for all threads that are here. A file beside the records says that this
+//! was done ([`SharedFolder`](uwf_storage::SharedFolder)). From then on a thread without a record is not shared. The records of a copy
+//! of a root have the marks of that root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
+use std::collections::BTreeSet;
+
+use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::State;
+use uwf_storage::{NextMark, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask;
-use super::new_record;
+use super::{Remotes, new_record};
 use crate::{EngineError, Site};
 
-/// Makes sure that the active threads here have the records that they are shared. The remote is asked if that was not done before.
+/// Makes sure that the threads here that the remote has are on record as shared. The remote is asked if that was not done before.
 ///
 /// # Errors
 /// When the remote does not answer, or the records cannot be written.
 pub fn ensure_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
-    match site.root.knows_shared() {
+    match site.root.shared_folder().is_complete() {
         true => Ok(()),
         false => restore_records(site, remote),
     }
 }
 
-/// Asks the remote which of the active threads here it has, and makes their records that they are shared. A call that dies in between is
-/// repeated by the next one.
+/// Asks the remote which of the threads here it has, and writes a record for each. A call that dies in between is repeated by the next
+/// one.
 ///
 /// # Errors
 /// As [`ensure_records`].
 pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
-    let places = State::new(&site.root).threads()?.places.into_iter();
-    let active = places.filter(|(_, place)| place.end().is_none());
-    let found = ask(
-        remote,
-        active.map(|(id, place)| (id, Some(place))).collect(),
-    )?;
+    let folder = site.root.shared_folder();
+    let is_copy = folder.is_copy();
+    // A call of the other root may be at work under a mark that was copied.
+    while is_copy && let Some(mark) = NextMark::take_left(&site.root, |_| true)? {
+        mark.remove()?;
+    }
+    let places = State::new(&site.root).threads()?.places;
+    let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
+    let asked = places.into_iter().map(|(id, place)| (id, Some(place)));
+    let found = ask(remote, asked.collect())?;
     if !found.is_empty() {
         let store = remote.hello().map_err(SharingError::from)?.store;
         for there in found {
+            let thread = there.found.listed.thread;
             let record = new_record(site, store.clone())?;
-            site.root
-                .shared(there.found.listed.thread)
-                .create(&record)?;
+            match is_copy {
+                true => site.root.shared(thread).replace(&record)?,
+                false => drop(site.root.shared(thread).create(&record)?),
+            }
+            only_here.remove(&thread);
         }
     }
-    Ok(site.root.set_knows_shared()?)
+    for thread in only_here {
+        let file = site.root.shared(thread);
+        // A person ended it while it was not known whether it is shared.
+        if file.owes_end()? && file.read()?.is_none() {
+            file.settle_end()?;
+        }
+    }
+    Ok(folder.set_complete()?)
+}
+
+/// Returns the record that a thread is shared; `None` if it is not. If records may be missing, the remote of the config is asked first.
+///
+/// # Errors
+/// When the remote is to be asked, and the config cannot be read or the remote does not answer.
+pub(crate) fn record_of(
+    site: &Site,
+    thread: ThreadId,
+    remotes: Remotes,
+) -> Result<Option<SharedRecord>, EngineError> {
+    let file = site.root.shared(thread);
+    if site.root.shared_folder().is_complete() {
+        return Ok(file.read()?);
+    }
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    if config.remote.url.is_none() {
+        return Ok(file.read()?);
+    }
+    let restored = remotes(site).and_then(|mut remote| restore_records(site, remote.as_mut()));
+    match restored {
+        Ok(()) => Ok(file.read()?),
+        Err(EngineError::Sharing(problem)) => Err(problem.while_unasked(thread).into()),
+        Err(error) => Err(error),
+    }
 }

@@ -13,6 +13,7 @@ use crate::pipelines::chain::{self, is_run};
 use crate::pipelines::folder::root_of;
 use crate::run::kill::{FinishedBelow, end_children, kill};
 use crate::run::shared::ended::keep_waiting_step;
+use crate::sharing::records::record_of;
 use crate::thread::find;
 use crate::{EngineError, Runner, tags};
 
@@ -51,7 +52,7 @@ pub fn clean_run(
     };
     let mut ended = None;
     if let Located::Active(_) = find(site, thread)?
-        && site.root.shared(thread).read()?.is_some()
+        && record_of(site, thread, runner.remotes)?.is_some()
     {
         // It ends for all machines.
         lock.release()?;
