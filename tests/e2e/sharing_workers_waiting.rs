@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::gates::{NOTE, at_work, close_gate, open_gate, runs};
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
-use crate::processes::signal;
+use crate::processes::{self, signal};
 use crate::sharing::{agree, as_worker, at_remote, machines_in, shared, with_server};
 use crate::world::{World, wait_until};
 
@@ -132,5 +132,34 @@ fn a_worker_that_the_remote_refuses_finishes_its_step_though_it_is_told_to_stop(
         assert_eq!(worker.wait().unwrap().code(), Some(1), "{}", said());
         assert!(said().contains("error: the remote refuses this user"));
         agree(&machines, &thread, 1);
+    });
+}
+
+#[test]
+fn a_worker_without_a_remote_ends_though_several_steps_wait() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let threads = [(); 3].map(|()| shared(&machines, "again"));
+        for thread in &threads {
+            processes::kill(at_work(one, &["thread", "step", thread]));
+            open_gate(one);
+            wait_until("the agent has finished", || one.pending(thread).is_some());
+            one.wait_until_free(thread);
+        }
+        one.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
+        let worker = one.uwf(&["work", "--idle", "1s"]).exits(5);
+        for thread in &threads {
+            assert!(
+                worker
+                    .stderr
+                    .contains(&format!("`uwf push {thread}` shares it"))
+            );
+        }
+        one.configure("remote.url", &server.url());
+        for thread in &threads {
+            one.uwf(&["push", thread]).exits(0);
+            agree(&machines, thread, 1);
+        }
     });
 }

@@ -128,7 +128,7 @@ impl Failure {
             note(attempt);
         }
         if let Some(hint) = &self.hint {
-            say("hint", &hints::here(hint));
+            say("hint", hint);
         }
     }
 
@@ -249,9 +249,9 @@ pub(crate) fn note(text: &str) {
     say("note", text);
 }
 
-/// Writes a message with a label of its own.
+/// Writes a message with a label of its own. The commands in it get the `--root` of this call.
 pub(crate) fn say(label: &str, text: &str) {
-    stderr::message(label, text);
+    stderr::message(label, &hints::here(text));
 }
 
 /// Returns the note that identifies the failed attempt, for logs that do not show the command.

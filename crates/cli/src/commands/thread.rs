@@ -25,6 +25,7 @@ mod stepping;
 mod tally;
 mod travel;
 mod waiting;
+mod worker_count;
 mod working;
 
 use uwf_engine::{StartOptions, Started};

@@ -19,6 +19,7 @@ use super::jobs::{Jobs, Next};
 use super::next::ended_for_all;
 use super::resting::{PAUSE, Resting};
 use super::tally::is_skipped;
+use super::worker_count::Count;
 use crate::args::WorkerArgs;
 use crate::commands::{Context, own_program, sharing};
 use crate::failure::{Failure, note, warn};
@@ -42,7 +43,13 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
             warn(&format!("{error}; trying again"));
             true
         }
-        answer => sharing::answer(answer).map(|_| false)?,
+        answer => match sharing::answer(answer) {
+            Ok(_) => false,
+            Err(error) => {
+                warn_of(&waiting_threads(context.site()).unwrap_or_default());
+                return Err(error.into());
+            }
+        },
     };
     let mut worker = Worker {
         context,
@@ -56,6 +63,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         look_here_at: Instant::now(),
         idle: Idle::new(Instant::now()),
         is_away,
+        is_unsure: false,
         damaged_in_turn: 0,
         has_seen_damage: false,
         unread: None,
@@ -89,6 +97,8 @@ struct Worker<'a> {
     idle: Idle,
     /// Whether the remote did not answer the last time.
     is_away: bool,
+    /// Whether it may be away, because a step was busy since the last answer.
+    is_unsure: bool,
     /// How many of the last answers made no sense, without another one in between.
     damaged_in_turn: u32,
     /// Whether an answer made no sense.
@@ -138,7 +148,13 @@ impl Worker<'_> {
         let is_over = self.args.idle.is_some_and(has_waited);
         let exit = match () {
             () if self.is_told => Exit::Done,
-            () if self.has_failed_enough() => self.count.last,
+            () if self.has_failed_enough() => {
+                warn(&format!(
+                    "{} in turn: the worker ends (--max-failures)",
+                    counted(self.count.in_a_row, "failed step")
+                ));
+                self.count.last
+            }
             () if is_over && self.is_away => Exit::Busy,
             () if is_over => return Some(Ok(self.left_undone())),
             () => return None,
@@ -206,14 +222,16 @@ impl Worker<'_> {
     /// thread to nobody as long as this machine has the lease.
     fn look(&mut self) {
         let was_away = self.is_away;
+        if !self.answers() {
+            return self.look_later();
+        }
         if let Some(thread) = self.waiting_here() {
             return self.start(thread, None);
         }
-        if self.is_away && !was_away {
+        if self.is_away {
             return self.look_later();
         }
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
-        self.is_away = false;
         match taken {
             Ok(taken) => {
                 self.damaged_in_turn = 0;
@@ -231,6 +249,20 @@ impl Worker<'_> {
                 self.not_taken(error, was_away);
             }
         }
+    }
+
+    /// Tells whether the remote answers. It is asked if it may be away: a step would wait for it as long, for each thread.
+    fn answers(&mut self) -> bool {
+        if !self.is_away && !self.is_unsure {
+            return true;
+        }
+        self.is_unsure = false;
+        match sharing::answer(self.remote.hello()) {
+            Err(error) if may_pass(&error) => self.wait_for_remote(&error, self.is_away),
+            // What is wrong otherwise is told by the call that meets it.
+            Ok(_) | Err(_) => self.is_away = false,
+        }
+        !self.is_away
     }
 
     /// A thread whose row is damaged is leased by the call that finds that out, so the next call gets another one.
@@ -265,10 +297,6 @@ impl Worker<'_> {
             true => now + LOOK_HERE,
             false => now + PAUSE,
         };
-        if self.is_away {
-            // The call for the next thread tells when it answers again.
-            return None;
-        }
         waiting.retain(|thread| self.resting.ask_at(*thread).is_some_and(|at| now >= at));
         let (site, remote) = (self.context.site(), self.remote.as_mut());
         let free = self.resting.first_free(&waiting, |thread| {
@@ -366,6 +394,7 @@ impl Worker<'_> {
         }
         // Its step may be finished and not shared.
         self.look_here_at = Instant::now();
+        self.is_unsure |= exit == Exit::Busy;
         // A step that never began has not given the lease back.
         if let Some(taken) = taken {
             self.give_back(&taken);
@@ -446,37 +475,5 @@ fn of_remote(error: &EngineError) -> Option<&RemoteError> {
         | SharingError::Waits { error, .. }
         | SharingError::Unasked { error, .. } => Some(error),
         _ => None,
-    }
-}
-
-/// What came of the steps of a worker.
-#[derive(Default)]
-struct Count {
-    done: usize,
-    failed: usize,
-    /// How many have failed since one was done.
-    in_a_row: u32,
-    /// The exit code of the last one that failed.
-    last: Exit,
-}
-
-impl Count {
-    fn done(&mut self) {
-        self.done += 1;
-        self.in_a_row = 0;
-    }
-
-    fn failed(&mut self, exit: Exit) {
-        self.failed += 1;
-        self.in_a_row += 1;
-        self.last = exit;
-    }
-
-    fn summary(&self) -> String {
-        let steps = counted(self.done, "step");
-        match self.failed {
-            0 => format!("{steps} done"),
-            failed => format!("{steps} done, {failed} failed"),
-        }
     }
 }

@@ -8,6 +8,7 @@ use uwf_storage::ForkOrigin;
 use uwf_util::text::counted;
 
 use super::{next, state_line};
+use crate::hints;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
 use crate::text::workflow_diff;
@@ -48,7 +49,7 @@ impl Show for ForkedView {
             lines.extend(what_differs(moved));
         }
         let last = match next(self.thread, &self.state) {
-            Some(next) => format!("next: {next}"),
+            Some(next) => format!("next: {}", hints::here(&next)),
             None if self.moved.is_none() => {
                 lines.pop();
                 format!("forked from {from}, and {} there", state_line(&self.state))
