@@ -147,8 +147,16 @@ fn a_child_that_ended_in_two_ways_is_named_with_its_family() {
             machine.step(&child).exits(0);
             assert_eq!(at_remote(machine, &child)["status"], json!("ended"));
         }
-        one.uwf(&["fetch", thread])
-            .exits(0)
-            .says(&format!("thread {child} has ended here in another way"));
+        let says = format!("thread `{child}` has ended here and, in another way, at the remote");
+        for (named, exit) in [
+            (&[thread.as_str()][..], 0),
+            (&[], 0),
+            (&["--all"], 0),
+            (&[child.as_str()], 1),
+        ] {
+            one.uwf(&[&["fetch"], named].concat())
+                .exits(exit)
+                .says(&says);
+        }
     });
 }

@@ -11,7 +11,8 @@ use crate::crash::sweep::kill_everywhere;
 use crate::gates::{at_work, open_gate, runs};
 use crate::postgres::{new_schema, own_server};
 use crate::postgres_admin::Admin;
-use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
+use crate::processes;
+use crate::sharing::{agree, at_remote, failed_attempts, head, machines_in, shared, with_server};
 use crate::sharing_place::Place;
 use crate::world::{World, wait_until};
 
@@ -309,4 +310,64 @@ fn a_kill_in_a_restored_root_counts_when_the_remote_can_be_asked_again() {
     assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
     other.uwf(&["fetch", &thread]).exits(0);
     assert_eq!(other.show(&thread)["status"], json!("cancelled"));
+}
+
+/// Lets a machine finish a step that waits, keeps a copy of its root, and shares the step. Then the machine gets the copy, in which the
+/// step still waits. Returns the step.
+fn waits_again(world: &World, thread: &str) -> String {
+    processes::kill(at_work(world, &["thread", "step", thread]));
+    open_gate(world);
+    wait_until("the agent has finished", || world.pending(thread).is_some());
+    world.wait_until_free(thread);
+    back_up(world);
+    world.uwf(&["push", thread]).exits(0);
+    let step = head(world, thread);
+    put_back(world);
+    step
+}
+
+#[test]
+fn a_step_that_the_remote_has_is_not_counted_again_when_its_thread_is_killed() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let step = waits_again(one, &thread);
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        for world in &machines {
+            assert_eq!(head(world, &thread), step);
+            let shown = world.show(&thread);
+            assert_eq!(shown["status"], json!("cancelled"));
+            assert_eq!(shown["usage"]["runs"], json!(1), "{shown}");
+            assert_eq!(failed_attempts(world, &thread), 0);
+            let listed = world.uwf(&["thread", "list", "--all"]).exits(0).json();
+            assert_eq!(listed[0]["steps"], json!(1), "{listed}");
+            assert_eq!(listed[0]["usage"]["runs"], json!(1), "{listed}");
+        }
+        assert_eq!(runs(one), 1);
+    });
+}
+
+#[test]
+fn a_step_that_others_did_again_is_not_counted_again_where_it_waits() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        waits_again(one, &thread);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other
+            .uwf(&["thread", "poke", &thread, "-p", "better"])
+            .exits(0);
+        one.step(&thread).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        for world in &machines {
+            let shown = world.show(&thread);
+            assert_eq!(shown["attempts"], json!([]), "{shown}");
+            // The one that was replaced, the one in its place, and the last.
+            assert_eq!(shown["usage"]["runs"], json!(3), "{shown}");
+        }
+        assert_eq!([one, other].map(runs), [2, 1]);
+    });
 }

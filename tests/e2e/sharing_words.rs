@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::gates::{at_work, open_gate};
+use crate::gates::{at_work, open_gate, runs};
 use crate::postgres::{new_schema, own_server};
 use crate::processes;
-use crate::sharing::{machines_in, shared, with_remote, with_server};
+use crate::sharing::{at_remote, machines_in, shared, with_remote, with_server};
 use crate::sharing_runs;
 use crate::world::{Run, World, wait_until};
 
@@ -192,5 +192,33 @@ fn a_thread_that_another_remote_shares_is_not_stepped() {
             "is shared by remote `{first}`, and the config names remote `{}`",
             store()
         ));
+    });
+}
+
+#[test]
+fn a_thread_that_two_remotes_share_is_stepped_by_its_own_remote_alone() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        // A third machine shares its copy of the thread by another remote.
+        let third = World::new();
+        let schema = new_schema();
+        with_remote(&third, server, &schema);
+        let bundle = third.dir().join("bundle");
+        let bundle = bundle.to_str().unwrap();
+        one.uwf(&["thread", "export", &thread, "-o", bundle])
+            .exits(0);
+        third.uwf(&["thread", "import", bundle]).exits(0);
+        third.uwf(&["push", &thread]).exits(0);
+        let before = runs(one);
+        one.uwf(&["remote", "add", &server.url(), "--schema", &schema])
+            .exits(0)
+            .says("1 thread here is shared by another remote");
+        one.step(&thread).exits(1).says("and the config names");
+        assert_eq!(runs(one), before);
+        // It did not keep the lease there.
+        assert!(at_remote(&third, &thread)["leftMs"].is_null());
+        other.step(&thread).exits(0);
     });
 }

@@ -220,7 +220,9 @@ pub use sharing::names::{
 };
 pub use sharing::records::{ensure_records, restore_records};
 pub use sharing::repair::{send_lost, whole_nodes};
-pub use sharing::{Remotes, is_free, is_shared, shared_threads, waiting_threads};
+pub use sharing::{
+    Remotes, is_free, is_shared, shared_by_another, shared_threads, waiting_threads,
+};
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

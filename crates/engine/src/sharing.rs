@@ -118,6 +118,16 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
+/// Counts the threads here that another remote shares than the one with this id.
+///
+/// # Errors
+/// When the folder of their records cannot be read.
+pub fn shared_by_another(site: &Site, store: &str) -> Result<usize, EngineError> {
+    let record = |thread| site.root.shared(thread).read().ok().flatten();
+    let records = shared_threads(site)?.into_iter().filter_map(record);
+    Ok(records.filter(|record| record.remote != store).count())
+}
+
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
 /// machine gets these threads.
 ///

@@ -10,7 +10,9 @@ use uwf_protocol::program::Program;
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workflow::Workflow;
 use uwf_storage::{Ledger, Located, State};
-use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
+use uwf_thread::{
+    Head, read_program, read_start, steps_with_outputs, summarize, used_up_to, with_output,
+};
 
 use crate::children::parent_of;
 use crate::conditions::Conditions;
@@ -184,12 +186,19 @@ impl Thread {
     }
 }
 
-/// Records how many steps an ended thread has. A list tells that only if it is on record. So if the steps cannot be counted, the list
-/// leaves their number out.
-pub(crate) fn count_steps_of_ended(site: &Site, thread: ThreadId, head: CasRef) {
-    let run = site.root.run(thread);
-    if run.exists() {
-        let _ = recorded_summary(&site.store, &run.ledger, head);
+/// Records how many steps a thread has, and what they used up. A list tells that of an ended thread only if it is on record. So if it
+/// cannot be read, the list leaves it out.
+pub(crate) fn record_sums(site: &Site, thread: ThreadId, head: CasRef) {
+    let ledger = site.root.run(thread).ledger;
+    let _ = recorded_summary(&site.store, &ledger, head);
+    record_usage(&site.store, &ledger, head);
+}
+
+/// Records what the steps up to the head used up, so that a list need not read them. Only the new step is read, unless the record is of
+/// another chain. The record is a cache, so errors are ignored.
+pub(crate) fn record_usage(store: &Store, ledger: &Ledger, head: CasRef) {
+    if let Ok(usage) = used_up_to(store, ledger.chain_usage().as_ref(), head) {
+        let _ = ledger.write_chain_usage(&usage);
     }
 }
 

@@ -79,6 +79,7 @@ pub(crate) fn acquire(
         }
     };
     Ok(Acquired::Leased(Box::new(Leased {
+        store: remote.check()?,
         lease,
         head: thread.head,
         status: thread.status,

@@ -64,8 +64,8 @@ const PRESENT: usize = 100_000;
 /// A remote in an object storage.
 pub struct Object {
     bucket: Bucket,
-    /// Whether this connection has seen that the remote is there, and that this program is new enough for it.
-    is_checked: bool,
+    /// The id of the remote, if this connection has seen that it is there, and that this program is new enough for it.
+    checked: Option<String>,
     /// Some of the nodes that are there, so that nobody needs to ask for them.
     present: HashSet<CasRef>,
     /// The last walk, until all its nodes were given.
@@ -101,7 +101,7 @@ impl Object {
     ) -> Result<Self, RemoteError> {
         Ok(Self {
             bucket: Bucket::new(store, prefix.to_owned(), clock)?,
-            is_checked: false,
+            checked: None,
             present: HashSet::new(),
             walk: None,
             trail: Trail::default(),
@@ -139,12 +139,13 @@ impl Object {
         })
     }
 
-    /// Checks that the remote is there, and that this program is new enough for it, once until it [rests](Remote::rest).
-    fn check(&mut self) -> Result<(), RemoteError> {
-        if self.is_checked {
-            return Ok(());
+    /// Checks that the remote is there, and that this program is new enough for it, once until it [rests](Remote::rest). Returns its
+    /// id.
+    fn check(&mut self) -> Result<String, RemoteError> {
+        match &self.checked {
+            Some(store) => Ok(store.clone()),
+            None => self.hello().map(|hello| hello.store),
         }
-        self.hello().map(|_| ())
     }
 }
 
@@ -161,7 +162,7 @@ impl Remote for Object {
                 ours: VERSION,
             });
         }
-        self.is_checked = true;
+        self.checked = Some(made.store.clone());
         Ok(Hello {
             version: made.version,
             least_client: made.least_client,
@@ -228,7 +229,7 @@ impl Remote for Object {
     }
 
     fn rest(&mut self) {
-        self.is_checked = false;
+        self.checked = None;
         self.walk = None;
         if self.present.len() > PRESENT {
             self.present = HashSet::new();

@@ -7,12 +7,12 @@ WITH RECURSIVE {lease}, reached(hash) AS (
 ), lacked AS (
   SELECT hash FROM reached LIMIT $5 + 1
 )
-SELECT id, fence, head, status, records,
+SELECT id, fence, head, status, records, (SELECT store_id FROM {schema}.remote) AS store,
   NOT EXISTS (SELECT FROM {schema}.threads AS before WHERE before.id = leased.id AND before.fence = leased.fence) AS is_new,
   NULL::bigint AS hash, NULL::bigint AS type, NULL::bytea AS payload, NULL::bytea AS digest,
   NULL::bigint AS stamp, NULL::bigint[] AS refs
 FROM leased
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, node.* FROM lacked CROSS JOIN LATERAL (
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, node.* FROM lacked CROSS JOIN LATERAL (
   SELECT hash, type, payload, digest, stamp, refs FROM {schema}.nodes WHERE nodes.hash = lacked.hash LIMIT 1
 ) AS node

@@ -151,6 +151,7 @@ fn leased(
         return Ok(None);
     };
     Ok(Some(Leased {
+        store: column(row, "store")?,
         lease,
         head,
         status: status(column(row, "status")?)?,

@@ -94,6 +94,8 @@ pub enum Acquired {
 /// A thread whose lease was acquired.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leased {
+    /// The id of the remote that gave it.
+    pub store: String,
     /// The lease.
     pub lease: Lease,
     /// The head of the thread.

@@ -51,6 +51,10 @@ impl Memory {
         self.shared().now += time;
     }
 
+    fn store(&self) -> String {
+        format!("memory {:p}", Arc::as_ptr(&self.shared))
+    }
+
     fn shared(&self) -> MutexGuard<'_, Shared> {
         // A test that panics with the lock has failed anyway.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
@@ -62,13 +66,14 @@ impl Remote for Memory {
         Ok(Hello {
             version: VERSION,
             least_client: VERSION,
-            store: format!("memory {:p}", Arc::as_ptr(&self.shared)),
+            store: self.store(),
             abilities: Abilities { gives_next: true },
         })
     }
 
     fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Result<Acquired, RemoteError> {
-        Ok(self.shared().acquire(which, want))
+        let store = self.store();
+        Ok(self.shared().acquire(which, want, store))
     }
 
     fn renew(&mut self, lease: &Lease) -> Result<Renewed, RemoteError> {
@@ -209,7 +214,7 @@ impl Remote for Memory {
 }
 
 impl Shared {
-    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>) -> Acquired {
+    fn acquire(&mut self, which: Which<'_>, want: &Want<'_>, store: String) -> Acquired {
         let id = match which {
             Which::Thread(id) => id,
             Which::Next { labels, except } => match self.next(want.owner, labels, except) {
@@ -237,6 +242,7 @@ impl Shared {
             self.nodes
                 .closure(&[thread.head], want.have, (0, want.at_most));
         Acquired::Leased(Box::new(Leased {
+            store,
             lease: Lease {
                 thread: id,
                 fence: thread.fence,

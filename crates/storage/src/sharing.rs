@@ -137,7 +137,13 @@ impl SharedFile {
     /// [`StorageError::Sharing`] for a record that cannot be understood: it does not count as absent. [`StorageError::Io`].
     pub fn read(&self) -> Result<Option<SharedRecord>, StorageError> {
         let Some(content) = uwf_durable::read(&self.path)? else {
-            return Ok(None);
+            return match self.path.is_symlink() {
+                // It leads nowhere.
+                true => Err(StorageError::Link {
+                    path: self.path.clone(),
+                }),
+                false => Ok(None),
+            };
         };
         serde_json::from_slice(&content)
             .map(Some)

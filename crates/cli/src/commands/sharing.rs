@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
-    Site, ensure_records, fetch, fetch_name, has_remote, push, push_name, remote_name,
-    remote_names, remote_threads, restore_records, shared_threads,
+    Site, ensure_records, fetch_name, has_remote, push, push_name, remote_name, remote_names,
+    remote_threads, restore_records, shared_by_another, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -18,6 +18,7 @@ use uwf_remote::{Hello, Query, Remote, RemoteError};
 use uwf_remote_object::{self as object, Object};
 use uwf_remote_postgres::{Address, Postgres};
 use uwf_util::shell_words;
+use uwf_util::text::counted;
 
 use self::beginning::beginning;
 use self::kind::Kind;
@@ -154,6 +155,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
         ));
     }
     let mut remote = connection(site, &config)?;
+    let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
     let hello = answer(remote.make())?;
     let call_ms = time_of_call(&mut remote)?;
     restore_records(site, remote.as_remote())?;
@@ -163,7 +165,16 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
         None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
         None => {}
     }
+    let elsewhere = shared_by_another(site, &hello.store)?;
+    if elsewhere > 0 {
+        let are = if elsewhere == 1 { "is" } else { "are" };
+        warn(&format!(
+            "{} here {are} shared by another remote, and rests while the config names this one; `uwf remote add` with its address chooses it again",
+            counted(elsewhere, "thread")
+        ));
+    }
     let view = AddedRemoteView {
+        made,
         url: args.url,
         schema: remote.schema(&config),
         store: hello.store,
@@ -270,14 +281,21 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     };
     let names = fetch_names(site, remote.as_mut(), args)?;
     let mut family = FamilyFetch::default();
-    let (_, exit) = each(threads, the_thread, |thread| match args.all {
-        true => fetch(site, remote.as_mut(), thread).map(|one| family.fetched.push(one)),
+    let named = match args.threads.is_empty() {
+        true => Vec::new(),
+        false => threads.clone(),
+    };
+    let (_, mut exit) = each(threads, the_thread, |thread| match args.all {
+        true => family.fetch_alone(site, remote.as_mut(), thread),
         false => family.fetch(site, remote.as_mut(), thread),
     });
     for thread in family.ended_in_two_ways {
         warn(&format!(
-            "thread {thread} has ended here in another way than at the remote: `uwf thread show {thread}` shows how it ended here, and what the others did is not counted here"
+            "thread `{thread}` has ended here and, in another way, at the remote: `uwf thread show {thread}` shows how it ended here; what other machines did in it does not count here"
         ));
+        if exit == Exit::Done && named.contains(&thread) {
+            exit = Exit::Request;
+        }
     }
     let fetched = family.fetched;
     let is_held_up = fetched.iter().any(|one| one.outcome.is_held_up());

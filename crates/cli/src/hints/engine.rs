@@ -278,7 +278,9 @@ fn of_child(
         },
         ChildProblem::Stands { child, .. } => format!("`uwf thread show {child}` says why"),
         ChildProblem::NotDone { .. } | ChildProblem::Interrupted(_) => {
-            format!("`uwf thread step {thread}{option}` tries again")
+            format!(
+                "`uwf thread step {thread}{option}` tries again; what is finished is kept, and not paid for again"
+            )
         }
     };
     Some(hint)

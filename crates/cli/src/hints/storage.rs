@@ -7,7 +7,7 @@ use uwf_storage::{BadLine, StorageError, Vanished};
 use uwf_util::shell_words;
 
 /// What to do about a damaged record that a thread is shared. `{path}` stands for its file, here and below.
-const SHARING: &str = "`rm {path}` forgets it; then `uwf fetch <thread>` makes it anew";
+const SHARING: &str = "`rm -f {path} {complete}` forgets it; then `uwf fetch <thread>` asks the remote, and makes it anew";
 /// What to do about a damaged record of a worktree.
 const WORKTREE: &str = "`git worktree list` in the repository shows the worktree; when its work is safe, `mv {path} {path}.damaged` forgets it";
 /// What to do about a damaged file of names and labels.
@@ -17,7 +17,11 @@ const NAMES: &str = "fix that line by hand; or `mv {path} {path}.damaged`: no th
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
-        StorageError::Sharing(line) => return Some(aside(line, SHARING)),
+        StorageError::Sharing(line) => {
+            // Without that file, the remote is asked before a step is done.
+            let complete = quoted(&line.path.with_file_name("complete"));
+            return Some(aside(line, SHARING).replace("{complete}", &complete));
+        }
         StorageError::Worktree(line) => return Some(aside(line, WORKTREE)),
         StorageError::NamesDamaged(line) => return Some(aside(line, NAMES)),
         StorageError::Vanished(vanished) => return Some(vanished_hint(vanished)),

@@ -26,6 +26,8 @@ use crate::text::travel::outcome_text;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AddedRemoteView {
+    /// Whether there was none before.
+    pub(crate) made: bool,
     pub(crate) url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<String>,
@@ -40,8 +42,12 @@ impl Show for AddedRemoteView {
         let schema = self.schema.as_ref();
         let schema = schema.map_or_else(String::new, |schema| format!(" (schema {schema})"));
         let next = hints::here("`uwf push <thread>` shares one");
+        let what = match self.made {
+            true => "a new remote is made, and threads are shared",
+            false => "threads are shared",
+        };
         format!(
-            "threads are shared at {}{schema}, where a call takes {} ms; {next}",
+            "{what} at {}{schema}, where a call takes {} ms; {next}",
             self.url, self.call_ms
         )
     }

@@ -24,7 +24,7 @@ use super::plan::{Diverging, ThreadPlan, plan_all};
 use super::returning::{self, Returned};
 use crate::children::used::forget_above;
 use crate::sharing::merged_record;
-use crate::thread::count_steps_of_ended;
+use crate::thread::record_sums;
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site, tags};
 
@@ -272,7 +272,7 @@ pub(crate) fn apply(
 ) -> Result<(Outcome, Option<TakenName>), EngineError> {
     let (outcome, taken_name) = carry_out(site, one, plan)?;
     if matches!(outcome, Outcome::Added | Outcome::FastForwarded) && one.end().is_some() {
-        count_steps_of_ended(site, one.thread, one.head);
+        record_sums(site, one.thread, one.head);
     }
     let message = format!("outcome={outcome:?} head={}", one.head);
     let (thread, workflow) = (Some(one.thread), Some(one.workflow));

@@ -9,7 +9,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
 use uwf_remote::After;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
-use uwf_thread::{used_by_replaced, used_up_to};
+use uwf_thread::used_by_replaced;
 
 use crate::astray::{Astray, Why};
 use crate::limits::{self, LimitedThread, status_for_others};
@@ -20,7 +20,7 @@ use crate::run::owned::OwnedRun;
 use crate::run::shared::{AtRemote, NewHead, SharedThread, at_remote};
 use crate::sharing::error::SharingError;
 use crate::snapshots::log_snapshot_notes;
-use crate::thread::{Thread, active_head};
+use crate::thread::{Thread, active_head, record_usage};
 use crate::{EngineError, Runner, tags};
 
 /// A thread after a step was committed.
@@ -233,7 +233,7 @@ fn tidy_up(runner: &Runner, run: &RunDir, summary: &ChainSummary, step: DurableS
         count_replaced(runner, &run.ledger, replaced);
     }
     count_attempts(run, thread.head);
-    record_usage(runner, &run.ledger, thread.head);
+    record_usage(&runner.site.store, &run.ledger, thread.head);
     let mut summary = summary.clone();
     summary.push(thread.head, &role);
     let _ = run.ledger.write_chain_summary(&summary);
@@ -339,13 +339,5 @@ fn count_attempts(run: &RunDir, step: CasRef) {
     let pending = run.outbox.read_pending().ok().flatten();
     if let Some(pending) = pending.filter(|pending| pending.step == step) {
         let _ = run.ledger.count_in_step(&pending);
-    }
-}
-
-/// Records what the steps up to the head used up, so that a list need not read them. Only the new step is read, unless the
-/// record is of another chain. The record is a cache, so errors are ignored.
-fn record_usage(runner: &Runner, ledger: &Ledger, head: CasRef) {
-    if let Ok(usage) = used_up_to(&runner.site.store, ledger.chain_usage().as_ref(), head) {
-        let _ = ledger.write_chain_usage(&usage);
     }
 }

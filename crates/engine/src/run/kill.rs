@@ -1,5 +1,6 @@
 //! Cancelling a thread: it is archived first, then its agent is ended.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -9,7 +10,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{Pending, ProcessIdentity};
-use uwf_remote::Remote;
+use uwf_remote::{Remote, RemoteError};
 use uwf_storage::{
     Archived, HistoryRecord, LocalLease, Located, LockAttempt, Reason, RunDir, State,
 };
@@ -28,10 +29,12 @@ use crate::run::pipelines::ended::show_cancelled;
 use crate::run::push::push_alone;
 use crate::run::refused::keep_beside;
 use crate::run::shared::ended::take_end;
+use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::family_fetch::FamilyFetch;
+use crate::sharing::fetch::fetch;
 use crate::sharing::records::record_of;
-use crate::thread::{self, Thread, ThreadAt};
+use crate::thread::{self, Thread, ThreadAt, record_sums};
 use crate::{EngineError, Outcome, Runner, lost_run, printed, tags};
 
 /// The time beyond the grace that an engine has to end its agent.
@@ -83,43 +86,21 @@ pub struct FinishedBelow {
 /// # Errors
 /// When the thread is unknown or has ended, or has another head than the caller saw.
 pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineError> {
-    let at = at.into();
+    kill_one(runner, at.into(), &Away::default())
+}
+
+/// Why the remote cannot be reached, if one thread of a family has found that. The others do not wait for it again.
+type Away = RefCell<Option<RemoteError>>;
+
+fn kill_one(runner: &Runner, at: ThreadAt, away: &Away) -> Result<Killed, EngineError> {
     let id = at.id;
-    // If the remote cannot be asked, the thread is ended here, and the caller is told of that below.
-    let mut remote = remote_of(runner, id);
-    if let Ok(Some(remote)) = &mut remote {
-        let _ = bring_family(runner, remote.as_mut(), id);
-    }
-    let state = State::new(&runner.site.root);
-    let head = loop {
-        let head = match thread::active_head(&runner.site, id) {
-            // An earlier call archived the thread, and could not end the agent or the children, or not tell the other machines.
-            Err(EngineError::Ended {
-                reason: Reason::Cancelled,
-                ..
-            }) if left_something(runner, id)? || lives_on(&mut remote, id)? => {
-                at.refuse_other(thread::find(&runner.site, id)?.head())?;
-                break None;
-            }
-            head => head?,
-        };
-        at.refuse_other(head)?;
-        // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
-        if !matches!(remote, Ok(None)) {
-            runner.site.root.shared(id).owe_end()?;
-        }
-        let record = cancelled(runner, id, head);
-        match state.archive(&record)? {
-            Archived::Done => break Some(head),
-            // A step was committed in between: we try again with the new head.
-            Archived::HeadIs(_) | Archived::NotActive => {}
-        }
-    };
+    let mut remote = remote_with_family(runner, id, away);
+    let head = archive(runner, &at, &mut remote)?;
     let run = runner.site.root.run(id);
     let mut agent_ended = end_agent(runner, &run)?;
     let (mut children, mut finished_below) = (Vec::new(), Vec::new());
     let last = thread::find(&runner.site, id)?.head();
-    for killed in kill_children(runner, &run, id, last)? {
+    for killed in kill_children(runner, &run, (id, last), away)? {
         agent_ended |= killed.agent_ended;
         finished_below.extend(killed.finished());
         children.push(killed.thread);
@@ -138,6 +119,7 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
         None,
     );
     end_for_all(runner, remote, id);
+    record_sums(&runner.site, id, thread::find(&runner.site, id)?.head());
     Ok(Killed {
         thread: id,
         agent_ended,
@@ -148,20 +130,90 @@ pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineEr
     })
 }
 
+/// Archives the thread. Returns its head; `None` if an earlier call has archived it, and left something that this call ends.
+fn archive(
+    runner: &Runner,
+    at: &ThreadAt,
+    remote: &mut RemoteOf,
+) -> Result<Option<CasRef>, EngineError> {
+    let (state, id) = (State::new(&runner.site.root), at.id);
+    loop {
+        let head = match thread::active_head(&runner.site, id) {
+            // An earlier call archived the thread, and could not end the agent or the children, or not tell the other machines.
+            Err(EngineError::Ended {
+                reason: Reason::Cancelled,
+                ..
+            }) if left_something(runner, id)? || lives_on(remote, id)? => {
+                at.refuse_other(thread::find(&runner.site, id)?.head())?;
+                return Ok(None);
+            }
+            head => head?,
+        };
+        at.refuse_other(head)?;
+        // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
+        if !matches!(remote, Ok(None)) {
+            runner.site.root.shared(id).owe_end()?;
+        }
+        let record = cancelled(runner, id, head);
+        match state.archive(&record)? {
+            Archived::Done => return Ok(Some(head)),
+            // A step was committed in between: we try again with the new head.
+            Archived::HeadIs(_) | Archived::NotActive => {}
+        }
+    }
+}
+
+/// Returns the remote of a thread, and brings what other machines did for it. If the remote cannot be asked, the thread is ended only
+/// here, and the caller is told.
+fn remote_with_family(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
+    let mut remote = remote_of(runner, id, away)?;
+    if let Some(asked) = &mut remote
+        && let Err(error) = bring_family(runner, asked.as_mut(), id)
+        && let Some(problem) = unreachable(&error)
+    {
+        away.replace(Some(problem));
+        return Err(error);
+    }
+    Ok(remote)
+}
+
 /// The remote of a thread; none if the thread is not shared. The error counts as a thread that is shared.
 type RemoteOf = Result<Option<Box<dyn Remote + Send>>, EngineError>;
 
-fn remote_of(runner: &Runner, id: ThreadId) -> RemoteOf {
+fn remote_of(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
+    if let Some(problem) = &*away.borrow() {
+        let root = &runner.site.root;
+        let is_known = root.shared_folder().is_complete();
+        return match is_known && root.shared(id).read()?.is_none() {
+            true => Ok(None),
+            false => Err(SharingError::from(problem.clone()).into()),
+        };
+    }
     match record_of(&runner.site, id, runner.remotes)? {
         Some(_) => (runner.remotes)(&runner.site).map(Some),
         None => Ok(None),
     }
 }
 
-/// Ends a shared thread at the remote, too. If that fails, the person is told what ends it there later.
+/// Returns why the remote cannot be reached, if that is the error.
+fn unreachable(error: &EngineError) -> Option<RemoteError> {
+    match error {
+        EngineError::Sharing(problem) => match &**problem {
+            SharingError::Remote(problem @ RemoteError::Away(_)) => Some(problem.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Ends a shared thread at the remote, too, and brings the steps that are only there. If that fails, the person is told what ends it
+/// there later.
 fn end_for_all(runner: &Runner, remote: RemoteOf, id: ThreadId) {
     let told = remote.and_then(|remote| match remote {
-        Some(mut remote) => push_alone(runner, remote.as_mut(), id).map(drop),
+        Some(mut remote) => {
+            push_alone(runner, remote.as_mut(), id)?;
+            fetch(&runner.site, remote.as_mut(), id).map(drop)
+        }
         None => Ok(()),
     });
     if let Err(error) = told {
@@ -245,14 +297,14 @@ fn open_children(
 fn kill_children(
     runner: &Runner,
     run: &RunDir,
-    id: ThreadId,
-    head: CasRef,
+    (id, head): (ThreadId, CasRef),
+    away: &Away,
 ) -> Result<Vec<Killed>, EngineError> {
     let mut killed = Vec::new();
     let deadline = Instant::now() + BEYOND_GRACE;
     loop {
         let is_held = run.lease.is_held()?;
-        killed.extend(kill_open_children(runner, id, head)?);
+        killed.extend(kill_open_children(runner, (id, head), away)?);
         if !is_held || Instant::now() >= deadline {
             return Ok(killed);
         }
@@ -263,12 +315,12 @@ fn kill_children(
 /// Ends the active children that work for the next step of a thread.
 fn kill_open_children(
     runner: &Runner,
-    id: ThreadId,
-    head: CasRef,
+    (id, head): (ThreadId, CasRef),
+    away: &Away,
 ) -> Result<Vec<Killed>, EngineError> {
     let mut killed = Vec::new();
     for child in open_children(runner, id, head)? {
-        match kill(runner, child) {
+        match kill_one(runner, child.into(), away) {
             Ok(one) => killed.push(one),
             // It ended meanwhile.
             Err(EngineError::Ended { .. }) => {}
@@ -285,7 +337,7 @@ pub(crate) fn end_children(
     id: ThreadId,
     head: CasRef,
 ) -> Result<Vec<FinishedBelow>, EngineError> {
-    let killed = kill_open_children(runner, id, head)?;
+    let killed = kill_open_children(runner, (id, head), &Away::default())?;
     Ok(killed.iter().flat_map(Killed::finished).collect())
 }
 
@@ -338,7 +390,16 @@ fn keep_finished(
     let last = thread::find(site, id)?.head();
     match Thread::load(&site.store, id, last) {
         Ok(thread) if !thread.is_run() => {
-            keep_beside(runner, run, &thread, pending, Why::ThreadEnded).map(drop)
+            match keep_beside(runner, run, &thread, pending, Why::ThreadEnded) {
+                Err(EngineError::Sharing(problem)) => {
+                    (runner.notice)(&format!(
+                        "step `{}` of thread `{id}` is finished and waits here, because it is not known whether the remote has it: {problem}; `uwf push {id}` settles that",
+                        pending.step
+                    ));
+                    Ok(())
+                }
+                kept => kept.map(drop),
+            }
         }
         Ok(_) | Err(_) => Ok(()),
     }

@@ -8,6 +8,7 @@ use uwf_thread::{ThreadError, read_step, steps, with_output};
 
 use crate::astray::{Astray, Why};
 use crate::run::answer;
+use crate::run::shared::is_or_was_head_there;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
 
@@ -94,9 +95,12 @@ pub(crate) fn refuse(
     Ok(())
 }
 
-/// Keeps a finished step beside its thread, and removes its pending record. Unless the thread has the step already or the step is
-/// gone, it is counted and recorded as refused. Its nodes are made durable first, if they can be read. Returns what is known of a
-/// step that is kept.
+/// Keeps a finished step beside its thread, and removes its pending record. Unless the thread has the step already, here or at the
+/// remote, or the step is gone, it is counted and recorded as refused. Its nodes are made durable first, if they can be read. Returns
+/// what is known of a step that is kept.
+///
+/// # Errors
+/// When the thread is shared and the remote does not answer. Then the record stays as it was.
 pub(crate) fn keep_beside(
     runner: &Runner,
     run: &RunDir,
@@ -112,6 +116,8 @@ pub(crate) fn keep_beside(
             break;
         }
     }
+    // The call that finished it may have been killed when the remote had it, and others may have done it again since.
+    is_in_thread = is_in_thread || is_or_was_head_there(runner, thread.id, pending.step)?;
     let step = read_step(store, pending.step).and_then(|step| Ok(with_output(store, step)?));
     let found = match step {
         Ok(step) if !is_in_thread => {

@@ -265,6 +265,23 @@ fn has_waiting_step(run: &RunDir) -> bool {
     !matches!(run.outbox.read_pending(), Ok(None))
 }
 
+/// Tells whether a step is or was the head of a thread at the remote. The chain there counts it, or the step that has taken its place.
+///
+/// # Errors
+/// When the thread is shared and the remote does not answer.
+pub(crate) fn is_or_was_head_there(
+    runner: &Runner,
+    thread: ThreadId,
+    step: CasRef,
+) -> Result<bool, EngineError> {
+    let site = &runner.site;
+    if record_of(site, thread, runner.remotes)?.is_none() {
+        return Ok(false);
+    }
+    let found = there((runner.remotes)(site)?.as_mut(), thread, Some(step))?;
+    Ok(found.is_some_and(|found| found.had || found.listed.head == step))
+}
+
 /// Fails if a thread is shared, because the command would change it only here.
 pub(crate) fn refuse_only_here(
     runner: &Runner,
@@ -315,7 +332,14 @@ fn take_lease(
         };
         let acquired = remote.acquire(Which::Thread(thread), &want);
         match acquired.map_err(SharingError::from)? {
-            Acquired::Leased(leased) => return Ok(*leased),
+            Acquired::Leased(leased) => match check_remote(thread, &record, &leased.store) {
+                Ok(()) => return Ok(*leased),
+                Err(other) => {
+                    // If this fails, the lease ends by its time.
+                    let _ = remote.release(&leased.lease, &leased.record);
+                    return Err(other);
+                }
+            },
             Acquired::Busy { owner, .. } if owner.machine == own.machine && looks < LOOKS => {
                 looks += 1;
                 if let Some(left) = NextMark::take_left(root, |mark| mark == owner.mark)? {

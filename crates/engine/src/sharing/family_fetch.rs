@@ -38,7 +38,7 @@ pub struct FamilyFetch {
     /// The children that the chains of threads name, by the heads of the threads. A thread is looked at again when a child has
     /// come.
     named: HashMap<(ThreadId, CasRef), Vec<ThreadId>>,
-    /// The threads below that have ended here in another way than the remote knows. Each side counts its own version.
+    /// The threads that have ended here in another way than the remote knows. Each side counts its own version.
     pub ended_in_two_ways: Vec<ThreadId>,
     /// The threads that were fetched, in that order. Ended threads of a family are left out if nothing of them was new.
     pub fetched: Vec<Fetched>,
@@ -61,7 +61,7 @@ impl FamilyFetch {
         if !self.seen.insert(id) {
             return Ok(());
         }
-        self.fetched.push(fetch(site, remote, id)?);
+        self.fetch_alone(site, remote, id)?;
         let (mut failed, mut asked) = (None, HashSet::new());
         let mut open = BTreeSet::from([id]);
         loop {
@@ -93,6 +93,37 @@ impl FamilyFetch {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Brings a thread without its family. If it has ended here and at the remote in two ways, it is only named: nobody goes on with it.
+    ///
+    /// # Errors
+    /// As [`fetch`].
+    pub fn fetch_alone(
+        &mut self,
+        site: &Site,
+        remote: &mut dyn Remote,
+        id: ThreadId,
+    ) -> Result<(), EngineError> {
+        let here = State::new(&site.root).find(id)?;
+        let fetched = fetch(site, remote, id);
+        self.keep(id, here.as_ref(), fetched)
+    }
+
+    /// Keeps what came of a thread that was here in this place.
+    fn keep(
+        &mut self,
+        id: ThreadId,
+        here: Option<&Located>,
+        fetched: Result<Fetched, EngineError>,
+    ) -> Result<(), EngineError> {
+        let has_ended = here.is_some_and(|here| here.end().is_some());
+        match fetched {
+            Ok(fetched) => self.fetched.push(fetched),
+            Err(error) if has_ended && has_diverged(&error) => self.ended_in_two_ways.push(id),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
     /// Brings what is new of these threads. Returns those that the remote knows. `failed` keeps the first error of one thread.
     fn bring(
         &mut self,
@@ -113,15 +144,14 @@ impl FamilyFetch {
         for page in news.chunks(AT_ONCE) {
             let brought = bring_threads(site, remote, &store, page)?;
             for (there, fetched) in page.iter().zip(brought) {
-                let is_ended = matches!(there.here, Some(Located::Archived(_)));
-                match fetched {
-                    Ok(one) if is_ended && one.outcome == Outcome::Unchanged && one.nodes == 0 => {}
-                    Ok(one) => self.fetched.push(one),
-                    // It has ended here, and no other machine was to be told. So nobody goes on with it.
-                    Err(error) if is_ended && has_diverged(&error) => {
-                        self.ended_in_two_ways.push(there.found.listed.thread);
-                    }
-                    Err(error) => *failed = failed.take().or(Some(error)),
+                let here = there.here.as_ref();
+                let is_ended = here.is_some_and(|here| here.end().is_some());
+                let has_news = |one: &Fetched| one.outcome != Outcome::Unchanged || one.nodes > 0;
+                if is_ended && matches!(&fetched, Ok(one) if !has_news(one)) {
+                    continue;
+                }
+                if let Err(error) = self.keep(there.found.listed.thread, here, fetched) {
+                    failed.get_or_insert(error);
                 }
             }
         }

@@ -239,16 +239,16 @@ fn take(
         let record = file.create(&new_record(site, store.to_owned())?)?;
         check_remote(id, &record, store)?;
     }
+    let has_ended = found.listed.status == HeadStatus::Ended;
+    if has_ended {
+        settle_end(site, id)?;
+    }
     let outcome = follow(
         site,
         found,
         there.here.as_ref().map(Located::head),
         replaced,
     )?;
-    let has_ended = found.listed.status == HeadStatus::Ended;
-    if has_ended {
-        settle_end(site, id)?;
-    }
     Ok(Fetched {
         thread: id,
         head,
@@ -296,7 +296,7 @@ pub(crate) fn bring_end(
     if let Some(record) = ended.end() {
         // If the head is another one, another command of this machine has ended the thread.
         let _ = state.advance_and_archive(here, &record)?;
-        thread::count_steps_of_ended(site, id, there);
+        thread::record_sums(site, id, there);
     }
     Ok(())
 }
@@ -332,9 +332,9 @@ fn diverged(site: &Site, found: &Found, here: CasRef) -> SharingError {
     } = found.listed;
     let is_not_told = match thread::find(site, thread) {
         Ok(Located::Archived(record)) => {
-            let goes_on_there = record.is_cancelled() && status != HeadStatus::Ended;
-            owes_end(site, &record).unwrap_or(false)
-                || (goes_on_there && has_on_its_way(site, head, here).unwrap_or(false))
+            let owes = || owes_end(site, &record).unwrap_or(false);
+            let is_behind = || has_on_its_way(site, head, here).unwrap_or(false);
+            status != HeadStatus::Ended && (owes() || (record.is_cancelled() && is_behind()))
         }
         Ok(Located::Active(_)) | Err(_) => false,
     };

@@ -48,7 +48,8 @@ impl Job<'_> {
     }
 
     /// Tells the remote what is known here of the attempts, if that is new there. A step tells it under its lease. But the lease may
-    /// be lost, and an ended thread has none: then only this call tells it.
+    /// be lost, and an ended thread has none: then only this call tells it. A lease that a call of this root could not give back is
+    /// given back.
     pub(super) fn tell(
         &self,
         remote: &mut dyn Remote,
@@ -56,6 +57,15 @@ impl Job<'_> {
         record: &SharedRecord,
     ) -> Result<(), EngineError> {
         let known = self.run.ledger.export_at(self.thread.head);
+        let has_lease = matches!(&found.listed.busy, Some((by, _)) if *by == owner(record));
+        // The caller has the lock of the thread, so nobody here works under the lease.
+        if has_lease
+            && self.run.outbox.read_pending()?.is_none()
+            && let Some(leased) = self.lease(remote, record)?
+        {
+            let released = remote.release(&leased.lease, &known);
+            return Ok(released.map(drop).map_err(SharingError::from)?);
+        }
         if found.record.merged(&known) == found.record {
             return Ok(());
         }

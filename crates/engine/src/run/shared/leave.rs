@@ -16,7 +16,7 @@ use crate::{EngineError, Runner, Site, tags};
 impl SharedThread {
     /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
     /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. The
-    /// work is over, so an error is only logged: the lease ends by its time.
+    /// work is over, so an error is logged and told, and does not fail the call: the lease ends by its time.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
         self.renewer.stop();
         let (site, id) = (&runner.site, self.lease.thread);
@@ -33,6 +33,9 @@ impl SharedThread {
         if let Err(error) = left {
             let message = site.loggable(&error);
             site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
+            (runner.notice)(&format!(
+                "other machines do not know yet what thread `{id}` used up, and may not go on with it before its lease ends: {error}; `uwf push {id}` tells them"
+            ));
         }
     }
 
