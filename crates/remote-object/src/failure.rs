@@ -10,6 +10,11 @@ use uwf_remote::{Entry, RemoteError};
 const LONGEST: usize = 300;
 /// The statuses of requests that came at a bad time: the store waited too long for them, or has too much to do.
 const PASSING: [u16; 3] = [408, 425, 429];
+/// The codes of requests that were damaged or late on the way. Their status is that of a request that is wrong itself.
+const ON_THE_WAY: [&str; 3] = ["RequestTimeout", "IncompleteBody", "BadDigest"];
+/// The codes of keys that are valid for a time, if that is over or the token of it is wrong. S3 gives them the status of a request
+/// that is wrong itself.
+const TEMPORARY_KEYS: [&str; 3] = ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"];
 /// What the client says when a store sends a request elsewhere.
 const WRONG_REGION: &str = "incorrectly configured region";
 
@@ -34,12 +39,8 @@ pub(crate) fn failure(problem: &Error) -> Failure {
     let said = problem.to_string();
     match problem {
         Error::NotFound { .. } => Failure::Final(RemoteError::NoBucket),
-        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            Failure::Final(RemoteError::NotLetIn(
-                Entry::Keys,
-                with_code("the store refuses the key, or what the key may do", &said),
-            ))
-        }
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => not_let_in(&said),
+        _ if has_code(&said, &TEMPORARY_KEYS) => not_let_in(&said),
         Error::NotImplemented { .. } | Error::NotSupported { .. } => {
             Failure::Final(RemoteError::Unable(short(&said)))
         }
@@ -49,6 +50,13 @@ pub(crate) fn failure(problem: &Error) -> Failure {
             None => Failure::Again(away(&said)),
         },
     }
+}
+
+fn not_let_in(said: &str) -> Failure {
+    Failure::Final(RemoteError::NotLetIn(
+        Entry::Keys,
+        with_code("the store refuses the key, or what the key may do", said),
+    ))
 }
 
 fn away(said: &str) -> RemoteError {
@@ -64,7 +72,7 @@ fn refusal(said: &str) -> Option<&str> {
     let (_, rest) = said.split_once(" status code: ")?;
     let status = rest.lines().next()?.split(':').next()?.trim();
     let number = status.get(..3)?.parse::<u16>().ok()?;
-    let may_pass = PASSING.contains(&number) || code(said) == Some("RequestTimeout");
+    let may_pass = PASSING.contains(&number) || has_code(said, &ON_THE_WAY);
     ((300..500).contains(&number) && !may_pass).then_some(status)
 }
 
@@ -88,6 +96,11 @@ fn with_code(what: &str, said: &str) -> String {
     }
 }
 
+/// Tells whether the code of the error in an answer is one of these.
+fn has_code(said: &str, codes: &[&str]) -> bool {
+    code(said).is_some_and(|code| codes.contains(&code))
+}
+
 /// Returns the code of the error in an answer, if it is a word.
 fn code(said: &str) -> Option<&str> {
     let (_, rest) = said.split_once("<Code>")?;
@@ -109,6 +122,21 @@ fn short(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// Returns what an error means that the client has no kind for.
+    fn after(said: &str) -> Failure {
+        failure(&Error::Generic {
+            store: "x",
+            source: said.into(),
+        })
+    }
+
+    /// Returns what the client says about an answer with this status and this code.
+    fn at(status: &str, code: &str) -> String {
+        format!(
+            "Server returned non-2xx status code: {status}: <?xml?>\n<Error><Code>{code}</Code></Error>"
+        )
+    }
+
     #[test]
     fn a_refused_key_is_named_by_its_code_and_nothing_else_of_the_answer() {
         let body = "403: <Error><Code>SignatureDoesNotMatch</Code><StringToSign>PUT x</StringToSign></Error>";
@@ -123,17 +151,6 @@ mod tests {
 
     #[test]
     fn a_request_that_the_store_refuses_is_not_sent_again_unless_it_came_at_a_bad_time() {
-        let after = |said: &str| {
-            failure(&Error::Generic {
-                store: "x",
-                source: said.into(),
-            })
-        };
-        let at = |status: &str, code: &str| {
-            format!(
-                "Server returned non-2xx status code: {status}: <?xml?>\n<Error><Code>{code}</Code></Error>"
-            )
-        };
         let refused = after(&at("400 Bad Request", "InvalidBucketName"));
         let Failure::Final(RemoteError::Refused(said)) = refused else {
             panic!("{refused:?}");
@@ -149,12 +166,25 @@ mod tests {
         for passing in [
             at("429 Too Many Requests", "SlowDown"),
             at("400 Bad Request", "RequestTimeout"),
+            at("400 Bad Request", "IncompleteBody"),
+            at("400 Bad Request", "BadDigest"),
             at("503 Service Unavailable", "ServerBusy"),
             "HTTP error: connection refused".to_owned(),
         ] {
             let failed = after(&passing);
             assert!(
                 matches!(failed, Failure::Again(RemoteError::Away(_))),
+                "{failed:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn temporary_keys_that_are_over_are_keys_that_the_store_refuses() {
+        for over in ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"] {
+            let failed = after(&at("400 Bad Request", over));
+            assert!(
+                matches!(&failed, Failure::Final(RemoteError::NotLetIn(Entry::Keys, said)) if said.contains(over)),
                 "{failed:?}"
             );
         }

@@ -113,7 +113,7 @@ pub enum Entry {
     Rule,
     /// The server has no rule that lets this user in from this machine over a connection that is not encrypted.
     Plain,
-    /// The keys of an object storage are missing or wrong, or do not allow this.
+    /// The keys of an object storage are missing or wrong, their time is over, or they do not allow this.
     Keys,
 }
 

@@ -149,7 +149,7 @@ fn of_entry(entry: Entry) -> Option<String> {
             "a connection to a server on this machine is encrypted only if the address says so: `uwf remote add '<url>?sslmode=verify-full'`, or `?sslrootcert=<file>` if the system does not know the authority of the server; or who cares for the server lets the user in without, by a line in its `pg_hba.conf`"
         }
         Entry::Keys => {
-            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, AZURE_STORAGE_ACCOUNT_KEY for `az:`; who reads must be allowed to get and list objects, and a machine that works to put them, too"
+            "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, with AWS_SESSION_TOKEN if they are valid for a time only, AZURE_STORAGE_ACCOUNT_KEY for `az:`; who reads must be allowed to get and list objects, and a machine that works to put them, too"
         }
     };
     Some(hint.to_owned())
