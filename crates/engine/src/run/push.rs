@@ -2,16 +2,15 @@
 
 mod label;
 mod lease;
+mod sharable;
 
 use serde::Serialize;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
-use uwf_storage::{Located, RunDir, SharedRecord, State};
+use uwf_storage::{Located, RunDir, SharedRecord};
 
-use crate::children::moved::at_work;
-use crate::children::redone::{Redone, redone};
-use crate::children::{children_by_parent, has_children, of_step, parent_of, recorded};
+use crate::children::{children_by_parent, has_children};
 use crate::limits::status_for_others;
 use crate::needs::push::nodes_of_push;
 use crate::run::finished::{Waited, commit_waiting_step};
@@ -22,10 +21,11 @@ use crate::sharing::{
     check_remote, had_here, has_on_its_way, new_record, nodes, settle_end, waiting_step,
 };
 use crate::thread::{self, Thread};
-use crate::workspace::family_of;
 use crate::{EngineError, Runner, Site, lost_run};
 
 use label::relabel;
+use sharable::{check_sharable, refuse_hidden};
+
 pub use label::{NewLabel, Relabelled};
 
 /// What became of a thread that was pushed.
@@ -206,47 +206,6 @@ fn has_lost(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<bool, 
     let head = thread::find(site, id)?.head();
     let found = there(remote, id, Some(head))?;
     Ok(!found.is_some_and(|found| found.had || found.listed.head == head))
-}
-
-/// Fails if a thread is a child that is not shared yet. It must be pushed with its parent.
-fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
-    let id = thread.id;
-    if parent_of(id, &thread.start).is_some() && site.root.shared(id).read()?.is_none() {
-        let parent = family_of(site, thread)?;
-        return Err(SharingError::IsChild { thread: id, parent }.into());
-    }
-    Ok(())
-}
-
-/// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the
-/// head, and for the next one if a person has ended that (points 2 and 4 about children in "A shared thread" of
-/// `docs/architecture.md`).
-fn refuse_hidden(site: &Site, thread: &Thread) -> Result<(), EngineError> {
-    if State::new(&site.root).head(thread.id)?.is_none() {
-        return Ok(());
-    }
-    let id = thread.id;
-    let hidden = |child| Err(SharingError::HiddenChild { thread: id, child }.into());
-    if thread.is_run() {
-        return match of_step::hidden(site, thread)? {
-            Some(child) => hidden(child),
-            None => Ok(()),
-        };
-    }
-    if redone(site, thread)? != Redone::No
-        && let Some(last) = thread.last()
-        && let Some(child) = recorded(site, last)?.first()
-    {
-        return hidden(child.thread);
-    }
-    let (_, children) = at_work(site, thread)?.unzip();
-    for child in children.into_iter().flatten() {
-        let are_all_known = child.parent.attempt == child.killed.len() as u64;
-        if child.parent.head != thread.head || !are_all_known {
-            return hidden(child.thread);
-        }
-    }
-    Ok(())
 }
 
 /// Whether a pushed thread is in the line of ready threads, so that workers may take it.
