@@ -166,6 +166,7 @@ mod sharing_names_raced;
 mod sharing_next_killed;
 mod sharing_objects;
 mod sharing_place;
+mod sharing_pushes;
 mod sharing_refused;
 mod sharing_repair;
 mod sharing_restored;

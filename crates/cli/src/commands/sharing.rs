@@ -228,10 +228,10 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
         },
     );
     let label = args.new_label();
-    let (pushed, exit) = each(threads, the_thread, |thread| {
-        push(&context.runner, remote.as_mut(), thread, label)
+    let mut pushed = Vec::new();
+    let (_, exit) = each(threads, the_thread, |thread| {
+        push(&context.runner, remote.as_mut(), thread, label, &mut pushed)
     });
-    let pushed: Vec<Pushed> = pushed.into_iter().flatten().collect();
     let (_, of_labels) = each(
         pushed.iter().collect(),
         |one| the_thread(&one.thread),

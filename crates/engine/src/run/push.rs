@@ -72,17 +72,19 @@ impl Pushed {
 }
 
 /// Sends a thread and all threads below it: new threads, new steps, and finished steps that wait here. `label` says which label
-/// each of them gets. Threads below that are only at the remote get it, too, so they are brought. Returns the threads that changed,
-/// and always the given thread, as the last one.
+/// each of them gets. Threads below that are only at the remote get it, too, so they are brought. `pushed` gets the threads that
+/// changed, and always the given thread, after those below it.
 ///
 /// # Errors
-/// When one of the threads is busy here or elsewhere, or has diverged; when the thread cannot be shared.
+/// When one of the threads is busy here or elsewhere, or has diverged; when the thread cannot be shared. What the remote got before
+/// the error is in `pushed`.
 pub fn push(
     runner: &Runner,
     remote: &mut dyn Remote,
     id: ThreadId,
     label: NewLabel<'_>,
-) -> Result<Vec<Pushed>, EngineError> {
+    pushed: &mut Vec<Pushed>,
+) -> Result<(), EngineError> {
     let located = thread::find(&runner.site, id)?;
     let top = Thread::load(&runner.site.store, id, located.head())?;
     check_sharable(&runner.site, &top)?;
@@ -95,14 +97,33 @@ pub fn push(
             false => Line::Ready,
         },
         waiting: Vec::new(),
-        pushed: Vec::new(),
+        pushed,
     };
     let top = family.push(remote, id, Line::Ready)?;
     family.pushed.push(top);
-    for child in family.waiting {
-        push_alone(runner, remote, child)?;
+    let waiting = family.waiting.into_iter();
+    let each = waiting.map(|child| put_in_line(runner, remote, child));
+    // If one of them fails, the others are tried all the same.
+    each.fold(Ok(()), Result::and)
+}
+
+/// Lets workers take a thread that waits at the remote although a step of it can be done.
+///
+/// The thread above is at the remote, so a call here or elsewhere may have taken this one already. Nothing is left to do then: such a
+/// call tells the remote whether a step can be done, when its work is over.
+fn put_in_line(runner: &Runner, remote: &mut dyn Remote, id: ThreadId) -> Result<(), EngineError> {
+    match push_alone(runner, remote, id) {
+        Err(error) if is_busy(&error, id) => Ok(()),
+        pushed => pushed.map(drop),
     }
-    Ok(family.pushed)
+}
+
+/// Tells whether an error is that another call works on a thread, here or elsewhere.
+fn is_busy(error: &EngineError, id: ThreadId) -> bool {
+    match error {
+        EngineError::Sharing(error) => matches!(**error, SharingError::Busy { .. }),
+        error => error.busy() == Some(id),
+    }
 }
 
 /// Sends a thread or its new steps to the remote, and nothing of its children.
@@ -125,7 +146,7 @@ struct Family<'a> {
     /// The threads that wait at the remote, although a step of them can be done: no worker takes them yet.
     waiting: Vec<ThreadId>,
     /// The children of which the remote got something.
-    pushed: Vec<Pushed>,
+    pushed: &'a mut Vec<Pushed>,
 }
 
 impl Family<'_> {
