@@ -63,3 +63,37 @@ fn a_forced_push_of_a_name_succeeds_beside_another_one() {
         assert_eq!(codes, [0, 1, 1], "{fifth:?}");
     });
 }
+
+/// The name is compared before its nodes come, and again when it is registered.
+#[test]
+fn a_fetch_of_a_name_does_not_replace_what_was_registered_meanwhile() {
+    with_server(|server| {
+        let schema = new_schema();
+        let [one, other] = ["1", "2"].map(|_| machine(server, &schema, &version("First")));
+        let fetch = ["fetch", "--workflow", "again"];
+        one.uwf(&["push", "--workflow", "again"]).exits(0);
+        one.put(&version("Second"));
+        one.uwf(&["push", "--workflow", "again"]).exits(0);
+        let [holder, watcher] = [(); 2].map(|()| Admin::new(&server.url()));
+        holder.run(&format!("BEGIN; LOCK TABLE \"{schema}\".nodes"));
+        let mut fetching = other.spawn(&fetch);
+        let waiting = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\".nodes%'"
+        );
+        wait_until("the nodes are about to come", || {
+            watcher.row(&waiting) == "1"
+        });
+        let meanwhile = other.put(&version("Mine"));
+        holder.run("COMMIT");
+        assert_eq!(fetching.wait().unwrap().code(), Some(1));
+        let here = other.uwf(&["workflow", "list"]).exits(0).json();
+        assert_eq!(here[0]["hash"], json!(meanwhile), "{here}");
+        other
+            .uwf(&fetch)
+            .exits(1)
+            .says(&format!("the name `again` stands for `{meanwhile}` here"));
+        other
+            .uwf(&["fetch", "--workflow", "again", "--force"])
+            .exits(0);
+    });
+}

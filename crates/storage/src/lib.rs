@@ -57,7 +57,8 @@ pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
 pub use sharing::{SharedFile, SharedFolder, SharedRecord};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
-    Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,
+    Advance, Archived, Leaving, Located, Reactivated, Registered, Registering, State, Threads,
+    Unregistered,
 };
 pub use thread_watch::{ThreadChange, ThreadWatch};
 pub use worktrees::{WorktreeFile, WorktreeRecord, real};

@@ -15,7 +15,7 @@ use crate::heads::Heads;
 use crate::seal::Seal;
 use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history};
 
-pub use naming_workflows::{Registering, Unregistered};
+pub use naming_workflows::{Registered, Registering, Unregistered};
 pub use removal::Leaving;
 pub use threads::{Located, Threads};
 

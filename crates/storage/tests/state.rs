@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{
-    Advance, Archived, HistoryRecord, Located, Reactivated, Reason, Registering, ReplacedStep,
-    Root, State, StorageError,
+    Advance, Archived, HistoryRecord, Located, Reactivated, Reason, Registered, Registering,
+    ReplacedStep, Root, State, StorageError, Unregistered,
 };
 
 const FIRST: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -363,6 +363,27 @@ fn a_name_that_is_taken_is_not_registered_if_it_must_be_free() {
     assert_eq!(register("old", SECOND), Some(THIRD));
     let names = state.workflows().unwrap();
     assert_eq!((names["solve"], names["old"]), (FIRST, THIRD));
+}
+
+#[test]
+fn a_name_that_has_changed_is_not_registered_in_place_of_what_it_stood_for() {
+    let world = World::new();
+    let state = world.state();
+    let register = |known, hash| state.register_after(known, "solve", hash, 0).unwrap();
+    assert_eq!(register(None, FIRST), Registered::Done);
+    assert_eq!(register(None, SECOND), Registered::StandsFor(Some(FIRST)));
+    assert_eq!(register(Some(FIRST), SECOND), Registered::Done);
+    assert_eq!(
+        register(Some(FIRST), THIRD),
+        Registered::StandsFor(Some(SECOND))
+    );
+    assert_eq!(state.workflows().unwrap()["solve"], SECOND);
+    assert_eq!(
+        state.unregister("solve", 0).unwrap(),
+        Unregistered::Done(SECOND)
+    );
+    assert_eq!(register(Some(SECOND), THIRD), Registered::StandsFor(None));
+    assert!(state.workflows().unwrap().is_empty());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use serde::Serialize;
 use uwf_protocol::ids::CasRef;
 use uwf_remote::{Named, Remote, RemoteError, SharedName};
-use uwf_storage::{Registering, State};
+use uwf_storage::{Registered, State};
 use uwf_thread::read_program;
 
 use super::error::SharingError;
@@ -215,13 +215,8 @@ pub fn fetch_name(
     }
     site.create()?;
     let state = State::new(&site.root);
-    let here = state.workflows()?.get(name).copied();
-    if let Some(here) = here
-        && !force
-        && !there.has_had(here)
-    {
-        return Err(differs(there, here));
-    }
+    let mut here = state.workflows()?.get(name).copied();
+    check_replaceable(there, here, force)?;
     // The remote need not send what is here with all that it needs.
     let have = match here {
         Some(here) if whole(site, here).is_ok() => nodes::had_with(site, here)?,
@@ -234,7 +229,14 @@ pub fn fetch_name(
         let problem = format!("the name `{name}` stands for no workflow there: {problem}");
         SharingError::Remote(RemoteError::Broken(problem))
     })?;
-    let before = state.register(name, hash, Registering::Put, site.env.now_ms())?;
+    // Somebody may have registered the name meanwhile.
+    while let Registered::StandsFor(other) =
+        state.register_after(here, name, hash, site.env.now_ms())?
+    {
+        here = other;
+        check_replaceable(there, here, force)?;
+    }
+    let before = here.filter(|before| *before != hash);
     Ok(FetchedName {
         workflow: name.to_owned(),
         hash,
@@ -246,6 +248,18 @@ pub fn fetch_name(
         },
         nodes: came,
     })
+}
+
+/// Fails if a fetch must not replace what a name stands for here.
+fn check_replaceable(
+    there: &SharedName,
+    here: Option<CasRef>,
+    force: bool,
+) -> Result<(), EngineError> {
+    match here {
+        Some(here) if !force && !there.has_had(here) => Err(differs(there, here)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the nodes of a workflow with all that it needs. Fails if one of them is not here.

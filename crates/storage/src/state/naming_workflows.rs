@@ -24,6 +24,16 @@ pub enum Registering {
     Rollback,
 }
 
+/// The result of registering a workflow in place of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Registered {
+    /// The name stands for it.
+    Done,
+    /// The name stood for something else than the caller knew, or for nothing any more; nothing changed.
+    StandsFor(Option<CasRef>),
+}
+
 /// The result of removing a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -83,7 +93,7 @@ impl State<'_> {
         now_ms: i64,
     ) -> Result<Option<CasRef>, StorageError> {
         let _lock = self.lock()?;
-        let stood_for = self.registered(name)?.first().map(|(_, hash)| *hash);
+        let stood_for = self.stands_for(name)?;
         self.write_name(name, hash, why, now_ms)?;
         Ok(stood_for.filter(|before| *before != hash))
     }
@@ -99,12 +109,35 @@ impl State<'_> {
         hash: CasRef,
         now_ms: i64,
     ) -> Result<Option<CasRef>, StorageError> {
+        Ok(match self.register_after(None, name, hash, now_ms)? {
+            Registered::Done => None,
+            Registered::StandsFor(here) => here,
+        })
+    }
+
+    /// Registers a workflow under a name, if the name still stands for what the caller knows: a workflow, or none.
+    ///
+    /// # Errors
+    /// See [`workflows`](Self::workflows).
+    pub fn register_after(
+        &self,
+        known: Option<CasRef>,
+        name: &str,
+        hash: CasRef,
+        now_ms: i64,
+    ) -> Result<Registered, StorageError> {
         let _lock = self.lock()?;
-        let stood_for = self.registered(name)?.first().map(|(_, hash)| *hash);
-        if stood_for.is_none() {
-            self.write_name(name, hash, Registering::Put, now_ms)?;
+        let stands_for = self.stands_for(name)?;
+        if stands_for != known {
+            return Ok(Registered::StandsFor(stands_for));
         }
-        Ok(stood_for)
+        self.write_name(name, hash, Registering::Put, now_ms)?;
+        Ok(Registered::Done)
+    }
+
+    /// Returns what a name stands for. The caller has the lock of the state.
+    fn stands_for(&self, name: &str) -> Result<Option<CasRef>, StorageError> {
+        Ok(self.registered(name)?.first().map(|(_, hash)| *hash))
     }
 
     /// Writes what a name stands for, with its history. The caller has the lock of the state.
