@@ -88,6 +88,27 @@ fn a_push_shares_the_waiting_step_of_a_thread_that_the_remote_has_lost() {
     });
 }
 
+/// The server was restored from a backup. The thread is shared again, and somebody ends it before the step comes.
+#[test]
+fn a_push_names_the_step_that_it_keeps_beside_a_thread_that_the_remote_had_lost() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, _], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        let_a_step_wait(one, thread);
+        place.run(
+            "DELETE FROM @.threads; DELETE FROM @.history;
+             CREATE FUNCTION @.ends() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.status = 'ended'; RETURN NEW; END $$;
+             CREATE TRIGGER ends BEFORE INSERT ON @.threads FOR EACH ROW EXECUTE FUNCTION @.ends()",
+        );
+        let pushed = one.uwf(&["push", thread]).exits(0).json();
+        let kept = one.show(thread)["refusedSteps"][0]["step"].clone();
+        assert!(kept.is_string());
+        assert_eq!(pushed[0]["kept"], kept, "{pushed}");
+        assert_eq!(pushed[0]["outcome"], json!("shared"), "{pushed}");
+    });
+}
+
 #[test]
 fn a_push_says_that_a_step_waits_here_while_another_machine_works() {
     with_server(|server| {

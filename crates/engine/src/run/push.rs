@@ -163,26 +163,22 @@ impl Family<'_> {
             false => None,
         };
         let waited = commit_waiting_step(self.runner, id)?;
-        let pushed = self.push_committed(remote, id, line)?;
+        let mut pushed = self.push_committed(remote, id, line)?;
+        if let Waited::Kept(step) = waited {
+            pushed.kept = Some(step);
+        }
         if let Some(first) = shared_again {
-            return Ok(Pushed {
-                outcome: first.outcome,
-                nodes: first.nodes + pushed.nodes,
-                ..pushed
-            });
+            pushed.outcome = first.outcome;
+            pushed.nodes += first.nodes;
+            pushed.relabelled = pushed.relabelled.or(first.relabelled);
+        } else if let Waited::Committed(before) = waited
+            && pushed.outcome == PushOutcome::Unchanged
+        {
+            pushed.outcome = PushOutcome::Forwarded;
+            let sent = nodes_of_push(&self.runner.site.store, pushed.head, Some(before))?;
+            pushed.nodes = sent.len();
         }
-        match (waited, pushed.outcome) {
-            (Waited::Kept(step), _) => Ok(Pushed {
-                kept: Some(step),
-                ..pushed
-            }),
-            (Waited::Committed(before), PushOutcome::Unchanged) => Ok(Pushed {
-                outcome: PushOutcome::Forwarded,
-                nodes: nodes_of_push(&self.runner.site.store, pushed.head, Some(before))?.len(),
-                ..pushed
-            }),
-            (Waited::Committed(_) | Waited::Nothing, _) => Ok(pushed),
-        }
+        Ok(pushed)
     }
 
     /// Pushes a thread after its children, because a machine that has the thread would make the children that it does not find.
