@@ -88,9 +88,10 @@ fn of_waiting(thread: ThreadId, error: &RemoteError) -> String {
     let shares = format!(
         "`uwf push {thread}` shares it, as the next step of the thread here does; nothing is paid for again"
     );
-    match of_remote(error).filter(|_| !error.may_pass()) {
-        Some(first) => format!("{first}; then {shares}"),
-        None => format!("nothing is lost: when the server can be reached, {shares}"),
+    match (of_passing(error, &shares), remedy(error)) {
+        (Some(hint), _) => hint,
+        (None, Some(first)) => format!("{first}; then {shares}"),
+        (None, None) => format!("nothing is lost: {shares}"),
     }
 }
 
@@ -182,23 +183,55 @@ fn of_distrust(distrust: Distrust) -> Option<String> {
     Some(hint)
 }
 
+/// Returns what to do about an error of the remote, unless the error text says it.
 fn of_remote(error: &RemoteError) -> Option<String> {
+    const AGAIN: &str = "run the same command again";
+    let is_place = matches!(error, RemoteError::NoDatabase(_) | RemoteError::NoBucket);
+    match (of_passing(error, AGAIN), remedy(error)) {
+        (None, Some(first)) if is_place => Some(format!("{first}; then {AGAIN}")),
+        (passing, remedy) => passing.or(remedy),
+    }
+}
+
+/// Returns what to do about an error that may pass. `again` says what repeats what has failed.
+fn of_passing(error: &RemoteError, again: &str) -> Option<String> {
     Some(match error {
         RemoteError::Away(_) => {
-            "nothing is lost: run the same command again when the server can be reached".to_owned()
+            format!("nothing is lost: when the server can be reached, {again}")
         }
-        RemoteError::Contended(_) => "nothing is lost: run the same command again".to_owned(),
-        RemoteError::Cancelled(_) => {
-            "nothing is lost: run the same command again; if the server gives its calls too little time, `ALTER ROLE <user> SET statement_timeout = '5min'` gives this user more".to_owned()
+        RemoteError::Contended(_) => format!("nothing is lost: {again}"),
+        RemoteError::Cancelled(_) => format!(
+            "nothing is lost: {again}; if the server gives its calls too little time, `ALTER ROLE <user> SET statement_timeout = '5min'` gives this user more"
+        ),
+        RemoteError::NotMigrated
+        | RemoteError::NoDatabase(_)
+        | RemoteError::NoBucket
+        | RemoteError::NotMade
+        | RemoteError::Denied(..)
+        | RemoteError::Refused(_)
+        | RemoteError::Unprepared(_)
+        | RemoteError::NotLetIn(..)
+        | RemoteError::NotSafe(..)
+        | RemoteError::TooOld { .. }
+        | RemoteError::Broken(_)
+        | RemoteError::Unable(_) => return None,
+    })
+}
+
+/// Returns what removes the cause of an error that does not pass by itself, unless the error text says it.
+fn remedy(error: &RemoteError) -> Option<String> {
+    Some(match error {
+        RemoteError::Away(_) | RemoteError::Contended(_) | RemoteError::Cancelled(_) => {
+            return None;
         }
         RemoteError::NotMigrated => {
             "`uwf remote migrate` makes it ready for this version, as the owner of the schema; no thread changes".to_owned()
         }
         RemoteError::NoDatabase(_) => {
-            "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may; then run the same command again".to_owned()
+            "`createdb -h <host> -O <user> <database>` makes it, as a user of the server who may".to_owned()
         }
         RemoteError::NoBucket => {
-            "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container; then run the same command again".to_owned()
+            "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container".to_owned()
         }
         RemoteError::NotMade => {
             "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`".to_owned()
@@ -217,4 +250,50 @@ fn of_remote(error: &RemoteError) -> Option<String> {
         }
         RemoteError::Unable(_) => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_waits_is_shared_by_a_push_after_what_has_kept_it_here_is_gone() {
+        let thread: ThreadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse().unwrap();
+        let hint = |error: RemoteError| hint(&SharingError::Waits { thread, error }).unwrap();
+        let said = String::new;
+        for (error, first) in [
+            (RemoteError::Away(said()), "when the server can be reached"),
+            (RemoteError::Contended(said()), "nothing is lost"),
+            (RemoteError::Cancelled(said()), "nothing is lost"),
+            (RemoteError::NoDatabase(said()), "`createdb "),
+            (RemoteError::NoBucket, "`aws s3 mb "),
+            (RemoteError::NotLetIn(Entry::Keys, said()), "check the keys"),
+            (RemoteError::Unable(said()), "nothing is lost"),
+        ] {
+            let hint = hint(error);
+            let (before, _) = hint
+                .split_once(&format!("`uwf push {thread}` shares it"))
+                .unwrap_or_else(|| panic!("{hint}"));
+            assert!(before.contains(first), "{hint}");
+            assert!(!hint.contains("run the same command again"), "{hint}");
+        }
+        let contended = hint(RemoteError::Contended(said()));
+        assert!(!contended.contains("can be reached"), "{contended}");
+        let cancelled = hint(RemoteError::Cancelled(said()));
+        assert!(cancelled.contains("statement_timeout"), "{cancelled}");
+    }
+
+    #[test]
+    fn a_call_that_keeps_nothing_here_is_run_again() {
+        for error in [
+            RemoteError::Away(String::new()),
+            RemoteError::Contended(String::new()),
+            RemoteError::Cancelled(String::new()),
+            RemoteError::NoDatabase(String::new()),
+            RemoteError::NoBucket,
+        ] {
+            let hint = hint(&SharingError::Remote(error)).unwrap();
+            assert!(hint.contains("run the same command again"), "{hint}");
+        }
+    }
 }
