@@ -1,4 +1,4 @@
-//! Pushes of families that come in the way of others, or that stop halfway.
+//! Calls that send families to the remote, and find that others are in the way, or stop halfway.
 
 use serde_json::{Value, json};
 
@@ -7,9 +7,9 @@ use crate::postgres::{Server, new_schema};
 use crate::postgres_admin::Admin;
 use crate::sharing::{with_remote, with_server};
 use crate::sharing_children::{BRANCHES, agree, family_at_remote};
-use crate::world::World;
+use crate::world::{Run, World, wait_until};
 
-/// Two machines with one remote. The first one has a thread with two children, which is not shared yet.
+/// Two machines with one remote. The first one has a thread whose role two children play, which is not shared yet.
 struct Family {
     machines: [World; 2],
     thread: String,
@@ -18,7 +18,8 @@ struct Family {
 }
 
 impl Family {
-    fn new(server: &Server) -> Self {
+    /// The first steps are done. The second one makes the children.
+    fn new(server: &Server, steps: usize) -> Self {
         let schema = new_schema();
         let machines = [(); 2].map(|()| {
             let world = without_thread(BRANCHES, ANSWERS);
@@ -26,7 +27,7 @@ impl Family {
             world
         });
         let thread = machines[0].start("outer");
-        for _ in 0..2 {
+        for _ in 0..steps {
             machines[0].step(&thread).exits(0);
         }
         Self {
@@ -70,7 +71,7 @@ fn named(pushed: &Value) -> Vec<&str> {
 #[test]
 fn a_push_of_a_family_whose_child_another_machine_takes_at_once_has_done_everything() {
     with_server(|server| {
-        let family = Family::new(server);
+        let family = Family::new(server, 2);
         let [one, _] = &family.machines;
         let children = family.children();
         family.when_the_thread_comes(&format!(
@@ -104,7 +105,7 @@ fn a_push_of_a_family_whose_child_another_machine_takes_at_once_has_done_everyth
 #[test]
 fn a_push_that_stops_halfway_says_what_the_remote_has_got() {
     with_server(|server| {
-        let family = Family::new(server);
+        let family = Family::new(server, 2);
         let [one, _] = &family.machines;
         family.when_the_thread_comes("RAISE EXCEPTION 'not now'");
         let stopped = one.uwf(&["push", &family.thread]);
@@ -114,5 +115,33 @@ fn a_push_that_stops_halfway_says_what_the_remote_has_got() {
         family.run("DROP TRIGGER comes ON @.threads");
         one.uwf(&["push", &family.thread]).exits(0);
         agree(&family.machines, &family.thread, 3);
+    });
+}
+
+#[test]
+fn a_step_whose_lease_is_ended_before_it_makes_children_says_so() {
+    with_server(|server| {
+        let family = Family::new(server, 1);
+        let ([one, _], thread) = (&family.machines, &family.thread);
+        one.uwf(&["push", thread]).exits(0);
+        // Nodes are read, and not written.
+        let holder = Admin::new(&server.url());
+        let nodes = format!("{}.nodes", family.schema);
+        holder.run(&format!("BEGIN; LOCK TABLE {nodes} IN SHARE MODE"));
+        let step = one.spawn(&["thread", "step", thread]);
+        let waiting = format!(
+            "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '{nodes}'::regclass"
+        );
+        wait_until("the children are about to be made", || {
+            family.admin.row(&waiting) == "1"
+        });
+        family.run("UPDATE @.threads SET fence = fence + 1, lease_owner = NULL");
+        holder.run("COMMIT");
+        let ended = Run::from(step.wait_with_output().unwrap()).exits(5);
+        ended.says(&format!(
+            "thread `{thread}` is no longer leased to this machine"
+        ));
+        one.step(thread).exits(0);
+        agree(&family.machines, thread, 3);
     });
 }

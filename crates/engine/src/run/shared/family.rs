@@ -107,7 +107,7 @@ impl SharedThread {
         let label = there(remote, parent, None)?.and_then(|found| found.listed.label);
         nodes::send(site, remote, &needed)?;
         if remote.renew(&self.lease).map_err(SharingError::from)? == Renewed::Lost {
-            return Err(again("the lease ended before the children were made"));
+            return Err(SharingError::TakenOver(parent).into());
         }
         for (child, start) in children {
             let thread = Thread::load(&site.store, *child, *start)?;
@@ -143,9 +143,8 @@ impl SharedThread {
         };
         match self.advance(site, run, &end)? {
             AtRemote::Moved => {}
-            AtRemote::Elsewhere { .. } | AtRemote::LeaseLost => {
-                return Err(again("the thread was changed meanwhile"));
-            }
+            AtRemote::Elsewhere { .. } => return Err(again("the thread was changed meanwhile")),
+            AtRemote::LeaseLost => return Err(SharingError::TakenOver(thread.id).into()),
         }
         let record = HistoryRecord {
             thread: thread.id,
