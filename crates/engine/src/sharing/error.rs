@@ -185,6 +185,31 @@ impl SharingError {
         Self::Remote(RemoteError::Broken(problem))
     }
 
+    /// Returns the error of the remote, if this is one: of a call, or of one that has left a finished step here.
+    #[must_use]
+    pub fn of_remote(&self) -> Option<&RemoteError> {
+        match self {
+            Self::Remote(error) | Self::Waits { error, .. } | Self::Unasked { error, .. } => Some(error),
+            Self::NoRemote
+            | Self::BadRemote(_)
+            | Self::OtherRemote { .. }
+            | Self::Unknown(_)
+            | Self::Busy { .. }
+            | Self::Diverged { .. }
+            | Self::Ahead { .. }
+            | Self::Clash(_)
+            | Self::HiddenChild { .. }
+            | Self::IsChild { .. }
+            | Self::TakenOver(_)
+            | Self::UnknownName(_)
+            | Self::BadName(_)
+            | Self::NameDiffers { .. }
+            | Self::LabelDenied { .. }
+            | Self::EndNotTold(_)
+            | Self::OnlyHere { .. } => None,
+        }
+    }
+
     /// Returns the exit of a call that fails with this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -214,9 +239,19 @@ impl SharingError {
 /// Returns the exit of a call that fails because the remote failed.
 fn exit_of(error: &RemoteError) -> Exit {
     match error {
-        error if error.may_pass() => Exit::Busy,
+        RemoteError::Away(_) | RemoteError::Contended(_) | RemoteError::Cancelled(_) => Exit::Busy,
         RemoteError::Broken(_) => Exit::Store,
-        _ => Exit::Request,
+        RemoteError::Denied(..)
+        | RemoteError::Refused(_)
+        | RemoteError::NotLetIn(..)
+        | RemoteError::NotSafe(..)
+        | RemoteError::Unprepared(_)
+        | RemoteError::NoDatabase(_)
+        | RemoteError::NoBucket
+        | RemoteError::NotMade
+        | RemoteError::NotMigrated
+        | RemoteError::TooOld { .. }
+        | RemoteError::Unable(_) => Exit::Request,
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uwf_engine::{EngineError, SharingError, Taken, is_free, take_next, waiting_threads};
+use uwf_engine::{EngineError, Taken, is_free, take_next, waiting_threads};
 use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
@@ -470,10 +470,5 @@ fn of_remote(error: &EngineError) -> Option<&RemoteError> {
     let EngineError::Sharing(problem) = error else {
         return None;
     };
-    match &**problem {
-        SharingError::Remote(error)
-        | SharingError::Waits { error, .. }
-        | SharingError::Unasked { error, .. } => Some(error),
-        _ => None,
-    }
+    problem.of_remote()
 }
