@@ -90,6 +90,20 @@ fn a_removal_of_a_shared_thread_says_that_it_is_only_forgotten_here() {
     });
 }
 
+/// A record that cannot be read does not count as absent.
+#[test]
+fn a_thread_whose_record_is_damaged_is_said_to_go_on_at_the_remote() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let record = one.root().join("shared").join(format!("{thread}.json"));
+        fs::write(record, "{").unwrap();
+        let refused = one.uwf(&["thread", "rm", &thread]).exits(1);
+        refused.says("it goes on at the remote");
+    });
+}
+
 #[test]
 fn the_list_of_the_remote_names_workflows_and_leases_and_counts_what_has_ended() {
     with_server(|server| {

@@ -19,7 +19,7 @@ use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::sharing::error::SharingError;
-use crate::sharing::owes_end;
+use crate::sharing::{is_shared, owes_end};
 use crate::snapshots::forget_snapshots;
 use crate::workspace::removal::{LeavingBranches, UnkeptChanges, UnkeptThread};
 use crate::{EngineError, Site, children, lost_run, printed, tags, thread, workspace};
@@ -415,7 +415,7 @@ fn check_removable(
                 .ok()
                 .map(|chain| chain.steps),
             has_finished_step: matches!(printed::waiting(site, run, *head), Ok(Some(_))),
-            is_shared: matches!(site.root.shared(id).read(), Ok(Some(_))),
+            is_shared: is_shared(site, id),
         }),
         (Located::Archived(record), Removable::Ended) => {
             if owes_end(site, record)? {

@@ -105,11 +105,6 @@ impl Context {
         ));
     }
 
-    /// Tells whether a thread is shared under this root.
-    pub(crate) fn is_shared(&self, thread: ThreadId) -> bool {
-        matches!(self.site().root.shared(thread).read(), Ok(Some(_)))
-    }
-
     /// Returns the node that an argument names: a hash, or one of the [short names](uwf_engine::find_node).
     pub(crate) fn hash(&self, text: &str) -> Result<CasRef, Failure> {
         Ok(uwf_engine::find_node(self.site(), text)?)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use uwf_engine::{LogContent, LogFollower, RunLog, run_logs};
+use uwf_engine::{LogContent, LogFollower, RunLog, is_shared, run_logs};
 use uwf_protocol::ids::ThreadId;
 
 use super::looking::format;
@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, args: &RunLogsArgs) -> Result<(), Failure> 
         note("no program has printed anything");
     }
     match format(context, args.json) {
-        Format::Text => print_all(&logs, context.is_shared(thread)),
+        Format::Text => print_all(&logs, is_shared(context.site(), thread)),
         format => logs.iter().try_for_each(|log| {
             let item = LogItem::new(log, text_of(log)?);
             print_each(&item, format).map(drop)
@@ -56,7 +56,7 @@ fn print_all(logs: &[RunLog], is_shared: bool) -> Result<(), Failure> {
 fn follow(context: &Context, thread: ThreadId, step: Option<&str>) -> Result<(), Failure> {
     let mut follower =
         LogFollower::open(context.site(), thread, step).map_err(|error| failed(error, None))?;
-    let is_shared = context.is_shared(thread);
+    let is_shared = is_shared(context.site(), thread);
     let mut out = Raw::new();
     let mut last = String::new();
     loop {

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use uwf_engine::{EngineError, RunOrigin, RunReport, find_thread, run_origin, runs_without_folder};
+use uwf_engine::{
+    EngineError, RunOrigin, RunReport, find_thread, is_shared, run_origin, runs_without_folder,
+};
 use uwf_pipeline::run_id_problem;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunRoot, ThreadPlace};
@@ -241,7 +243,8 @@ pub(super) fn of_place(context: &Context, place: &ThreadPlace) -> Result<ThreadI
     };
     // Several machines may see the folder of a shared run, each with a root of its own.
     if is_here
-        || (context.is_shared(place.thread) && run_origin(context.site(), place.thread).is_ok())
+        || (is_shared(context.site(), place.thread)
+            && run_origin(context.site(), place.thread).is_ok())
     {
         return Ok(place.thread);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use uwf_engine::{
-    Changes, FileNow, LostPicture, NewRun, ResumeError, ResumeWish, RunOrigin, Unfound,
+    Changes, FileNow, LostPicture, NewRun, ResumeError, ResumeWish, RunOrigin, Unfound, is_shared,
     resume_pipeline, run_origin, run_pipeline,
 };
 use uwf_pipeline::course::Steering;
@@ -53,7 +53,7 @@ fn go_on(
     let at = RunPlace {
         root: &origin.root,
         thread,
-        is_shared: context.is_shared(thread),
+        is_shared: is_shared(context.site(), thread),
     };
     let failed = |error| failed_in(error, &name, at);
     let place = (&args.place, Results::Seen);
