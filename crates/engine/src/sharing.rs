@@ -193,11 +193,12 @@ pub(crate) fn merge_record(run: &RunDir, there: &ThreadRecord) -> Result<(), Sto
 
 /// Tells whether a thread here had a head on its way to the one that it has: the head is on its chain, or a step that was done again
 /// here has taken its place.
-pub(crate) fn had_here(
+pub(crate) fn was_head_here(
     site: &Site,
     (thread, here): (ThreadId, CasRef),
     head: CasRef,
 ) -> Result<bool, EngineError> {
+    // The newest steps are read first, and the head is one of them most often. Only what was replaced needs the whole chain.
     if has_on_its_way(site, here, head)? {
         return Ok(true);
     }

@@ -18,7 +18,7 @@ use crate::run::owned::{OwnedRun, with_thread};
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_missing_children, there};
 use crate::sharing::{
-    check_remote, had_here, has_on_its_way, new_record, nodes, settle_end, waiting_step,
+    check_remote, has_on_its_way, new_record, nodes, settle_end, waiting_step, was_head_here,
 };
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site, lost_run};
@@ -401,7 +401,7 @@ impl Job<'_> {
         let named = nodes::of_record(self.site, &self.run.ledger.export_at(self.thread.head))?;
         // The head of the remote may be a step that was never here, so its node is looked for first.
         let own = (self.thread.id, here);
-        let is_ahead = self.site.store.has(there)? && had_here(self.site, own, there)?;
+        let is_ahead = self.site.store.has(there)? && was_head_here(self.site, own, there)?;
         let is_on_way_there = found.had || (!is_ahead && self.leads_there(remote, there)?);
         let goes_on_there = is_on_way_there && found.listed.status != HeadStatus::Ended;
         if self.is_cancelled && goes_on_there {

@@ -33,7 +33,7 @@ use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
 use crate::sharing::records::record_of;
 use crate::sharing::{
-    check_remote, had_here, has_on_its_way, is_unused, merge_record, nodes, owner,
+    check_remote, has_on_its_way, is_unused, merge_record, nodes, owner, was_head_here,
 };
 use crate::{EngineError, Runner, Site, thread};
 
@@ -388,7 +388,7 @@ fn catch_up(
     }
     let state = State::new(&site.root);
     if !has_on_its_way(site, there, here)? {
-        if had_here(site, (thread, here), there)? {
+        if was_head_here(site, (thread, here), there)? {
             return Err(SharingError::Ahead {
                 thread,
                 here,

@@ -125,7 +125,7 @@ pub(crate) fn bring_threads(
     store: &str,
     threads: &[There],
 ) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
-    let had = threads.iter().map(|one| had_here(site, one, store));
+    let had = threads.iter().map(|one| nodes_here(site, one, store));
     let had: Vec<Result<Vec<CasRef>, EngineError>> = had.collect();
     let both = threads.iter().zip(&had);
     let sound = both.filter_map(|(one, had)| Some((one, had.as_deref().ok()?)));
@@ -150,7 +150,7 @@ pub(crate) fn bring_threads(
 
 /// Returns nodes that are here with all that they need, as far as a thread tells them. Fails if the thread is shared here by another
 /// remote.
-fn had_here(site: &Site, there: &There, store: &str) -> Result<Vec<CasRef>, EngineError> {
+fn nodes_here(site: &Site, there: &There, store: &str) -> Result<Vec<CasRef>, EngineError> {
     check_here(site, there.found.listed.thread, store)?;
     match &there.here {
         Some(here) => nodes::had_with(site, here.head()),
