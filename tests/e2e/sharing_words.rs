@@ -203,9 +203,11 @@ fn a_thread_that_another_remote_shares_is_not_stepped() {
         );
         let refused = one.step(&thread).exits(1);
         refused.says(&format!(
-            "is shared by remote `{first}`, and the config names remote `{}`",
+            "is shared by the remote with the id `{first}`; the remote of the config has the id `{}`",
             store()
         ));
+        let status = one.uwf(&["remote", "status", "--format", "text"]).exits(0);
+        assert!(status.stdout.contains("Id "), "{}", status.stdout);
     });
 }
 

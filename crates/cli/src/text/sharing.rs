@@ -31,7 +31,7 @@ pub(crate) struct AddedRemoteView {
     pub(crate) url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<String>,
-    /// Its number.
+    /// Its id.
     pub(crate) store: String,
     /// How long it takes for a short call, in milliseconds.
     pub(crate) call_ms: f64,
@@ -58,7 +58,7 @@ impl Show for AddedRemoteView {
 pub(crate) struct RemoteView {
     #[serde(flatten)]
     config: RemoteConfig,
-    /// Its number.
+    /// Its id.
     store: String,
     /// How much it keeps, if it can tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ impl Show for RemoteView {
         let mut about = vec![("Remote", url)];
         let schema = self.config.schema.clone();
         about.extend(schema.map(|schema| ("Schema", schema)));
-        about.push(("Number", self.store.clone()));
+        about.push(("Id", self.store.clone()));
         if let Some(threads) = self.threads {
             about.push(("Shared", counted(threads as u64, "thread")));
         }

@@ -38,14 +38,14 @@ pub enum SharingError {
     },
     /// The thread is shared by another remote than that of the config.
     #[error(
-        "thread `{thread}` is shared by remote `{known}`, and the config names remote `{found}`"
+        "thread `{thread}` is shared by the remote with the id `{known}`; the remote of the config has the id `{found}`"
     )]
     OtherRemote {
         /// The thread.
         thread: ThreadId,
-        /// The number of the remote that shares it.
+        /// The id of the remote that shares it.
         known: String,
-        /// The number of the remote of the config.
+        /// The id of the remote of the config.
         found: String,
     },
     /// The remote does not know the thread.
