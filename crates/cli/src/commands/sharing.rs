@@ -200,7 +200,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let threads = match kept {
         Some(_) => None,
         // It can only list them.
-        None => Some(remote_threads(open(site)?.as_mut(), &Query::default())?.len()),
+        None => Some(remote_threads(remote.as_remote(), &Query::default())?.len()),
     };
     let config = RemoteConfig {
         schema: remote.schema(&config),
