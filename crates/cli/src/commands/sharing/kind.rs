@@ -12,6 +12,15 @@ use uwf_remote_postgres::{
     Collected, Fault, Migrated, Needing, Postgres, References, Statistics, VERSION, Verified,
 };
 
+/// Why an object storage is not migrated.
+const NO_TABLES: &str = "an object storage has no tables that could be missing";
+/// Why an object storage is not verified, nor repaired.
+const NOT_VERIFIED: &str = "an object storage is not verified in place; each node is checked whenever it is read, and \
+    `uwf --root <new folder> remote add <url>`, with the keys in the environment, and then \
+    `uwf --root <new folder> fetch --all` read those of all threads";
+/// Why nothing of an object storage is collected.
+const KEEPS_ALL: &str = "an object storage cannot keep others from using a node while it is removed, so what nothing needs stays there";
+
 /// A remote of some kind. Nothing is sent before the first call.
 pub(super) enum Kind {
     Database(Box<Postgres>),
@@ -60,12 +69,7 @@ impl Kind {
     }
 
     pub(super) fn migrate(&mut self) -> Result<Migrated, RemoteError> {
-        match self {
-            Self::Database(remote) => remote.migrate(),
-            Self::Objects(_) => Err(unable(
-                "an object storage has no tables that could be missing",
-            )),
-        }
+        self.database(NO_TABLES)?.migrate()
     }
 
     pub(super) fn verify(&mut self, found: &mut dyn FnMut(Fault)) -> Result<Verified, RemoteError> {
@@ -75,59 +79,42 @@ impl Kind {
             Ok(None) => References::Unknown,
             Err(_) => References::Damaged,
         };
-        match self {
-            Self::Database(remote) => remote.verify(&mut look, found),
-            Self::Objects(_) => Err(unable(
-                "an object storage is not verified in place; each node is checked whenever it is read, and \
-                 `uwf --root <new folder> remote add <url>`, with the keys in the environment, and then \
-                 `uwf --root <new folder> fetch --all` read those of all threads",
-            )),
-        }
+        self.database(NOT_VERIFIED)?.verify(&mut look, found)
     }
 
     /// Returns the threads and names that need one of these nodes.
     pub(super) fn needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
-        match self {
-            Self::Database(remote) => remote.needing(nodes),
-            Self::Objects(_) => Ok(Needing::default()),
-        }
+        self.database(NOT_VERIFIED)?.needing(nodes)
     }
 
     /// Puts nodes in the place of damaged ones. Returns how many.
     pub(super) fn restore(&mut self, nodes: &[LinkedNode]) -> Result<usize, RemoteError> {
-        match self {
-            Self::Database(remote) => remote.restore(nodes),
-            Self::Objects(_) => Ok(0),
-        }
+        self.database(NOT_VERIFIED)?.restore(nodes)
     }
 
     /// Says anew what whole nodes refer to. Returns how many there were.
     pub(super) fn relink(&mut self, nodes: &[(CasRef, Vec<CasRef>)]) -> Result<usize, RemoteError> {
-        match self {
-            Self::Database(remote) => remote.relink(nodes),
-            Self::Objects(_) => Ok(0),
-        }
+        self.database(NOT_VERIFIED)?.relink(nodes)
     }
 
     /// Fails if this kind never removes anything.
-    pub(super) fn must_collect(&self) -> Result<(), RemoteError> {
-        match self {
-            Self::Database(_) => Ok(()),
-            Self::Objects(_) => Err(keeps_all()),
-        }
+    pub(super) fn must_collect(&mut self) -> Result<(), RemoteError> {
+        self.database(KEEPS_ALL).map(drop)
     }
 
     pub(super) fn count_garbage(&mut self, older_than: Duration) -> Result<Collected, RemoteError> {
-        match self {
-            Self::Database(remote) => remote.count_garbage(older_than),
-            Self::Objects(_) => Err(keeps_all()),
-        }
+        self.database(KEEPS_ALL)?.count_garbage(older_than)
     }
 
     pub(super) fn collect(&mut self, older_than: Duration) -> Result<Collected, RemoteError> {
+        self.database(KEEPS_ALL)?.collect(older_than)
+    }
+
+    /// Returns the remote for what only a database can do. Fails with the reason if it is of another kind.
+    fn database(&mut self, why_not: &str) -> Result<&mut Postgres, RemoteError> {
         match self {
-            Self::Database(remote) => remote.collect(older_than),
-            Self::Objects(_) => Err(keeps_all()),
+            Self::Database(remote) => Ok(remote.as_mut()),
+            Self::Objects(_) => Err(RemoteError::Unable(why_not.to_owned())),
         }
     }
 
@@ -141,14 +128,4 @@ impl Kind {
             }
         }
     }
-}
-
-fn keeps_all() -> RemoteError {
-    unable(
-        "an object storage cannot keep others from using a node while it is removed, so what nothing needs stays there",
-    )
-}
-
-fn unable(what: &str) -> RemoteError {
-    RemoteError::Unable(what.to_owned())
 }
