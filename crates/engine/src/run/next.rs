@@ -76,7 +76,7 @@ impl Taken {
         self.forget_mark();
     }
 
-    /// Nothing is left to be found by the mark. A mark that cannot be removed makes the next call ask with it, which is no harm.
+    /// Removes the mark. If that fails, the next call asks under it, and finds nothing.
     fn forget_mark(&self) {
         if let Some(mark) = self.mark.take() {
             let _ = mark.remove();

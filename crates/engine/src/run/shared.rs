@@ -39,9 +39,9 @@ use crate::{EngineError, Runner, Site, thread};
 
 /// How many nodes may come with a lease. A root that lacks more brings them by other calls.
 const WITH_LEASE: usize = 5_000;
-/// How often a step looks again for the mark under which another call of this machine has just taken the thread.
+/// How often a step reads the mark again after another call of this machine has taken the thread.
 const LOOKS: u32 = 5;
-/// How long it waits before.
+/// How long it waits between two reads.
 const UNTIL_MARKED: Duration = Duration::from_millis(100);
 
 /// A shared thread whose lease this call has.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use uwf_remote::Remote;
 
-/// How long a connection is kept that nothing is asked by. Agents work for minutes, and a server has few connections. A step that takes
-/// less time needs only one.
+/// How long an unused connection stays open. Agents work for minutes, and a server has few connections. A step that takes less time
+/// needs only one.
 pub(super) const IDLE: Duration = Duration::from_secs(2);
 
 /// The remote as a shared thread asks it. The thread of the process that renews the lease closes the connection when it is idle.

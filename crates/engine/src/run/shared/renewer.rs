@@ -23,8 +23,8 @@ pub(super) struct Renewer {
 }
 
 impl Renewer {
-    /// Begins to renew a lease. If a renewal fails for a reason that does not pass by itself, `notice` says so, once until a renewal
-    /// succeeds.
+    /// Begins to renew a lease. If a renewal fails for a reason that does not pass by itself, `notice` says so once, and again only after
+    /// a renewal has succeeded.
     pub(super) fn start(
         (mut remote, connection): (Box<dyn Remote + Send>, SharedConnection),
         lease: Lease,
