@@ -1,7 +1,7 @@
 //! Agents that work until their test opens a gate, so that no test is decided by a clock.
 
-use std::fs;
-use std::process::Child;
+use std::fs::{self, File};
+use std::process::{Child, Stdio};
 
 use crate::world::{World, binary, wait_until};
 
@@ -42,6 +42,16 @@ pub(crate) fn at_work(world: &World, args: &[&str]) -> Child {
     let engine = world.spawn(args);
     wait_until("the agent works", || runs(world) == before + 1);
     engine
+}
+
+/// Starts a command whose messages go to a file. Returns also what reads them.
+pub(crate) fn with_messages(world: &World, args: &[&str]) -> (Child, impl Fn() -> String + use<>) {
+    let file = world.dir().join("messages");
+    let mut command = world.command(args);
+    let messages = File::create(&file).unwrap();
+    let command = command.stdout(Stdio::null()).stderr(messages);
+    let read = move || fs::read_to_string(&file).unwrap();
+    (command.spawn().unwrap(), read)
 }
 
 /// Waits until so many of the processes have ended.

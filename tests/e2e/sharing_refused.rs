@@ -1,12 +1,8 @@
 //! A user whom the server refuses, or who may do too little, is told what helps. `doctor` and `config set` check the remote beforehand.
 
-use std::fs::File;
-use std::process::Stdio;
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::gates::{at_work, close_gate, open_gate, runs};
+use crate::gates::{at_work, close_gate, open_gate, runs, with_messages};
 use crate::postgres::{USER, new_schema, own_server};
 use crate::postgres_admin::Admin;
 use crate::sharing::{agree, as_worker, machine, machines_in, shared, with_server};
@@ -224,22 +220,17 @@ fn a_lease_that_the_server_refuses_to_renew_is_told_while_the_agent_works() {
         let thread = shared(&machines, "again");
         one.configure("remote.lease", "2s");
         let admin = Admin::new(&server.url());
-        let file = one.dir().join("said");
-        let said = || std::fs::read_to_string(&file).unwrap();
         close_gate(one);
-        let mut working = one.command(&["thread", "step", &thread]);
-        let working = working
-            .stdout(Stdio::null())
-            .stderr(File::create(&file).unwrap());
-        let mut working = working.spawn().unwrap();
+        let (mut working, said) = with_messages(one, &["thread", "step", &thread]);
         wait_until("the agent works", || runs(one) == 1);
         admin.run(&format!("REVOKE {schema}_worker FROM {user}"));
         wait_until("it is told", || said().contains("cannot be renewed"));
         assert!(said().contains("refuses this user"), "{}", said());
         let shares = format!("`uwf thread step {thread}` shares it later");
         assert!(said().contains(&shares), "{}", said());
-        // Several more renewals fail, and are not told.
-        std::thread::sleep(Duration::from_secs(2));
+        let renewal = format!("UPDATE {schema}.threads SET lease_until =");
+        let refused = || server.log().replace('"', "").matches(&renewal).count();
+        wait_until("several more renewals are refused", || refused() >= 4);
         open_gate(one);
         assert_eq!(working.wait().unwrap().code(), Some(1));
         let told = said().matches("cannot be renewed").count();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs, with_messages};
 use crate::postgres::{new_schema, own_server};
 use crate::postgres_admin::Admin;
 use crate::processes::{self, signal};
@@ -269,11 +269,12 @@ fn a_worker_that_is_told_to_stop_twice_ends_its_agents() {
         let machines = machines_in(server, &new_schema());
         let [one, other] = &machines;
         let thread = shared(&machines, "again");
-        let mut worker = worker_at_work(other, &[]);
+        close_gate(other);
+        let (mut worker, said) = with_messages(other, &["work"]);
         let agent = other.agent_at_work(&thread);
         signal("TERM", worker.id());
         // Two signals that wait at once are one.
-        std::thread::sleep(Duration::from_secs(1));
+        wait_until("the first one came", || said().contains("told to stop"));
         signal("TERM", worker.id());
         let code = worker.wait().unwrap().code();
         assert_eq!(code, Some(143));
@@ -449,8 +450,8 @@ fn a_worker_waits_for_a_server_that_is_away() {
         .says("cannot be reached");
     // A worker that comes while the server is away waits for it, too.
     other.write("answers.yaml", &NOTE.replace("note: n", "status: done"));
-    let mut late = other.spawn(&["work"]);
-    std::thread::sleep(Duration::from_secs(2));
+    let (mut late, said) = with_messages(other, &["work"]);
+    wait_until("it waits", || said().contains("trying again"));
     assert!(late.try_wait().unwrap().is_none());
     server.resume();
     wait_until("the thread has ended", || {
