@@ -371,3 +371,30 @@ fn a_step_that_others_did_again_is_not_counted_again_where_it_waits() {
         assert_eq!([one, other].map(runs), [2, 1]);
     });
 }
+
+#[test]
+fn a_remote_that_forgot_how_a_thread_was_completed_is_told_by_a_worker() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let ([one, other], thread) = (&place.machines, &place.thread);
+        one.step(thread).exits(0);
+        one.write(
+            "answers.yaml",
+            "roles:\n  writer:\n    - output: { status: done }\n",
+        );
+        one.step(thread).exits(0);
+        assert_eq!(one.show(thread)["status"], json!("completed"));
+        let last = "(SELECT from_head FROM @.history ORDER BY version DESC LIMIT 1)";
+        place.run(&format!(
+            "UPDATE @.threads SET status = 'ready', head = {last}"
+        ));
+        place.run(&format!("DELETE FROM @.history WHERE from_head = {last}"));
+        let before = runs(one);
+        one.uwf(&["work", "--idle", "1s"]).exits(0);
+        assert_eq!(runs(one), before, "no agent was started");
+        assert_eq!(at_remote(one, thread)["status"], json!("ended"));
+        other.uwf(&["fetch", thread]).exits(0);
+        assert_eq!(other.show(thread)["status"], json!("completed"));
+        assert_eq!(head(one, thread), head(other, thread));
+    });
+}

@@ -231,7 +231,9 @@ fn a_thread_that_two_remotes_share_is_stepped_by_its_own_remote_alone() {
         one.uwf(&["remote", "add", &server.url(), "--schema", &schema])
             .exits(0)
             .says("1 thread here is shared by another remote");
-        one.step(&thread).exits(1).says("and the config names");
+        one.step(&thread)
+            .exits(1)
+            .says("the remote of the config has the id");
         assert_eq!(runs(one), before);
         // It did not keep the lease there.
         assert!(at_remote(&third, &thread)["leftMs"].is_null());

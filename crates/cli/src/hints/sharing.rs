@@ -39,7 +39,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Waits { thread, error } => of_waiting(*thread, error),
         SharingError::Unasked { error, .. } => of_unasked(error),
         SharingError::OtherRemote { .. } => {
-            "`uwf remote status` shows the one of the config; choose the other one again with `uwf remote add`".to_owned()
+            "`uwf remote status` shows the one of the config; `uwf remote add <its address>` chooses the other one again".to_owned()
         }
         SharingError::Unknown(thread) => {
             format!("`uwf push {thread}` shares it, on a machine that has it")

@@ -43,7 +43,7 @@ impl Taken {
     }
 
     /// Brings the thread here, and records the mark under which this machine has its lease. Returns whether a step can be done: a thread
-    /// that was ended here, by a kill that the remote was not told, ends for all machines instead.
+    /// that has ended here ends for all machines instead. The remote was not told of a kill, or was restored from a backup.
     ///
     /// # Errors
     /// When the remote does not answer; when the thread has gone on here in another way, is busy here, or was paused here. The caller
@@ -54,7 +54,7 @@ impl Taken {
         if let Some(known) = file.read()? {
             check_remote(thread, &known, &self.shared.remote)?;
         }
-        if is_cancelled(site, thread)? {
+        if has_ended_here(site, thread)? {
             // The push takes the same lease again, and gives it back.
             file.replace(&self.shared)?;
             push_alone(runner, remote, thread)?;
@@ -110,10 +110,10 @@ impl Taken {
     }
 }
 
-/// Tells whether a person has ended a thread on this machine.
-fn is_cancelled(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
+/// Tells whether a thread has ended on this machine.
+fn has_ended_here(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     let place = State::new(&site.root).find(thread)?;
-    Ok(place.is_some_and(|place| place.is_cancelled()))
+    Ok(place.is_some_and(|place| place.end().is_some()))
 }
 
 /// The active shared threads on which processes of this root work, with the marks of their leases. These leases may have ended in an

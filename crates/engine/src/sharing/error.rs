@@ -49,7 +49,7 @@ pub enum SharingError {
         found: String,
     },
     /// The remote does not know the thread.
-    #[error("thread `{0}` is not at the remote")]
+    #[error("thread `{0}` is not at the remote: it was never pushed, or the remote has lost it")]
     Unknown(ThreadId),
     /// Another machine works on the thread.
     #[error(
@@ -189,7 +189,9 @@ impl SharingError {
     #[must_use]
     pub fn of_remote(&self) -> Option<&RemoteError> {
         match self {
-            Self::Remote(error) | Self::Waits { error, .. } | Self::Unasked { error, .. } => Some(error),
+            Self::Remote(error) | Self::Waits { error, .. } | Self::Unasked { error, .. } => {
+                Some(error)
+            }
             Self::NoRemote
             | Self::BadRemote(_)
             | Self::OtherRemote { .. }
