@@ -2,11 +2,13 @@
 
 use serde_json::json;
 
-use crate::gates::{at_work, gated_agent};
+use crate::gates::{at_work, gated_agent, open_gate};
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
 use crate::processes::kill_all_of;
-use crate::sharing::{MORE, at_remote, failed_attempts, machine, machines_in, shared, with_server};
+use crate::sharing::{
+    MORE, agree, at_remote, failed_attempts, machine, machines_in, shared, with_server,
+};
 use crate::world::AGAIN;
 
 #[test]
@@ -97,5 +99,27 @@ fn a_thread_whose_failed_attempts_reach_a_limit_of_its_workflow_is_not_next_anyw
         let before = history();
         one.step(&thread).exits(6);
         assert_eq!(history(), before);
+    });
+}
+
+#[test]
+fn a_push_gives_back_a_lease_that_nobody_here_needs() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let mut engine = at_work(one, &["thread", "step", &thread]);
+        kill_all_of(one);
+        engine.wait().unwrap();
+        open_gate(one);
+        other.step(&thread).exits(5);
+        one.uwf(&["push", &thread]).exits(0);
+        assert!(at_remote(other, &thread)["leftMs"].is_null());
+        other.step(&thread).exits(0);
+        one.step(&thread).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        let attempts = |world| failed_attempts(world, &thread);
+        assert_eq!([one, other].map(attempts), [1, 1]);
+        agree(&machines, &thread, 2);
     });
 }

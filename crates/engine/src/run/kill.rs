@@ -166,15 +166,19 @@ fn archive(
 /// Returns the remote of a thread, and brings what other machines did for it. If the remote cannot be asked, the thread is ended only
 /// here, and the caller is told.
 fn remote_with_family(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
-    let mut remote = remote_of(runner, id, away)?;
-    if let Some(asked) = &mut remote
+    let mut remote = remote_of(runner, id, away);
+    if let Ok(Some(asked)) = &mut remote
         && let Err(error) = bring_family(runner, asked.as_mut(), id)
-        && let Some(problem) = unreachable(&error)
+        && unreachable(&error).is_some()
+    {
+        remote = Err(error);
+    }
+    if let Err(error) = &remote
+        && let Some(problem) = unreachable(error)
     {
         away.replace(Some(problem));
-        return Err(error);
     }
-    Ok(remote)
+    remote
 }
 
 /// The remote of a thread; none if the thread is not shared. The error counts as a thread that is shared.
@@ -197,13 +201,11 @@ fn remote_of(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
 
 /// Returns why the remote cannot be reached, if that is the error.
 fn unreachable(error: &EngineError) -> Option<RemoteError> {
-    match error {
-        EngineError::Sharing(problem) => match &**problem {
-            SharingError::Remote(problem @ RemoteError::Away(_)) => Some(problem.clone()),
-            _ => None,
-        },
-        _ => None,
-    }
+    let EngineError::Sharing(problem) = error else {
+        return None;
+    };
+    let problem = problem.of_remote()?;
+    matches!(problem, RemoteError::Away(_)).then(|| problem.clone())
 }
 
 /// Ends a shared thread at the remote, too, and brings the steps that are only there. If that fails, the person is told what ends it
@@ -212,7 +214,9 @@ fn end_for_all(runner: &Runner, remote: RemoteOf, id: ThreadId) {
     let told = remote.and_then(|remote| match remote {
         Some(mut remote) => {
             push_alone(runner, remote.as_mut(), id)?;
-            fetch(&runner.site, remote.as_mut(), id).map(drop)
+            // If this fails, the next fetch brings them.
+            let _ = fetch(&runner.site, remote.as_mut(), id);
+            Ok(())
         }
         None => Ok(()),
     });
