@@ -33,6 +33,15 @@ fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
         let add = ["remote", "add", &url, "--schema", &new_schema()];
         let said = world.uwf(&add).exits(1).says("refuses this user");
         said.says("`GRANT CREATE ON DATABASE <database> TO <user>`");
+        // Another program has a table in the schema that is called like one of a remote.
+        let taken = new_schema();
+        admin.run(&format!(
+            "CREATE SCHEMA {taken}; CREATE TABLE {taken}.nodes (a int)"
+        ));
+        let add = ["remote", "add", &server.url(), "--schema", &taken];
+        let said = world.uwf(&add).exits(1);
+        said.says("its tables cannot be made in the schema")
+            .says("`--schema`");
     });
 }
 

@@ -115,7 +115,12 @@ impl Postgres {
             other => return other,
         }
         let made = self.connection.script(&self.statements.schema);
-        let made = made.map_err(|error| error.needing(Right::NewSchema));
+        let made = made.map_err(|error| match error.needing(Right::NewSchema) {
+            RemoteError::Broken(said) => RemoteError::Unable(format!(
+                "its tables cannot be made in the schema: {said}; choose another one with `--schema`"
+            )),
+            other => other,
+        });
         // Another client may have made them at the same time, or an answer was lost. Then they are there now.
         self.hello().map_err(|error| match made {
             Err(first) => first,

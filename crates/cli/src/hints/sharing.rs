@@ -123,7 +123,7 @@ fn of_name(name: &str, had: bool) -> String {
 fn of_right(right: &Right) -> String {
     match right {
         Right::Role { schema } => format!(
-            "the owner of the schema says `GRANT {schema}_worker TO <user>` in psql to let a user work, or `GRANT {schema}_reader` to let it read; `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow"
+            "the owner of the schema says `GRANT {schema}_worker TO <user>` in psql to let a user work, or `GRANT {schema}_reader` to let it read; on a machine of the owner, `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow"
         ),
         Right::Owner => {
             "run it with the address of the owner of the schema, who made the remote; in psql, `\\dn` shows the owners of schemas".to_owned()
@@ -166,7 +166,7 @@ fn of_distrust(distrust: Distrust) -> Option<String> {
             "`uwf remote add '<url>?sslrootcert=<file>'` names the file of its authority, by an absolute path, or that of the certificate itself if the server has signed it itself".to_owned()
         }
         Distrust::Name => format!(
-            "use a name of the certificate in the address, or give the server one for its name: `{CERTIFICATE}`"
+            "use a name of the certificate in the address, or give the server one for its name: `{CERTIFICATE}`, with `IP:<number>` in place of `DNS:<host>` if the address has a number"
         ),
         Distrust::Time => {
             "give the server a new certificate, or set the clock of this machine if that is wrong"

@@ -294,7 +294,7 @@ impl Show for PushedView {
                 None => "",
             };
             let kept = one.kept.map_or_else(String::new, |step| {
-                format!("; it has ended elsewhere, so the finished step `{step}` is kept beside it")
+                format!("; others have gone on with it or ended it, so the finished step `{step}` is kept beside it")
             });
             let said = format!("{said}{kept}{relabelled}");
             row(&one.thread, one.head, one.nodes, &said)

@@ -20,7 +20,7 @@ pub(crate) enum Waited {
     Nothing,
     /// It is the head now. This was the head before.
     Committed(CasRef),
-    /// The thread has ended elsewhere, so this step is kept beside it.
+    /// Others have gone on with the thread or ended it, so this step is kept beside it.
     Kept(CasRef),
 }
 

@@ -56,7 +56,7 @@ pub struct Pushed {
     pub outcome: PushOutcome,
     /// How many nodes were sent.
     pub nodes: usize,
-    /// The step that had waited here and is kept beside it, because it has ended elsewhere.
+    /// The step that had waited here and is kept beside it, because others have gone on with it or ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<CasRef>,
     /// What became of its label, if it was shared before and another label was asked for.
