@@ -8,7 +8,7 @@ use crate::gates::{at_work, open_gate, runs};
 use crate::postgres::new_schema;
 use crate::sharing::{at_remote, machines_in, shared, with_remote, with_server};
 use crate::sharing_runs;
-use crate::world::World;
+use crate::world::{AGAIN, World};
 
 #[test]
 fn a_thread_that_is_only_at_the_remote_can_be_fetched() {
@@ -105,12 +105,25 @@ fn a_copy_of_a_root_is_another_machine() {
         let machines = machines_in(server, &new_schema());
         let [one, _] = &machines;
         let thread = shared(&machines, "again");
+        // Threads of others come into both before anything else is done there.
+        let bundles = ["first", "second"].map(|name| {
+            let stranger = World::new();
+            stranger.put(&AGAIN.replace('@', ""));
+            let bundle = one.dir().join(name).display().to_string();
+            let new = stranger.start("again");
+            stranger
+                .uwf(&["thread", "export", &new, "-o", &bundle])
+                .exits(0);
+            bundle
+        });
+        one.uwf(&["thread", "import", &bundles[0]]).exits(0);
         let copy = one.dir().join("copy");
         let mut copying = Command::new("cp");
         copying.arg("-a").args([&one.root(), &copy]);
         assert!(copying.status().unwrap().success());
         let at_copy =
             |args: &[&str]| one.uwf(&[&["--root", copy.to_str().unwrap()], args].concat());
+        at_copy(&["thread", "import", &bundles[1]]).exits(0);
         let mut working = at_work(one, &["thread", "step", &thread]);
         at_copy(&["thread", "step", &thread])
             .exits(5)

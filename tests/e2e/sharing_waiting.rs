@@ -259,3 +259,27 @@ fn a_worker_names_a_finished_step_that_it_cannot_share() {
         );
     });
 }
+
+#[test]
+fn a_step_that_waits_when_its_thread_is_killed_counts_when_the_remote_can_be_asked() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let_a_step_wait(one, &thread);
+        one.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
+        one.uwf(&["thread", "kill", &thread])
+            .exits(0)
+            .says("is finished and waits here");
+        one.configure("remote.url", &server.url());
+        one.uwf(&["push", &thread]).exits(0).says("is kept");
+        other.uwf(&["fetch", &thread]).exits(0);
+        for world in &machines {
+            let shown = world.show(&thread);
+            assert_eq!(shown["status"], json!("cancelled"));
+            assert_eq!(shown["usage"]["runs"], json!(1), "{shown}");
+        }
+        assert!(one.pending(&thread).is_none());
+        assert_eq!(runs(one), 1);
+    });
+}

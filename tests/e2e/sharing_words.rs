@@ -235,6 +235,9 @@ fn a_thread_that_two_remotes_share_is_stepped_by_its_own_remote_alone() {
             .exits(1)
             .says("the remote of the config has the id");
         assert_eq!(runs(one), before);
+        // What the other remote shares is left alone, and is no failure.
+        let fetched = one.uwf(&["fetch"]).exits(0);
+        fetched.says("1 thread here is shared by another remote");
         // It did not keep the lease there.
         assert!(at_remote(&third, &thread)["leftMs"].is_null());
         other.step(&thread).exits(0);

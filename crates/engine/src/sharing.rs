@@ -118,14 +118,17 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
-/// Counts the threads here that another remote shares than the one with this id.
+/// Returns the threads here that another remote shares than the one with this id. A record that cannot be read is none of another remote.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
-pub fn shared_by_another(site: &Site, store: &str) -> Result<usize, EngineError> {
-    let record = |thread| site.root.shared(thread).read().ok().flatten();
-    let records = shared_threads(site)?.into_iter().filter_map(record);
-    Ok(records.filter(|record| record.remote != store).count())
+pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let mut threads = shared_threads(site)?;
+    threads.retain(|thread| {
+        let record = site.root.shared(*thread).read();
+        matches!(record, Ok(Some(record)) if record.remote != store)
+    });
+    Ok(threads)
 }
 
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other

@@ -26,6 +26,8 @@ pub struct SharedRecord {
 
 /// The file beside the records that says that none is missing.
 const COMPLETE: &str = "complete";
+/// What stands behind the identity of a folder of which records may be missing.
+const INCOMPLETE: &str = "records may be missing\n";
 
 /// The folder of the records of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,23 +41,24 @@ impl SharedFolder {
     }
 
     /// Tells whether every thread here that a remote shares has its record. A folder that was copied does not say so: the root may
-    /// have been restored from a backup that is older than records. A folder whose disk was set back looks as it did before.
+    /// have been restored from a backup that is older than records. A folder whose disk or files were set back in place looks as it did
+    /// before.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.names_itself() == Some(true)
+        match (self.said(), self.identity()) {
+            (Some(said), Ok(identity)) => said == identity.as_bytes(),
+            _ => false,
+        }
     }
 
     /// Tells whether the folder is a copy of another one, so that its records have the marks of another root.
     #[must_use]
     pub fn is_copy(&self) -> bool {
-        self.names_itself() == Some(false)
-    }
-
-    /// Tells whether the file that says that no record is missing is about this folder; `None` if there is no such file.
-    fn names_itself(&self) -> Option<bool> {
-        let said = uwf_durable::read(&self.path.join(COMPLETE)).ok()??;
-        let identity = self.identity();
-        Some(identity.is_ok_and(|identity| said == identity.as_bytes()))
+        let said = self.said();
+        said.is_some_and(|said| match self.identity() {
+            Ok(identity) => !said.starts_with(identity.as_bytes()),
+            Err(_) => true,
+        })
     }
 
     /// Says durably that every thread here that a remote shares has its record.
@@ -64,30 +67,39 @@ impl SharedFolder {
     /// [`StorageError::Io`].
     pub fn set_complete(&self) -> Result<(), StorageError> {
         uwf_durable::create_dir(&self.path)?;
+        self.say("")
+    }
+
+    /// Says durably that threads may be here that a remote shares and that have no record. A copy of the folder is known as one
+    /// afterwards, too. Does nothing if the folder never said that it is complete.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn set_incomplete(&self) -> Result<(), StorageError> {
+        match self.is_complete() {
+            true => self.say(INCOMPLETE),
+            false => Ok(()),
+        }
+    }
+
+    fn say(&self, more: &str) -> Result<(), StorageError> {
         let identity = self.identity().map_err(|source| StorageError::Io {
             action: "look at",
             path: self.path.clone(),
             source,
         })?;
         let file = self.path.join(COMPLETE);
+        let content = format!("{identity}{more}");
         Ok(uwf_durable::replace(
             &file,
-            identity.as_bytes(),
+            content.as_bytes(),
             Durability::Durable,
         )?)
     }
 
-    /// Says durably that threads may be here that a remote shares and that have no record.
-    ///
-    /// # Errors
-    /// [`StorageError::Io`].
-    pub fn set_incomplete(&self) -> Result<(), StorageError> {
-        let file = self.path.join(COMPLETE);
-        if !file.exists() {
-            return Ok(());
-        }
-        uwf_durable::remove(&file)?;
-        Ok(uwf_durable::sync_dir(&self.path)?)
+    /// Returns what the folder says of itself, if it says something.
+    fn said(&self) -> Option<Vec<u8>> {
+        uwf_durable::read(&self.path.join(COMPLETE)).ok()?
     }
 
     /// Returns the threads that have a record, sorted.
@@ -280,6 +292,12 @@ mod tests {
         assert!(!copy.is_complete() && copy.is_copy());
         own.set_incomplete().unwrap();
         own.set_incomplete().unwrap();
-        assert!(!own.is_complete());
+        assert!(!own.is_complete() && !own.is_copy());
+        copy.set_incomplete().unwrap();
+        assert!(copy.is_copy());
+        std::fs::copy(own.path.join(COMPLETE), copy.path.join(COMPLETE)).unwrap();
+        assert!(copy.is_copy());
+        copy.set_complete().unwrap();
+        assert!(copy.is_complete() && !copy.is_copy());
     }
 }

@@ -165,14 +165,7 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
         None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
         None => {}
     }
-    let elsewhere = shared_by_another(site, &hello.store)?;
-    if elsewhere > 0 {
-        let are = if elsewhere == 1 { "is" } else { "are" };
-        warn(&format!(
-            "{} here {are} shared by another remote, and rests while the config names this one; `uwf remote add` with its address chooses it again",
-            counted(elsewhere, "thread")
-        ));
-    }
+    warn_of_others(&shared_by_another(site, &hello.store)?);
     let view = AddedRemoteView {
         made,
         url: args.url,
@@ -182,6 +175,19 @@ fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
     };
     print(&view, context.format)?;
     Ok(Exit::Done)
+}
+
+/// Says how many threads here another remote shares.
+fn warn_of_others(threads: &[ThreadId]) {
+    let are = match threads.len() {
+        0 => return,
+        1 => "is",
+        _ => "are",
+    };
+    warn(&format!(
+        "{} here {are} shared by another remote, and no command works on them while the config names this one; `uwf remote add` with its address chooses it again",
+        counted(threads.len(), "thread")
+    ));
 }
 
 /// Returns how long the remote takes for a short call, in milliseconds. The remote has answered before, so the connection is there.
@@ -261,7 +267,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     let site = context.site();
     let mut remote = open(site)?;
     // If it cannot be reached, that is said once, and not for each thread.
-    answer(remote.hello())?;
+    let store = answer(remote.hello())?.store;
     ensure_records(site, remote.as_mut())?;
     let are_names = args.workflows || !args.names.is_empty();
     let threads = match (args.all, args.threads.as_slice()) {
@@ -270,7 +276,13 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
             listed.into_iter().map(|one| one.thread).collect()
         }
         (false, []) if are_names => Vec::new(),
-        (false, []) => shared_threads(site)?,
+        (false, []) => {
+            let others = shared_by_another(site, &store)?;
+            warn_of_others(&others);
+            let mut threads = shared_threads(site)?;
+            threads.retain(|thread| !others.contains(thread));
+            threads
+        }
         (false, named) => {
             let mut threads = Vec::with_capacity(named.len());
             for text in named {

@@ -106,7 +106,7 @@ fn kill_one(runner: &Runner, at: ThreadAt, away: &Away) -> Result<Killed, Engine
         children.push(killed.thread);
         children.extend(killed.children);
     }
-    let finished_step = settle_lost_run(runner, &run, id, head)?;
+    let finished_step = settle_lost_run(runner, &run, (id, head), &remote)?;
     if let Err(error) = show_cancelled(runner, id) {
         (runner.notice)(&format!(
             "the files of the run do not show its end: {error}"
@@ -351,8 +351,8 @@ pub(crate) fn end_children(
 fn settle_lost_run(
     runner: &Runner,
     run: &RunDir,
-    id: ThreadId,
-    head: Option<CasRef>,
+    (id, head): (ThreadId, Option<CasRef>),
+    remote: &RemoteOf,
 ) -> Result<Option<CasRef>, EngineError> {
     let mut pending = run.outbox.read_pending().ok().flatten();
     if !run.exists() {
@@ -377,35 +377,38 @@ fn settle_lost_run(
     }
     run.scratch.remove_artifacts()?;
     if let Some(pending) = pending {
-        keep_finished(runner, run, id, &pending)?;
+        keep_finished(runner, run, (id, &pending), remote)?;
     }
     Ok(finished_step)
 }
 
-/// Keeps a finished step beside its thread, which was ended. That of a run of a pipeline stays on record, as does one of a thread with
-/// damaged nodes.
+/// Keeps a finished step beside its thread, which was ended. That of a run of a pipeline stays on record, as do one of a thread with
+/// damaged nodes and one of which it cannot be told whether the remote has it.
 fn keep_finished(
     runner: &Runner,
     run: &RunDir,
-    id: ThreadId,
-    pending: &Pending,
+    (id, pending): (ThreadId, &Pending),
+    remote: &RemoteOf,
 ) -> Result<(), EngineError> {
     let site = &runner.site;
     let last = thread::find(site, id)?.head();
-    match Thread::load(&site.store, id, last) {
-        Ok(thread) if !thread.is_run() => {
-            match keep_beside(runner, run, &thread, pending, Why::ThreadEnded) {
-                Err(EngineError::Sharing(problem)) => {
-                    (runner.notice)(&format!(
-                        "step `{}` of thread `{id}` is finished and waits here, because it is not known whether the remote has it: {problem}; `uwf push {id}` settles that",
-                        pending.step
-                    ));
-                    Ok(())
-                }
-                kept => kept.map(drop),
-            }
-        }
-        Ok(_) | Err(_) => Ok(()),
+    let thread = match Thread::load(&site.store, id, last) {
+        Ok(thread) if !thread.is_run() => thread,
+        Ok(_) | Err(_) => return Ok(()),
+    };
+    let waits_because = |problem: &SharingError| {
+        (runner.notice)(&format!(
+            "step `{}` of thread `{id}` is finished and waits here, because it is not known whether the remote has it: {problem}; `uwf push {id}` settles that",
+            pending.step
+        ));
+        Ok(())
+    };
+    if let Err(EngineError::Sharing(problem)) = remote {
+        return waits_because(problem);
+    }
+    match keep_beside(runner, run, &thread, pending, Why::ThreadEnded) {
+        Err(EngineError::Sharing(problem)) => waits_because(&problem),
+        kept => kept.map(drop),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::limits::status_for_others;
 use crate::needs::push::nodes_of_push;
 use crate::run::finished::{Waited, commit_waiting_step};
 use crate::run::owned::{OwnedRun, with_thread};
+use crate::run::shared::ended::keep_waiting_step;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::{bring_missing_children, there};
 use crate::sharing::{
@@ -253,14 +254,17 @@ fn push_one(
     let head = located.head();
     let thread = Thread::load(&runner.site.store, id, head)?;
     let status = status_of((&runner.site, run), &thread, &located)?;
-    if status == HeadStatus::Ended {
-        // No step of the thread comes that would count a run that was lost.
-        lost_run::record_at(&runner.site, run, id, head)?;
-    }
     let store = remote.hello().map_err(SharingError::from)?.store;
     let known = runner.site.root.shared(id).read()?;
     if let Some(record) = &known {
         check_remote(id, record, &store)?;
+    }
+    if status == HeadStatus::Ended {
+        // No step of the thread comes that would settle what was finished, or count a run that was lost.
+        if !thread.is_run() {
+            keep_waiting_step(runner, run, id)?;
+        }
+        lost_run::record_at(&runner.site, run, id, head)?;
     }
     let found = remote.find(id, head).map_err(SharingError::from)?;
     let must_wait = line == Line::Waits && status == HeadStatus::Ready;
