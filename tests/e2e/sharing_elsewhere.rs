@@ -4,11 +4,11 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::gates::{at_work, open_gate, runs};
+use crate::gates::{at_work, open_gate, runs, wait_for_ends};
 use crate::postgres::new_schema;
 use crate::sharing::{at_remote, machines_in, shared, with_remote, with_server};
 use crate::sharing_runs;
-use crate::world::{AGAIN, World};
+use crate::world::{AGAIN, Run, World};
 
 #[test]
 fn a_thread_that_is_only_at_the_remote_can_be_fetched() {
@@ -99,6 +99,31 @@ fn a_machine_without_the_thread_names_the_lease_that_ends_by_the_beginning_of_it
     });
 }
 
+/// Copies the root of a machine. Returns the path of the copy.
+fn copy_of_root(world: &World) -> String {
+    let copy = world.dir().join("copy");
+    let mut copying = Command::new("cp");
+    copying.arg("-a").args([&world.root(), &copy]);
+    assert!(copying.status().unwrap().success());
+    copy.display().to_string()
+}
+
+/// Checks that a copy of a root does not take over the lease under which the root works.
+#[track_caller]
+fn has_leases_of_its_own(copy: &str, world: &World, thread: &str) {
+    let working = at_work(world, &["thread", "step", thread]);
+    let refused = world.spawn(&["--root", copy, "thread", "step", thread]);
+    let mut both = [working, refused];
+    wait_for_ends(&mut both, 1);
+    open_gate(world);
+    let [mut working, refused] = both;
+    Run::from(refused.wait_with_output().unwrap())
+        .exits(5)
+        .says("is busy");
+    assert!(working.wait().unwrap().success());
+    assert_eq!(runs(world), 1);
+}
+
 #[test]
 fn a_copy_of_a_root_is_another_machine() {
     with_server(|server| {
@@ -117,19 +142,26 @@ fn a_copy_of_a_root_is_another_machine() {
             bundle
         });
         one.uwf(&["thread", "import", &bundles[0]]).exits(0);
-        let copy = one.dir().join("copy");
-        let mut copying = Command::new("cp");
-        copying.arg("-a").args([&one.root(), &copy]);
-        assert!(copying.status().unwrap().success());
-        let at_copy =
-            |args: &[&str]| one.uwf(&[&["--root", copy.to_str().unwrap()], args].concat());
+        let copy = copy_of_root(one);
+        let at_copy = |args: &[&str]| one.uwf(&[&["--root", &copy], args].concat());
         at_copy(&["thread", "import", &bundles[1]]).exits(0);
-        let mut working = at_work(one, &["thread", "step", &thread]);
-        at_copy(&["thread", "step", &thread])
-            .exits(5)
-            .says("is busy");
-        open_gate(one);
-        assert!(working.wait().unwrap().success());
-        assert_eq!(runs(one), 1);
+        has_leases_of_its_own(&copy, one, &thread);
+    });
+}
+
+#[test]
+fn a_copy_of_a_root_has_leases_of_its_own_also_at_a_remote_that_its_config_did_not_name() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let copy = copy_of_root(one);
+        let at_copy = |args: &[&str]| one.uwf(&[&["--root", &copy], args].concat());
+        let url = server.url();
+        for schema in [&new_schema(), &schema] {
+            at_copy(&["remote", "add", &url, "--schema", schema]).exits(0);
+        }
+        has_leases_of_its_own(&copy, one, &thread);
     });
 }

@@ -27,17 +27,15 @@ pub fn ensure_records(site: &Site, remote: &mut dyn Remote) -> Result<(), Engine
     }
 }
 
-/// Asks the remote which of the threads here it has, and writes a record for each. A call that dies in between is repeated by the next
-/// one.
+/// Asks the remote which of the threads here it has, and writes a record for each that has none. A call that dies in between is repeated
+/// by the next one.
 ///
 /// # Errors
 /// As [`ensure_records`].
 pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
-    let is_copy = folder.is_copy();
-    // A call of the other root may be at work under a mark that was copied.
-    while is_copy && let Some(mark) = NextMark::take_left(&site.root, |_| true)? {
-        mark.remove()?;
+    if folder.is_copy() {
+        renew_marks(site)?;
     }
     let places = State::new(&site.root).threads()?.places;
     let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
@@ -48,10 +46,7 @@ pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), Engin
         for there in found {
             let thread = there.found.listed.thread;
             let record = new_record(site, store.clone())?;
-            match is_copy {
-                true => site.root.shared(thread).replace(&record)?,
-                false => drop(site.root.shared(thread).create(&record)?),
-            }
+            site.root.shared(thread).create(&record)?;
             only_here.remove(&thread);
         }
     }
@@ -63,6 +58,21 @@ pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), Engin
         }
     }
     Ok(folder.set_complete()?)
+}
+
+/// Gives each record a new mark, whichever remote shares its thread: these marks are those of the root that was copied, which may be at
+/// work. A record that cannot be read has no mark that could be used.
+fn renew_marks(site: &Site) -> Result<(), EngineError> {
+    while let Some(mark) = NextMark::take_left(&site.root, |_| true)? {
+        mark.remove()?;
+    }
+    for thread in site.root.shared_folder().threads()? {
+        let file = site.root.shared(thread);
+        if let Ok(Some(record)) = file.read() {
+            file.replace(&new_record(site, record.remote)?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the record that a thread is shared; `None` if it is not. If records may be missing, the remote of the config is asked first.
