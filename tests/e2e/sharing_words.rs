@@ -139,7 +139,7 @@ fn the_list_of_the_remote_names_workflows_and_leases_and_counts_what_has_ended()
         let none = stranger.uwf(&list).exits(0).stdout;
         assert!(none.contains("no such active thread"), "{none}");
         assert!(none.contains("2 ended threads not shown"), "{none}");
-        // Whoever fetches an ended thread sees how many steps it has.
+        // The list of a machine that has fetched an ended thread shows how many steps it has.
         stranger.uwf(&["fetch", &thread]).exits(0);
         let fetched = stranger.uwf(&["thread", "list", "--all"]).exits(0).json();
         assert_eq!(fetched[0]["steps"], json!(1), "{fetched}");

@@ -1,12 +1,11 @@
 //! A worker and the finished steps that wait on its machine, because the lease was lost when they were finished.
 
-use std::fs::{self, File};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::gates::{NOTE, at_work, close_gate, open_gate, runs};
+use crate::gates::{NOTE, at_work, close_gate, open_gate, runs, with_messages};
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
 use crate::processes::{self, signal};
@@ -115,13 +114,8 @@ fn a_worker_that_the_remote_refuses_finishes_its_step_though_it_is_told_to_stop(
         let user = as_worker(one, server, &schema);
         let thread = shared(&machines, "again");
         let admin = Admin::new(&server.url());
-        let file = one.dir().join("said");
-        let said = || fs::read_to_string(&file).unwrap();
         close_gate(one);
-        let mut worker = one.command(&["work", "--jobs", "2"]);
-        let worker = worker.stdout(Stdio::null());
-        let worker = worker.stderr(File::create(&file).unwrap());
-        let mut worker = worker.spawn().unwrap();
+        let (mut worker, said) = with_messages(one, &["work", "--jobs", "2"]);
         wait_until("the agent works", || runs(one) == 1);
         admin.run(&format!("REVOKE {schema}_worker FROM {user}"));
         wait_until("it is told", || said().contains("nothing more is begun"));

@@ -118,7 +118,8 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
-/// Returns the threads here that another remote shares than the one with this id. A record that cannot be read is none of another remote.
+/// Returns the threads that are shared here by another remote than the one with this id. A thread whose record cannot be read is left
+/// out.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.

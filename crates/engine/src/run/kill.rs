@@ -1,16 +1,15 @@
 //! Cancelling a thread: it is archived first, then its agent is ended.
 
-use std::cell::RefCell;
+mod remote;
+
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde::Serialize;
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::config::Config;
-use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{Pending, ProcessIdentity};
-use uwf_remote::{Remote, RemoteError};
 use uwf_storage::{
     Archived, HistoryRecord, LocalLease, Located, LockAttempt, Reason, RunDir, State,
 };
@@ -24,18 +23,13 @@ use crate::children::redone::{Redone, redone};
 use crate::pipelines::chain::is_run;
 use crate::project::config_for;
 use crate::run::agent_command;
+use crate::run::kill::remote::{Away, RemoteOf, end_for_all, lives_on, remote_with_family};
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
-use crate::run::push::push_alone;
 use crate::run::refused::keep_beside;
-use crate::run::shared::ended::take_end;
 use crate::sharing::error::SharingError;
-use crate::sharing::family::there;
-use crate::sharing::family_fetch::FamilyFetch;
-use crate::sharing::fetch::fetch;
-use crate::sharing::records::record_of;
 use crate::thread::{self, Thread, ThreadAt, record_sums};
-use crate::{EngineError, Outcome, Runner, lost_run, printed, tags};
+use crate::{EngineError, Runner, lost_run, printed, tags};
 
 /// The time beyond the grace that an engine has to end its agent.
 const BEYOND_GRACE: Duration = Duration::from_secs(12);
@@ -88,9 +82,6 @@ pub struct FinishedBelow {
 pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineError> {
     kill_one(runner, at.into(), &Away::default())
 }
-
-/// Why the remote cannot be reached, if one thread of a family has found that. The others do not wait for it again.
-type Away = RefCell<Option<RemoteError>>;
 
 fn kill_one(runner: &Runner, at: ThreadAt, away: &Away) -> Result<Killed, EngineError> {
     let id = at.id;
@@ -160,91 +151,6 @@ fn archive(
             // A step was committed in between: we try again with the new head.
             Archived::HeadIs(_) | Archived::NotActive => {}
         }
-    }
-}
-
-/// Returns the remote of a thread, and brings what other machines did for it. If the remote cannot be asked, the thread is ended only
-/// here, and the caller is told.
-fn remote_with_family(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
-    let mut remote = remote_of(runner, id, away);
-    if let Ok(Some(asked)) = &mut remote
-        && let Err(error) = bring_family(runner, asked.as_mut(), id)
-        && unreachable(&error).is_some()
-    {
-        remote = Err(error);
-    }
-    if let Err(error) = &remote
-        && let Some(problem) = unreachable(error)
-    {
-        away.replace(Some(problem));
-    }
-    remote
-}
-
-/// The remote of a thread; none if the thread is not shared. The error counts as a thread that is shared.
-type RemoteOf = Result<Option<Box<dyn Remote + Send>>, EngineError>;
-
-fn remote_of(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
-    if let Some(problem) = &*away.borrow() {
-        let root = &runner.site.root;
-        let is_known = root.shared_folder().is_complete();
-        return match is_known && root.shared(id).read()?.is_none() {
-            true => Ok(None),
-            false => Err(SharingError::from(problem.clone()).into()),
-        };
-    }
-    match record_of(&runner.site, id, runner.remotes)? {
-        Some(_) => (runner.remotes)(&runner.site).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// Returns why the remote cannot be reached, if that is the error.
-fn unreachable(error: &EngineError) -> Option<RemoteError> {
-    let EngineError::Sharing(problem) = error else {
-        return None;
-    };
-    let problem = problem.of_remote()?;
-    matches!(problem, RemoteError::Away(_)).then(|| problem.clone())
-}
-
-/// Ends a shared thread at the remote, too, and brings the steps that are only there. If that fails, the person is told what ends it
-/// there later.
-fn end_for_all(runner: &Runner, remote: RemoteOf, id: ThreadId) {
-    let told = remote.and_then(|remote| match remote {
-        Some(mut remote) => {
-            push_alone(runner, remote.as_mut(), id)?;
-            // If this fails, the next fetch brings them.
-            let _ = fetch(&runner.site, remote.as_mut(), id);
-            Ok(())
-        }
-        None => Ok(()),
-    });
-    if let Err(error) = told {
-        (runner.notice)(&format!(
-            "thread `{id}` has ended here, and the other machines do not know it yet: {error}; `uwf push {id}` tells them"
-        ));
-    }
-}
-
-/// Tells whether other machines go on with a thread that was cancelled here.
-fn lives_on(remote: &mut RemoteOf, id: ThreadId) -> Result<bool, EngineError> {
-    let Ok(Some(remote)) = remote else {
-        return Ok(false);
-    };
-    let found = there(remote.as_mut(), id, None)?;
-    Ok(found.is_some_and(|found| found.listed.status != HeadStatus::Ended))
-}
-
-/// Brings what other machines did for a shared thread: the newest step is ended, and children that were made elsewhere are, too. If the
-/// thread has ended elsewhere, it ends here in the same way, and is not cancelled.
-fn bring_family(runner: &Runner, remote: &mut dyn Remote, id: ThreadId) -> Result<(), EngineError> {
-    let mut family = FamilyFetch::default();
-    family.fetch(&runner.site, remote, id)?;
-    let mut fetched = family.fetched.iter();
-    match fetched.any(|one| one.thread == id && one.outcome == Outcome::AnswerWaits) {
-        true => take_end(runner, remote, id),
-        false => Ok(()),
     }
 }
 
