@@ -219,8 +219,8 @@ fn a_lease_that_would_end_before_it_is_renewed_is_refused() {
     });
 }
 
-#[test]
-fn a_lease_that_the_server_refuses_to_renew_is_told_while_the_agent_works() {
+/// Checks that a call that works on a thread says at once that the server refuses to renew the lease.
+fn a_refused_renewal_is_told(call: fn(thread: &str) -> Vec<&str>) {
     with_server(|server| {
         let schema = new_schema();
         let machines = machines_in(server, &schema);
@@ -230,7 +230,7 @@ fn a_lease_that_the_server_refuses_to_renew_is_told_while_the_agent_works() {
         one.configure("remote.lease", "2s");
         let admin = Admin::new(&server.url());
         close_gate(one);
-        let (mut working, said) = with_messages(one, &["thread", "step", &thread]);
+        let (mut working, said) = with_messages(one, &call(&thread));
         wait_until("the agent works", || runs(one) == 1);
         admin.run(&format!("REVOKE {schema}_worker FROM {user}"));
         wait_until("it is told", || said().contains("cannot be renewed"));
@@ -249,4 +249,14 @@ fn a_lease_that_the_server_refuses_to_renew_is_told_while_the_agent_works() {
         agree(&machines, &thread, 1);
         assert_eq!(runs(one), 1, "the step was not paid for twice");
     });
+}
+
+#[test]
+fn a_lease_that_the_server_refuses_to_renew_is_told_while_the_agent_works() {
+    a_refused_renewal_is_told(|thread| vec!["thread", "step", thread]);
+}
+
+#[test]
+fn a_worker_that_has_enough_work_says_at_once_that_a_lease_is_not_renewed() {
+    a_refused_renewal_is_told(|_| vec!["work", "--jobs", "1", "--idle", "1s"]);
 }

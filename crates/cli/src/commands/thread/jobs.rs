@@ -82,7 +82,10 @@ impl<'a> Jobs<'a> {
             thread,
             stdout: buffer("stdout")?,
             stderr: buffer("stderr")?,
-            tells_early: self.context.global.verbose > 0 && stderr::messages() == Messages::Text,
+            begin: match (stderr::messages(), self.context.global.verbose) {
+                (Messages::Text, 1..) => format!("{thread} "),
+                (Messages::Text, 0) | (Messages::Json, _) => String::new(),
+            },
             told: 0,
         };
         let mut command = own_program::command(self.context, arguments);
@@ -168,8 +171,8 @@ struct Job {
     thread: ThreadId,
     stdout: File,
     stderr: File,
-    /// Whether its messages are shown as soon as they are there.
-    tells_early: bool,
+    /// What stands before each line of its messages. With `-v` agents write lines that do not name their thread.
+    begin: String,
     /// How many bytes of its messages were shown.
     told: u64,
 }
@@ -190,11 +193,8 @@ impl Job {
         }
     }
 
-    /// Shows the lines that the process has written to stderr since the last call, each with its thread.
+    /// Shows the lines that the process has written to stderr since the last call.
     fn tell(&mut self) {
-        if !self.tells_early {
-            return;
-        }
         // What cannot be read now is read at the end, which reports the error.
         let said = self.untold().unwrap_or_default();
         let Some((lines, length)) = whole_lines(&said) else {
@@ -202,7 +202,7 @@ impl Job {
         };
         self.told += length;
         for line in lines.lines() {
-            stderr::write(&format!("{} {line}", self.thread));
+            stderr::write(&format!("{}{line}", self.begin));
         }
     }
 
