@@ -174,6 +174,7 @@ mod sharing_runs;
 mod sharing_runs_killed;
 mod sharing_runs_played;
 mod sharing_secrets;
+mod sharing_set_back;
 mod sharing_told;
 mod sharing_waiting;
 mod sharing_words;

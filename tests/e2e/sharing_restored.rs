@@ -16,12 +16,13 @@ use crate::sharing::{agree, at_remote, failed_attempts, head, machines_in, share
 use crate::sharing_place::Place;
 use crate::world::{World, wait_until};
 
-fn backup(world: &World) -> PathBuf {
+/// Returns where the copy of a root is kept.
+pub(crate) fn backup(world: &World) -> PathBuf {
     world.dir().join("backup")
 }
 
 /// Keeps a copy of a root.
-fn back_up(world: &World) {
+pub(crate) fn back_up(world: &World) {
     copy(&world.root(), &backup(world));
 }
 
@@ -31,7 +32,8 @@ fn put_back(world: &World) {
     copy(&backup(world), &world.root());
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a file, or a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.unwrap().success());
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use uwf_durable::FileLock;
 
-use crate::{Root, StorageError};
+use crate::{Root, SharedFolder, StorageError};
 
 /// A mark under which this call asks for the next thread. The call has the lock on its file, which ends with the call. So the file
 /// stays without a lock if the call dies, or drops the mark and does not [remove](Self::remove) it.
@@ -17,6 +17,7 @@ use crate::{Root, StorageError};
 pub struct NextMark {
     mark: String,
     path: PathBuf,
+    folder: SharedFolder,
     _lock: FileLock,
 }
 
@@ -26,9 +27,11 @@ impl NextMark {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn create(root: &Root, mark: &str) -> Result<Option<Self>, StorageError> {
+        let folder = root.shared_folder();
+        folder.before_new_file()?;
         let path = root.shared_dir().join(format!("{mark}.next"));
         let lock = FileLock::try_acquire(&path)?;
-        Ok(lock.map(|lock| Self::of(mark, path, lock)))
+        Ok(lock.map(|lock| Self::of(mark, path, folder, lock)))
     }
 
     /// Takes the first mark that was left and that is wanted.
@@ -45,16 +48,22 @@ impl NextMark {
             };
             // Opened without creating it: if its owner has just removed the file, a new one would look like a mark that was left.
             if let Some(lock) = FileLock::try_acquire_existing(&path)? {
-                return Ok(Some(Self::of(mark, path.clone(), lock)));
+                return Ok(Some(Self::of(
+                    mark,
+                    path.clone(),
+                    root.shared_folder(),
+                    lock,
+                )));
             }
         }
         Ok(None)
     }
 
-    fn of(mark: &str, path: PathBuf, lock: FileLock) -> Self {
+    fn of(mark: &str, path: PathBuf, folder: SharedFolder, lock: FileLock) -> Self {
         Self {
             mark: mark.to_owned(),
             path,
+            folder,
             _lock: lock,
         }
     }
@@ -70,6 +79,7 @@ impl NextMark {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn remove(self) -> Result<(), StorageError> {
+        self.folder.before_change()?;
         Ok(uwf_durable::remove(&self.path)?)
     }
 }

@@ -86,7 +86,8 @@ pub fn left_behind(root: &Root, before_ms: i64) -> Result<Vec<PathBuf>, StorageE
 ///
 /// # Errors
 /// [`StorageError::Io`].
-pub fn remove_all(paths: &[PathBuf]) -> Result<(), StorageError> {
+pub fn remove_all(root: &Root, paths: &[PathBuf]) -> Result<(), StorageError> {
+    root.shared_folder().before_change()?;
     Ok(paths
         .iter()
         .try_for_each(|path| uwf_durable::remove_tree(path))?)

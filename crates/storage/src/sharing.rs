@@ -2,12 +2,14 @@
 //! shared thread must not be stepped as if it were only here. That a remote is still to be told of an end is a file of its own beside
 //! it, `shared/<thread>.owes-end`: calls that change one of the two never undo what others do with the other.
 
+use std::fs::Metadata;
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use uwf_durable::{Draft, Durability, Placed};
+use uwf_durable::{Draft, Durability, FileLock, Placed};
 use uwf_protocol::ids::ThreadId;
 
 use crate::{BadLine, StorageError};
@@ -26,8 +28,11 @@ pub struct SharedRecord {
 
 /// The file beside the records that says that none is missing.
 const COMPLETE: &str = "complete";
-/// What stands behind the identity of a folder of which records may be missing.
-const INCOMPLETE: &str = "records may be missing\n";
+/// What is appended to that file when records may be missing.
+const INCOMPLETE: &str = "records may be missing";
+/// By how many seconds the last change of a folder may be later than that of its content in a folder that was not set back. Some file
+/// systems keep one of these times in steps of two seconds.
+const CLOCK_STEP_SECS: i64 = 2;
 
 /// The folder of the records of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,71 +40,130 @@ pub struct SharedFolder {
     path: PathBuf,
 }
 
+/// What a folder says of its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// Nothing.
+    Silent,
+    /// What another folder said, which was copied.
+    Copy,
+    /// That records may be missing. Its file was put back, or says so.
+    Incomplete,
+    /// That none is missing, but its times tell that files were restored in place since.
+    SetBack,
+    /// That none is missing.
+    Complete,
+}
+
 impl SharedFolder {
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Tells whether every thread here that a remote shares has its record. A folder that was copied does not say so: the root may
-    /// have been restored from a backup that is older than records. A folder whose disk or files were set back in place looks as it did
-    /// before.
+    /// Tells whether every thread here that a remote shares has its record. A folder that was copied does not say so, nor does one whose
+    /// files were restored in place: the backup may be older than records. A folder on a disk that was set back as a whole looks as it
+    /// did before.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        match (self.said(), self.identity()) {
-            (Some(said), Ok(identity)) => said == identity.as_bytes(),
-            _ => false,
-        }
+        self.stand() == Stand::Complete
     }
 
     /// Tells whether the folder is a copy of another one, so that its records have the marks of another root.
     #[must_use]
     pub fn is_copy(&self) -> bool {
-        let said = self.said();
-        said.is_some_and(|said| match self.identity() {
-            Ok(identity) => !said.starts_with(identity.as_bytes()),
-            Err(_) => true,
-        })
+        self.stand() == Stand::Copy
     }
 
-    /// Says durably that every thread here that a remote shares has its record.
+    /// Makes the folder if it is not there, and takes its lock. The caller finds out which records are missing, makes them, and says
+    /// that the folder is complete. What others say of the folder meanwhile waits, and counts afterwards.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn lock(&self) -> Result<FileLock, StorageError> {
+        loop {
+            uwf_durable::create_dir(&self.path)?;
+            if let Some(lock) = FileLock::acquire_folder(&self.path)? {
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// Says durably that every thread here that a remote shares has its record. The caller has the lock.
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub fn set_complete(&self) -> Result<(), StorageError> {
-        uwf_durable::create_dir(&self.path)?;
-        self.say("")
+        let file = self.path.join(COMPLETE);
+        let draft = Draft::beside(&file, b"")?;
+        let mut write = draft.file();
+        let written = self.path.metadata().and_then(|folder| {
+            let own = write.metadata()?;
+            write!(write, "{}{}", identity(&folder), identity(&own))
+        });
+        written.map_err(StorageError::io("write", &file))?;
+        Ok(draft.replace_durably(&file)?)
     }
 
     /// Says durably that threads may be here that a remote shares and that have no record. A copy of the folder is known as one
-    /// afterwards, too. Does nothing if the folder never said that it is complete.
+    /// afterwards, too. Does nothing if the folder does not say that it is complete.
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub fn set_incomplete(&self) -> Result<(), StorageError> {
-        match self.is_complete() {
-            true => self.say(INCOMPLETE),
-            false => Ok(()),
+        let _lock = FileLock::acquire_folder(&self.path)?;
+        match self.stand() {
+            Stand::Complete | Stand::SetBack => self.doubt(),
+            Stand::Silent | Stand::Copy | Stand::Incomplete => Ok(()),
         }
     }
 
-    fn say(&self, more: &str) -> Result<(), StorageError> {
-        let identity = self.identity().map_err(|source| StorageError::Io {
-            action: "look at",
-            path: self.path.clone(),
-            source,
-        })?;
-        let file = self.path.join(COMPLETE);
-        let content = format!("{identity}{more}");
-        Ok(uwf_durable::replace(
-            &file,
-            content.as_bytes(),
-            Durability::Durable,
-        )?)
+    /// Prepares a change of a file in the folder. The times of the folder may tell that it was set back. The change makes them new, so
+    /// what they tell is written down first.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub(crate) fn before_change(&self) -> Result<(), StorageError> {
+        match self.stand() {
+            Stand::SetBack => self.doubt(),
+            _ => Ok(()),
+        }
     }
 
-    /// Returns what the folder says of itself, if it says something.
-    fn said(&self) -> Option<Vec<u8>> {
-        uwf_durable::read(&self.path.join(COMPLETE)).ok()?
+    /// Prepares a new file in the folder, as [`before_change`](Self::before_change), and makes the folder if it is not there.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub(crate) fn before_new_file(&self) -> Result<(), StorageError> {
+        uwf_durable::create_dir(&self.path)?;
+        self.before_change()
+    }
+
+    /// Says that records may be missing. The times of the folder stay, so a call that dies meanwhile has not made them new.
+    fn doubt(&self) -> Result<(), StorageError> {
+        let file = self.path.join(COMPLETE);
+        Ok(uwf_durable::append_line(&file, INCOMPLETE)?)
+    }
+
+    fn stand(&self) -> Stand {
+        let file = self.path.join(COMPLETE);
+        let Ok(Some(said)) = uwf_durable::read(&file) else {
+            return Stand::Silent;
+        };
+        let (Ok(folder), Ok(file)) = (self.path.metadata(), file.metadata()) else {
+            return Stand::Silent;
+        };
+        let Some(said) = said.strip_prefix(identity(&folder).as_bytes()) else {
+            return Stand::Copy;
+        };
+        if said != identity(&file).as_bytes() {
+            return Stand::Incomplete;
+        }
+        // A tool that restores a folder sets the time of its content back. Nothing sets back the other time, that of the last change of
+        // any kind.
+        match folder.ctime() - folder.mtime() > CLOCK_STEP_SECS {
+            true => Stand::SetBack,
+            false => Stand::Complete,
+        }
     }
 
     /// Returns the threads that have a record, sorted.
@@ -116,16 +180,15 @@ impl SharedFolder {
         threads.sort_unstable();
         Ok(threads)
     }
+}
 
-    /// Returns what a copy of the folder does not have: its number in the file system, and when it was made, if the file system tells
-    /// that.
-    fn identity(&self) -> std::io::Result<String> {
-        let about = self.path.metadata()?;
-        let made = about.created().ok();
-        let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-        let made = made.map_or(0, |made| made.as_nanos());
-        Ok(format!("{} {made}\n", about.ino()))
-    }
+/// Returns what a copy of a file or folder does not have: its number in the file system, and when it was made, if the file system tells
+/// that.
+fn identity(of: &Metadata) -> String {
+    let made = of.created().ok();
+    let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    let made = made.map_or(0, |made| made.as_nanos());
+    format!("{} {made}\n", of.ino())
 }
 
 /// The record of one thread.
@@ -133,6 +196,7 @@ impl SharedFolder {
 pub struct SharedFile {
     path: PathBuf,
     owed: PathBuf,
+    folder: SharedFolder,
 }
 
 impl SharedFile {
@@ -140,6 +204,7 @@ impl SharedFile {
         Self {
             path: directory.join(format!("{thread}.json")),
             owed: directory.join(format!("{thread}.owes-end")),
+            folder: SharedFolder::at(directory.to_owned()),
         }
     }
 
@@ -168,14 +233,13 @@ impl SharedFile {
     /// # Errors
     /// See [`read`](Self::read).
     pub fn create(&self, record: &SharedRecord) -> Result<SharedRecord, StorageError> {
-        let directory = self.path.parent().expect("it is in a directory");
-        uwf_durable::create_dir(directory)?;
+        self.folder.before_new_file()?;
         let content = serde_json::to_vec(record).expect("it is two texts");
         let draft = Draft::beside(&self.path, &content)?;
         draft.sync()?;
         // The other call may not have come so far, so the name is made durable in both cases.
         let placed = draft.place(&self.path)?;
-        uwf_durable::sync_dir(directory)?;
+        uwf_durable::sync_dir(&self.folder.path)?;
         match placed {
             Placed::Done => Ok(record.clone()),
             Placed::Taken(_) => Ok(self.read()?.unwrap_or_else(|| record.clone())),
@@ -187,8 +251,7 @@ impl SharedFile {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn replace(&self, record: &SharedRecord) -> Result<(), StorageError> {
-        let directory = self.path.parent().expect("it is in a directory");
-        uwf_durable::create_dir(directory)?;
+        self.folder.before_new_file()?;
         let content = serde_json::to_vec(record).expect("it is two texts");
         let durably = Durability::Durable;
         Ok(uwf_durable::replace(&self.path, &content, durably)?)
@@ -199,8 +262,7 @@ impl SharedFile {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn owe_end(&self) -> Result<(), StorageError> {
-        let directory = self.path.parent().expect("it is in a directory");
-        uwf_durable::create_dir(directory)?;
+        self.folder.before_new_file()?;
         Ok(uwf_durable::replace(&self.owed, b"", Durability::Durable)?)
     }
 
@@ -209,6 +271,7 @@ impl SharedFile {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn settle_end(&self) -> Result<(), StorageError> {
+        self.folder.before_change()?;
         Ok(uwf_durable::remove(&self.owed)?)
     }
 
@@ -225,6 +288,7 @@ impl SharedFile {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn remove(&self) -> Result<(), StorageError> {
+        self.folder.before_change()?;
         uwf_durable::remove(&self.owed)?;
         Ok(uwf_durable::remove(&self.path)?)
     }
@@ -284,6 +348,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| SharedFolder::at(folder.path().join(name));
         let (own, copy) = (at("own"), at("copy"));
+        drop(own.lock().unwrap());
         assert!(!own.is_complete() && !own.is_copy());
         own.set_complete().unwrap();
         assert!(own.is_complete() && !own.is_copy());
@@ -299,5 +364,71 @@ mod tests {
         assert!(copy.is_copy());
         copy.set_complete().unwrap();
         assert!(copy.is_complete() && !copy.is_copy());
+    }
+
+    /// A root whose folder of records says that it is complete.
+    fn complete_root() -> (tempfile::TempDir, crate::Root) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = crate::Root::at(folder.path().to_path_buf());
+        let shared = root.shared_folder();
+        let _lock = shared.lock().unwrap();
+        shared.set_complete().unwrap();
+        assert!(shared.is_complete());
+        (folder, root)
+    }
+
+    /// Sets the time of the content of a folder back by an hour, as tools do that restore files.
+    fn set_times_back(root: &crate::Root) {
+        let folder = std::fs::File::open(root.shared_dir()).unwrap();
+        let hour = std::time::Duration::from_secs(3600);
+        let before = std::time::SystemTime::now() - hour;
+        folder.set_modified(before).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_was_set_back_does_not_say_that_it_is_complete_whatever_is_changed_next() {
+        let record = SharedRecord {
+            remote: "r".to_owned(),
+            mark: "1".to_owned(),
+        };
+        let thread = ThreadId::new(1, 0);
+        type Change<'a> = &'a dyn Fn(&crate::Root);
+        let changes: [Change<'_>; 8] = [
+            &|_| {},
+            &|root| drop(root.shared(thread).create(&record).unwrap()),
+            &|root| root.shared(thread).replace(&record).unwrap(),
+            &|root| root.shared(thread).owe_end().unwrap(),
+            &|root| root.shared(thread).settle_end().unwrap(),
+            &|root| root.shared(thread).remove().unwrap(),
+            &|root| drop(crate::NextMark::create(root, "2").unwrap().unwrap()),
+            &|root| root.shared_folder().set_incomplete().unwrap(),
+        ];
+        for change in changes {
+            let (_temp, root) = complete_root();
+            root.shared(thread).owe_end().unwrap();
+            set_times_back(&root);
+            change(&root);
+            let folder = root.shared_folder();
+            assert!(!folder.is_complete() && !folder.is_copy());
+            folder.set_complete().unwrap();
+            assert!(folder.is_complete());
+        }
+        let (_temp, root) = complete_root();
+        let mark = crate::NextMark::create(&root, "2").unwrap().unwrap();
+        set_times_back(&root);
+        mark.remove().unwrap();
+        assert!(!root.shared_folder().is_complete());
+    }
+
+    #[test]
+    fn a_file_that_was_put_back_does_not_say_that_the_folder_is_complete() {
+        let (_temp, root) = complete_root();
+        let (folder, file) = (root.shared_folder(), root.shared_dir().join(COMPLETE));
+        let kept = root.path().join("kept");
+        std::fs::copy(&file, &kept).unwrap();
+        std::fs::rename(&kept, &file).unwrap();
+        assert!(!folder.is_complete() && !folder.is_copy());
+        folder.set_complete().unwrap();
+        assert!(folder.is_complete());
     }
 }

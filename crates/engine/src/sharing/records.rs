@@ -9,31 +9,43 @@ use std::collections::BTreeSet;
 
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{NextMark, SharedRecord, State};
+use uwf_storage::{NextMark, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask;
 use super::{Remotes, new_record};
 use crate::{EngineError, Site};
 
-/// Makes sure that the threads here that the remote has are on record as shared. The remote is asked if that was not done before.
+/// Makes sure that the threads here that the remote has are on record as shared. The remote is asked if that was not done before. Of
+/// several calls at once, one asks, and the others wait.
 ///
 /// # Errors
 /// When the remote does not answer, or the records cannot be written.
 pub fn ensure_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
-    match site.root.shared_folder().is_complete() {
+    let folder = site.root.shared_folder();
+    if folder.is_complete() {
+        return Ok(());
+    }
+    let _lock = folder.lock()?;
+    match folder.is_complete() {
         true => Ok(()),
-        false => restore_records(site, remote),
+        false => restore(site, &folder, remote),
     }
 }
 
-/// Asks the remote which of the threads here it has, and writes a record for each that has none. A call that dies in between is repeated
-/// by the next one.
+/// Asks the remote which of the threads here it has, also if another remote was asked before, and writes a record for each that has
+/// none. A call that dies in between is repeated by the next one.
 ///
 /// # Errors
 /// As [`ensure_records`].
 pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
+    restore(site, &folder, remote)
+}
+
+/// Does the work of [`restore_records`]. The caller has the lock of the folder.
+fn restore(site: &Site, folder: &SharedFolder, remote: &mut dyn Remote) -> Result<(), EngineError> {
     if folder.is_copy() {
         renew_marks(site)?;
     }
@@ -92,7 +104,7 @@ pub(crate) fn record_of(
     if config.remote.url.is_none() {
         return Ok(file.read()?);
     }
-    let restored = remotes(site).and_then(|mut remote| restore_records(site, remote.as_mut()));
+    let restored = remotes(site).and_then(|mut remote| ensure_records(site, remote.as_mut()));
     match restored {
         Ok(()) => Ok(file.read()?),
         Err(EngineError::Sharing(problem)) => Err(problem.while_unasked(thread).into()),
