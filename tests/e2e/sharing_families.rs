@@ -160,3 +160,29 @@ fn a_child_that_ended_in_two_ways_is_named_with_its_family() {
         }
     });
 }
+
+#[test]
+fn a_child_that_the_remote_has_lost_is_shared_again_as_the_hints_say() {
+    with_server(|server| {
+        let family = Family::new(server, BRANCHES);
+        let ([one, other], thread) = (&family.machines, &family.thread);
+        let children = family.children();
+        family.run(&format!(
+            "DELETE FROM @.history WHERE thread <> '{thread}'; DELETE FROM @.threads WHERE id <> '{thread}'"
+        ));
+        let failed = one.step(thread).exits(1);
+        let alone = |child: &String| {
+            failed
+                .stderr
+                .contains(&format!("`uwf thread step {child}`"))
+        };
+        assert!(children.iter().any(alone), "{}", failed.stderr);
+        for child in &children {
+            let shares = format!("`uwf push {child}`");
+            one.step(child).exits(1).says(&shares);
+            one.uwf(&["push", child]).exits(0);
+        }
+        other.uwf(&["fetch", thread]).exits(0);
+        other.step(thread).exits(0);
+    });
+}

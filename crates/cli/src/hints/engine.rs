@@ -4,6 +4,7 @@ use uwf_engine::{
     CheckError, ChildError, ChildProblem, EngineError, Fix, PipelineError, PlannedTry, ReviewError,
     WorkflowUseError, message_option,
 };
+use uwf_protocol::exit::Exit;
 use uwf_util::{shell_words, time};
 
 use super::thread::{before_its_time, raise_command, use_answer};
@@ -243,6 +244,11 @@ fn of_child(
 ) -> Option<String> {
     let option = given.options();
     let thread = error.thread;
+    let again = || {
+        format!(
+            "`uwf thread step {thread}{option}` tries again; what is finished is kept, and not paid for again"
+        )
+    };
     let hint = match &error.problem {
         ChildProblem::Waits { .. } => format!("answer with `{}`", needed()?),
         ChildProblem::Limit { .. } => format!("`{}` goes on", needed()?),
@@ -277,11 +283,15 @@ fn of_child(
             None => return hint(source, given),
         },
         ChildProblem::Stands { child, .. } => format!("`uwf thread show {child}` says why"),
-        ChildProblem::NotDone { .. } | ChildProblem::Interrupted(_) => {
-            format!(
-                "`uwf thread step {thread}{option}` tries again; what is finished is kept, and not paid for again"
-            )
-        }
+        ChildProblem::NotDone { child, exit, .. } => match exit {
+            // Something must be done first, and what that is depends on the error.
+            Exit::Request | Exit::Store => format!(
+                "`uwf thread step {child}` tries that thread alone, and says what to do first; then {}",
+                again()
+            ),
+            _ => again(),
+        },
+        ChildProblem::Interrupted(_) => again(),
     };
     Some(hint)
 }
