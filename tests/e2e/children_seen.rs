@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 
 use serde_json::{Value, json};
 
+use crate::children_care::{self, ANSWERS};
+use crate::kept_running::finish_without_an_engine;
 use crate::world::{Run, World};
 
 /// A role with a branch for each file. Each branch is played by `inner`, whose only role is played by `bottom`.
@@ -384,4 +386,22 @@ fn a_parent_says_which_child_is_blocked_or_paused_and_why() {
     assert_eq!(shown["causedBy"]["reason"], json!(reason));
     let list = text(&world, &["thread", "list", "--status", "blocked"]);
     assert!(list.contains("0 (a.rs): "), "{list}");
+}
+
+#[test]
+fn a_finished_step_of_a_child_is_named_where_its_parent_is_shown() {
+    let (world, thread) = children_care::world("workflow: ./inner.yaml", ANSWERS);
+    world.step(&thread).exits(0);
+    let child = children_care::child(&world, &thread);
+    assert_eq!(world.show(&thread)["children"][0].get("finishedStep"), None);
+    finish_without_an_engine(&world, &child);
+    let step = world.show(&child)["finishedStep"].clone();
+    assert!(step.is_string());
+    assert_eq!(world.show(&thread)["children"][0]["finishedStep"], step);
+    let step = step.as_str().unwrap();
+    let said = text(&world, &["thread", "show", &thread]);
+    assert!(
+        said.contains(&format!("step {step} waits to be committed")),
+        "{said}"
+    );
 }

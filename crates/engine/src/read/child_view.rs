@@ -19,6 +19,7 @@ use crate::read::show::ended_status;
 use crate::read::standing::{assigned_to_children, state_of_active, state_of_child};
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::usage_total::UsageTotal;
+use crate::sharing::waiting_step;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -41,6 +42,9 @@ pub struct ChildView {
     /// The child of the child that keeps it from going on, if one does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caused_by: Option<Box<CausingChild>>,
+    /// The finished step that waits to be committed, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
     /// Where it stands; `None` if it was not made yet.
     #[serde(skip)]
     pub state: Option<ThreadState>,
@@ -112,8 +116,8 @@ pub(crate) fn child_views(
 ) -> Result<Vec<ChildView>, EngineError> {
     if let (Program::Pipeline(pipeline), Ok(Route::To(next))) = (&thread.program, route) {
         let child = child_of_run(site, (thread.id, thread.head), pipeline, &next.role)?;
-        let view = child.map(|(child, state)| of_state(Branch::default(), child, state));
-        return Ok(view.into_iter().collect());
+        let view = child.map(|(child, state)| of_state(site, Branch::default(), child, state));
+        return view.into_iter().collect();
     }
     let Some(assignment) = assigned_to_children(route) else {
         return Ok(Vec::new());
@@ -142,8 +146,13 @@ pub(crate) fn child_of_run(
     Ok(Some((child, state)))
 }
 
-fn of_state(branch: Branch, child: ThreadId, state: ThreadState) -> ChildView {
-    ChildView {
+fn of_state(
+    site: &Site,
+    branch: Branch,
+    child: ThreadId,
+    state: ThreadState,
+) -> Result<ChildView, EngineError> {
+    Ok(ChildView {
         branch,
         thread: Some(child),
         status: Some(state.status),
@@ -153,8 +162,9 @@ fn of_state(branch: Branch, child: ThreadId, state: ThreadState) -> ChildView {
             .clone()
             .or_else(|| state.suspended_role.clone()),
         caused_by: state.caused_by.clone(),
+        finished_step: waiting_step(site, child)?,
         state: Some(state),
-    }
+    })
 }
 
 fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
@@ -172,8 +182,9 @@ fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
             current_role: None,
             reason: None,
             caused_by: None,
+            finished_step: None,
             state: None,
         },
-        Some(state) => of_state(branch, child.thread, state),
+        Some(state) => of_state(site, branch, child.thread, state)?,
     })
 }

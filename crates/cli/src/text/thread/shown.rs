@@ -114,7 +114,11 @@ fn child_rows(children: &[ChildView]) -> Vec<(&'static str, String)> {
             ThreadStatus::Running => "is at work",
             _ => "is next",
         };
-        let role = role.map_or_else(String::new, |role| format!(", {role} {verb}"));
+        let role = match (role, child.finished_step) {
+            (_, Some(step)) => format!(", step {step} waits to be committed"),
+            (Some(role), None) => format!(", {role} {verb}"),
+            (None, None) => String::new(),
+        };
         let reason = child.reason.as_ref().map(|reason| match &child.caused_by {
             Some(cause) => format!(": {}", cause.place(reason)),
             None => format!(": {reason}"),
