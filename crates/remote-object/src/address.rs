@@ -96,7 +96,10 @@ impl Address {
                 "a bucket or container is named by letters, digits, `-`, `_` and `.`",
             ));
         }
-        let prefix = url.path().trim_matches('/').to_owned();
+        // As it is written: the parser takes `a/../b` for `b`, which is the prefix of another team.
+        let named = text.split(['?', '#']).next().unwrap_or_default();
+        let prefix = named.splitn(4, '/').nth(3).unwrap_or_default();
+        let prefix = prefix.trim_matches('/').to_owned();
         if !prefix.is_empty() && !prefix.split('/').all(is_plain) {
             return Err(form(
                 "a prefix has words of letters, digits, `-`, `_` and `.` between slashes",
@@ -314,6 +317,13 @@ mod tests {
         check("s3://bucket/a/../b%20c", |error| {
             matches!(error, AddressError::Form(_))
         });
+        for way in [
+            "s3://bucket/a/../b",
+            "s3://bucket/./b",
+            "s3://bucket/a/%2e%2E/b",
+        ] {
+            check(way, |error| matches!(error, AddressError::Form(_)));
+        }
         check("s3:///x", |error| matches!(error, AddressError::Form(_)));
         check("az://container", |error| {
             matches!(error, AddressError::Form(_))
