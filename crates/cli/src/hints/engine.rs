@@ -286,10 +286,17 @@ fn of_child(
         ChildProblem::NotDone { child, exit, .. } => match exit {
             // Something must be done first, and what that is depends on the error.
             Exit::Request | Exit::Store => format!(
-                "`uwf thread step {child}` tries that thread alone, and says what to do first; then {}",
+                "`uwf thread step {child}{option}` tries that thread alone, and says what to do first; then {}",
                 again()
             ),
-            _ => again(),
+            Exit::Done
+            | Exit::Usage
+            | Exit::Agent
+            | Exit::Busy
+            | Exit::Suspended
+            | Exit::Ended
+            | Exit::Run(_)
+            | Exit::Signal(_) => again(),
         },
         ChildProblem::Interrupted(_) => again(),
     };

@@ -82,9 +82,9 @@ impl<'a> Jobs<'a> {
             thread,
             stdout: buffer("stdout")?,
             stderr: buffer("stderr")?,
-            begin: match (stderr::messages(), self.context.global.verbose) {
-                (Messages::Text, 1..) => format!("{thread} "),
-                (Messages::Text, 0) | (Messages::Json, _) => String::new(),
+            prefix: match stderr::messages() {
+                Messages::Text => format!("{thread} "),
+                Messages::Json => String::new(),
             },
             told: 0,
         };
@@ -171,8 +171,8 @@ struct Job {
     thread: ThreadId,
     stdout: File,
     stderr: File,
-    /// What stands before each line of its messages. With `-v` agents write lines that do not name their thread.
-    begin: String,
+    /// What stands before each line of its messages: the thread, unless they are JSON.
+    prefix: String,
     /// How many bytes of its messages were shown.
     told: u64,
 }
@@ -202,7 +202,7 @@ impl Job {
         };
         self.told += length;
         for line in lines.lines() {
-            stderr::write(&format!("{}{line}", self.begin));
+            stderr::write(&format!("{}{line}", self.prefix));
         }
     }
 

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::stderr;
 use crate::text::{JobCounts, jobs_line};
 
-/// Does the steps of the threads, as many at once as the caller wants. The result that a process printed is shown when it has ended, and
-/// what it says to people as soon as it says it.
+/// Does the steps of the threads, as many at once as the caller wants. Shows the messages of a process at once, and its result when it
+/// has ended.
 pub(super) fn step(
     context: &Context,
     args: &StepArgs,
