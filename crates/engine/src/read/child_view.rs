@@ -19,7 +19,6 @@ use crate::read::show::ended_status;
 use crate::read::standing::{assigned_to_children, state_of_active, state_of_child};
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::usage_total::UsageTotal;
-use crate::sharing::waiting_step;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -116,8 +115,8 @@ pub(crate) fn child_views(
 ) -> Result<Vec<ChildView>, EngineError> {
     if let (Program::Pipeline(pipeline), Ok(Route::To(next))) = (&thread.program, route) {
         let child = child_of_run(site, (thread.id, thread.head), pipeline, &next.role)?;
-        let view = child.map(|(child, state)| of_state(site, Branch::default(), child, state));
-        return view.into_iter().collect();
+        let view = child.map(|(child, state)| of_state(Branch::default(), child, state));
+        return Ok(view.into_iter().collect());
     }
     let Some(assignment) = assigned_to_children(route) else {
         return Ok(Vec::new());
@@ -146,13 +145,8 @@ pub(crate) fn child_of_run(
     Ok(Some((child, state)))
 }
 
-fn of_state(
-    site: &Site,
-    branch: Branch,
-    child: ThreadId,
-    state: ThreadState,
-) -> Result<ChildView, EngineError> {
-    Ok(ChildView {
+fn of_state(branch: Branch, child: ThreadId, state: ThreadState) -> ChildView {
+    ChildView {
         branch,
         thread: Some(child),
         status: Some(state.status),
@@ -162,9 +156,9 @@ fn of_state(
             .clone()
             .or_else(|| state.suspended_role.clone()),
         caused_by: state.caused_by.clone(),
-        finished_step: waiting_step(site, child)?,
+        finished_step: state.finished_step,
         state: Some(state),
-    })
+    }
 }
 
 fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
@@ -185,6 +179,6 @@ fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
             finished_step: None,
             state: None,
         },
-        Some(state) => of_state(site, branch, child.thread, state)?,
+        Some(state) => of_state(branch, child.thread, state),
     })
 }

@@ -209,7 +209,11 @@ pub(crate) fn state_of_active(
     let loaded = Thread::load(&site.store, thread, head)?;
     let standing = Standing::of(site, &loaded, config)?;
     let pause = site.root.run(thread).pause.read()?;
-    Ok(standing.state.with_pause(pause))
+    let state = ThreadState {
+        finished_step: standing.activity.finished_step,
+        ..standing.state
+    };
+    Ok(state.with_pause(pause))
 }
 
 /// Returns the state that the children of a role give their parent: that of a child which works, else of one that can go on,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError, head_status};
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_storage::Paused;
 
@@ -128,6 +128,9 @@ pub struct ThreadState {
     /// What suspends it, if no role asks.
     #[serde(skip)]
     pub held_by: Option<HeldBy>,
+    /// The finished step that waits to be committed, if the state is that of a child and it has one.
+    #[serde(skip)]
+    pub finished_step: Option<CasRef>,
 }
 
 /// What suspends a thread in which no role asks.
@@ -159,6 +162,7 @@ impl ThreadState {
             reached: Vec::new(),
             reason: None,
             held_by: None,
+            finished_step: None,
         }
     }
 
