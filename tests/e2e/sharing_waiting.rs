@@ -272,7 +272,9 @@ fn a_step_that_waits_when_its_thread_is_killed_counts_when_the_remote_can_be_ask
             .exits(0)
             .says("is finished and waits here");
         one.configure("remote.url", &server.url());
-        one.uwf(&["push", &thread]).exits(0).says("is kept");
+        let step = one.pending(&thread).unwrap()["step"].clone();
+        let pushed = one.uwf(&["push", &thread]).exits(0).says("is kept").json();
+        assert_eq!(pushed[0]["kept"], step, "{pushed}");
         other.uwf(&["fetch", &thread]).exits(0);
         for world in &machines {
             let shown = world.show(&thread);

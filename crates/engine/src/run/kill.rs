@@ -288,8 +288,8 @@ fn settle_lost_run(
     Ok(finished_step)
 }
 
-/// Keeps a finished step beside its thread, which was ended. That of a run of a pipeline stays on record, as do one of a thread with
-/// damaged nodes and one of which it cannot be told whether the remote has it.
+/// Keeps a finished step beside its thread, which was ended. The step stays on record in three cases: the thread is a run of a pipeline,
+/// its nodes are damaged, or it is not known whether the remote has the step.
 fn keep_finished(
     runner: &Runner,
     run: &RunDir,
@@ -307,15 +307,16 @@ fn keep_finished(
             "step `{}` of thread `{id}` is finished and waits here, because it is not known whether the remote has it: {problem}; `uwf push {id}` settles that",
             pending.step
         ));
-        Ok(())
     };
     if let Err(EngineError::Sharing(problem)) = remote {
-        return waits_because(problem);
+        waits_because(problem);
+        return Ok(());
     }
     match keep_beside(runner, run, &thread, pending, Why::ThreadEnded) {
         Err(EngineError::Sharing(problem)) => waits_because(&problem),
-        kept => kept.map(drop),
+        kept => drop(kept?),
     }
+    Ok(())
 }
 
 /// Returns the config for a thread: that of the project, if the thread can be read, and else that of the root.

@@ -259,10 +259,12 @@ fn push_one(
     if let Some(record) = &known {
         check_remote(id, record, &store)?;
     }
+    let mut kept = None;
     if status == HeadStatus::Ended {
-        // No step of the thread comes that would settle what was finished, or count a run that was lost.
+        // No step of the thread comes that would settle what waits, or count a run that was lost. A run of a pipeline can be resumed, and
+        // takes its step then.
         if !thread.is_run() {
-            keep_waiting_step(runner, run, id)?;
+            kept = keep_waiting_step(runner, run, id)?;
         }
         lost_run::record_at(&runner.site, run, id, head)?;
     }
@@ -297,7 +299,7 @@ fn push_one(
         head,
         outcome,
         nodes,
-        kept: None,
+        kept,
         relabelled,
     };
     Ok(Sent { pushed, must_wait })

@@ -244,7 +244,7 @@ fn reactivate(
     )?;
     // A pending record from before the thread ended is not the result of this call.
     match run.outbox.read_pending() {
-        Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,
+        Ok(Some(pending)) => drop(refuse(runner, run, &thread, &pending)?),
         // A torn record names no step that could be kept.
         Ok(None) | Err(StorageError::TornRecord { .. }) => run.outbox.clear_pending()?,
         Err(error) => return Err(error.into()),

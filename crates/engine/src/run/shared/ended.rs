@@ -1,7 +1,7 @@
 //! Ends a shared thread here that has ended at the remote.
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Remote;
 use uwf_storage::{HistoryRecord, Located, RunDir, State};
 
@@ -133,20 +133,23 @@ pub(super) fn settle_ended(runner: &Runner, run: &RunDir, id: ThreadId) -> Resul
     Ok(())
 }
 
-/// Keeps a finished step that waits here beside the thread, which has ended without it.
+/// Keeps a finished step that waits here beside the thread, which has ended without it. Returns the step if it is kept.
 pub(crate) fn keep_waiting_step(
     runner: &Runner,
     run: &RunDir,
     id: ThreadId,
-) -> Result<(), EngineError> {
+) -> Result<Option<CasRef>, EngineError> {
     let Some(pending) = run.outbox.read_pending()? else {
-        return Ok(());
+        return Ok(None);
     };
     let site = &runner.site;
     let head = thread::find(site, id)?.head();
-    if is_run(&site.store, head)? {
-        return refuse_pending(runner, run, (id, head), &pending);
-    }
-    let thread = Thread::load(&site.store, id, head)?;
-    refuse(runner, run, &thread, &pending)
+    let is_kept = match is_run(&site.store, head)? {
+        true => refuse_pending(runner, run, (id, head), &pending)?,
+        false => {
+            let thread = Thread::load(&site.store, id, head)?;
+            refuse(runner, run, &thread, &pending)?
+        }
+    };
+    Ok(is_kept.then_some(pending.step))
 }
