@@ -168,6 +168,7 @@ mod sharing_objects;
 mod sharing_place;
 mod sharing_pushes;
 mod sharing_refused;
+mod sharing_remotes;
 mod sharing_repair;
 mod sharing_restored;
 mod sharing_runs;

@@ -27,7 +27,7 @@ pub(crate) fn back_up(world: &World) {
 }
 
 /// Gives a machine the root that was kept.
-fn put_back(world: &World) {
+pub(crate) fn put_back(world: &World) {
     fs::remove_dir_all(world.root()).unwrap();
     copy(&backup(world), &world.root());
 }

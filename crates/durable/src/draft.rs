@@ -109,6 +109,14 @@ impl Draft {
         self.temp.as_file()
     }
 
+    /// Writes more content behind what the file has.
+    ///
+    /// # Errors
+    /// See [`write`](Self::write).
+    pub fn append(&self, content: &[u8]) -> Result<(), FileError> {
+        calls::write(self.file(), content).map_err(FileError::io("write into", self.temp.path()))
+    }
+
     /// Returns when the file was written, by the clock of its file system.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub(crate) use error::listed;
 pub use error::{BundleError, Divergence};
 pub use export::{Exported, all_threads, export_threads};
 pub use import::{Imported, ImportedThread, Outcome, TakenName, import_threads};
-pub(crate) use import::{apply, contradiction, judged};
+pub(crate) use import::{apply, apply_imported, contradiction, judged};
 pub(crate) use intake::Intake;
 pub(crate) use lineage::{Side, had};
 pub(crate) use manifest::{Status, Travelling};

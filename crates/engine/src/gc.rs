@@ -69,7 +69,7 @@ pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
     for root in &roots {
         let left = references::left_behind(root, young_from_ms)?;
         if options.mode == Collect::Remove {
-            references::remove_all(&site.root, &left)?;
+            references::remove_all(root, &left)?;
         }
         collected.temporary.extend(left);
     }

@@ -218,10 +218,10 @@ pub use sharing::fetch::{Fetched, fetch, remote_threads};
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
 };
-pub use sharing::records::{ensure_records, restore_records};
+pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, is_free, is_shared, shared_by_another, shared_threads, waiting_threads,
+    Remotes, is_free, is_shared, replace_remote, shared_by_another, shared_threads, waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

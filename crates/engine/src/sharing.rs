@@ -118,18 +118,34 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
-/// Returns the threads that are shared here by another remote than the one with this id. A thread whose record cannot be read is left
-/// out.
+/// Returns the threads that are shared here by another remote than the one with this id, by their ids, each with the id of its remote.
+/// A thread whose record cannot be read is left out.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
-pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
-    let mut threads = shared_threads(site)?;
-    threads.retain(|thread| {
-        let record = site.root.shared(*thread).read();
-        matches!(record, Ok(Some(record)) if record.remote != store)
-    });
-    Ok(threads)
+pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<(ThreadId, String)>, EngineError> {
+    let remote_of = |thread: ThreadId| match site.root.shared(thread).read() {
+        Ok(Some(record)) if record.remote != store => Some((thread, record.remote)),
+        _ => None,
+    };
+    let threads = shared_threads(site)?.into_iter();
+    Ok(threads.filter_map(remote_of).collect())
+}
+
+/// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. Returns the threads.
+///
+/// # Errors
+/// When a record cannot be written.
+pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let mut replaced = Vec::new();
+    for (thread, remote) in shared_by_another(site, store)? {
+        if remote == lost {
+            let record = new_record(site, store.to_owned())?;
+            site.root.shared(thread).replace(&record)?;
+            replaced.push(thread);
+        }
+    }
+    Ok(replaced)
 }
 
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other

@@ -16,8 +16,8 @@ use uwf_thread::{Head, read_program, read_start};
 use uwf_util::causes::with_causes;
 
 use crate::bundle::{
-    Divergence, Intake, LARGEST, Outcome, Status, Travelling, apply, contradiction, judged, listed,
-    plan,
+    Divergence, Intake, LARGEST, Outcome, Status, Travelling, apply_imported, contradiction,
+    judged, listed, plan,
 };
 use crate::{EngineError, Site, register, tags};
 
@@ -170,7 +170,7 @@ impl Import<'_> {
             Ok((Some(problem), _)) | Err(problem) => return Ok(Err(Refusal::Unsound(problem))),
         };
         match plan(self.site, &one, replaced)? {
-            Ok(plan) => Ok(Ok(apply(self.site, &one, plan)?.0)),
+            Ok(plan) => Ok(Ok(apply_imported(self.site, &one, plan)?.0)),
             Err(divergence) => Ok(Err(Refusal::Diverged(divergence))),
         }
     }

@@ -26,6 +26,7 @@ mod run_dir;
 mod run_log;
 mod run_root;
 mod seal;
+mod shared_folder;
 pub mod shared_roots;
 mod sharing;
 mod slots;
@@ -54,7 +55,8 @@ pub use run_dir::{
 };
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
-pub use sharing::{SharedFile, SharedFolder, SharedRecord};
+pub use shared_folder::{Doubt, LockedFolder, SharedFolder};
+pub use sharing::{SharedFile, SharedRecord};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registered, Registering, State, Threads,

@@ -1,7 +1,8 @@
 //! The marks under which calls of this root ask a remote for the next thread: `shared/<mark>.next`.
 //!
 //! The remote chooses the thread, so a call that dies with the answer leaves no record of the thread. It leaves its mark, by which a
-//! later call takes the lease over. People remove the folder `shared` from a copy of a root (`docs/sharing.md`), so these files go, too.
+//! later call takes the lease over. The marks of a copy of a root are
+//! removed.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ impl NextMark {
     pub fn create(root: &Root, mark: &str) -> Result<Option<Self>, StorageError> {
         let folder = root.shared_folder();
         folder.before_new_file()?;
-        let path = root.shared_dir().join(format!("{mark}.next"));
+        let path = folder.path().join(format!("{mark}.next"));
         let lock = FileLock::try_acquire(&path)?;
         Ok(lock.map(|lock| Self::of(mark, path, folder, lock)))
     }
@@ -57,6 +58,21 @@ impl NextMark {
             }
         }
         Ok(None)
+    }
+
+    /// Removes all marks, also those that a call has locked. They are in a copy of a root, and belong to calls of the original. With
+    /// hard links, the locks of these calls are seen in the copy, too.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn remove_all(root: &Root) -> Result<(), StorageError> {
+        root.shared_folder().before_change()?;
+        for path in crate::references::entries(&root.shared_dir())? {
+            if mark_of(&path).is_some() {
+                uwf_durable::remove(&path)?;
+            }
+        }
+        Ok(())
     }
 
     fn of(mark: &str, path: PathBuf, folder: SharedFolder, lock: FileLock) -> Self {

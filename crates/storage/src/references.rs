@@ -82,7 +82,7 @@ pub fn left_behind(root: &Root, before_ms: i64) -> Result<Vec<PathBuf>, StorageE
     Ok(left)
 }
 
-/// Removes files that were left behind. A folder that has such a name goes with all that is in it.
+/// Removes files that were left behind in a root. A folder that has such a name goes with all that is in it.
 ///
 /// # Errors
 /// [`StorageError::Io`].

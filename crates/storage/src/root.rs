@@ -218,7 +218,7 @@ impl Root {
     /// Returns the record that a thread is shared.
     #[must_use]
     pub fn shared(&self, thread: ThreadId) -> SharedFile {
-        SharedFile::at(&self.shared_dir(), thread)
+        SharedFile::at(self.shared_folder(), thread)
     }
 
     /// Returns the directory of the records of shared threads.
@@ -230,7 +230,7 @@ impl Root {
     /// Returns the folder of these records.
     #[must_use]
     pub fn shared_folder(&self) -> SharedFolder {
-        SharedFolder::at(self.shared_dir())
+        SharedFolder::at(self.shared_dir(), self.path.join("locks").join("shared"))
     }
 
     /// Returns the directory of the process logs.

@@ -20,6 +20,18 @@ pub(crate) fn kill_everywhere(
     kill_everywhere_by(world, args, words, Verdict::Kill, go_on)
 }
 
+/// Kills as [`kill_everywhere`] does. The world is prepared again before each kill: a copy of it is not the same.
+#[track_caller]
+pub(crate) fn kill_everywhere_prepared(
+    world: &World,
+    prepare: impl Fn(),
+    args: &[&str],
+    words: &str,
+    go_on: impl FnMut(&Traced),
+) -> Vec<String> {
+    sweep(world, prepare, (args, words, Verdict::Kill), go_on)
+}
+
 /// Kills as [`kill_everywhere`] does, by this verdict.
 #[track_caller]
 pub(crate) fn kill_everywhere_by(
@@ -27,12 +39,22 @@ pub(crate) fn kill_everywhere_by(
     args: &[&str],
     words: &str,
     by: Verdict,
+    go_on: impl FnMut(&Traced),
+) -> Vec<String> {
+    sweep(world, || {}, (args, words, by), go_on)
+}
+
+fn sweep(
+    world: &World,
+    prepare: impl Fn(),
+    (args, words, by): (&[&str], &str, Verdict),
     mut go_on: impl FnMut(&Traced),
 ) -> Vec<String> {
     save(world);
     let before = Ledger::read(&world.root());
     let mut calls = Vec::new();
     loop {
+        prepare();
         let traced = kill_at(world, args, words, calls.len(), by);
         let Some(point) = traced.killed() else {
             return calls;

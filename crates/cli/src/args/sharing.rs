@@ -57,6 +57,9 @@ pub(crate) struct RemoteAddArgs {
     /// The schema of the database (unset: uwf)
     #[arg(long)]
     pub(crate) schema: Option<String>,
+    /// Share the threads that the remote with this id has shared, which is lost for good; `uwf push` puts each here
+    #[arg(long, value_name = "ID")]
+    pub(crate) replaces: Option<String>,
 }
 
 #[derive(Debug, Args)]

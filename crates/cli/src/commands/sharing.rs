@@ -1,15 +1,14 @@
 //! `uwf remote`, `uwf push` and `uwf fetch`: threads that several machines work on, and workflows that they share by name.
 
+mod add;
 mod beginning;
 mod care;
 mod kind;
 
-use std::time::Instant;
-
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
     Site, ensure_records, fetch_name, has_remote, push, push_name, remote_name, remote_names,
-    remote_threads, restore_records, shared_by_another, shared_threads,
+    remote_threads, shared_by_another, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -18,15 +17,15 @@ use uwf_remote::{Hello, Query, Remote, RemoteError};
 use uwf_remote_object::{self as object, Object};
 use uwf_remote_postgres::{Address, Postgres};
 use uwf_util::shell_words;
-use uwf_util::text::counted;
 
+use self::add::{add, warn_of_others};
 use self::beginning::beginning;
 use self::kind::Kind;
-use crate::args::{FetchArgs, PushArgs, RemoteAddArgs, RemoteCommand};
+use crate::args::{FetchArgs, PushArgs, RemoteCommand};
 use crate::commands::{Context, orchestrate};
 use crate::failure::{Failure, warn};
 use crate::output::print;
-use crate::text::{AddedRemoteView, FetchedView, PushedView, RemoteView, Shared, Wanted};
+use crate::text::{FetchedView, PushedView, RemoteView, Shared, Wanted};
 
 /// How many digits of the id of a thread name it at the remote at least: fewer may be a name that was mistyped.
 const LEAST_OF_ID: usize = 4;
@@ -139,64 +138,6 @@ pub(super) fn answer<T>(answer: Result<T, RemoteError>) -> Result<T, EngineError
     Ok(answer.map_err(SharingError::from)?)
 }
 
-fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
-    let site = context.site();
-    site.create()?;
-    let known = remote_config(site)?;
-    let had_schema = known.schema.is_some();
-    let config = RemoteConfig {
-        url: Some(args.url.clone()),
-        schema: args.schema.clone(),
-        ..known
-    };
-    if args.schema.is_some() && object::Address::is_one(&args.url) {
-        return Err(Failure::usage(
-            "an object storage has no schemas; a prefix in the address keeps teams apart, such as `s3://bucket/team-a`",
-        ));
-    }
-    let mut remote = connection(site, &config)?;
-    let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
-    let hello = answer(remote.make())?;
-    let call_ms = time_of_call(&mut remote)?;
-    restore_records(site, remote.as_remote())?;
-    uwf_config::set(&site.root, "remote.url", &args.url)?;
-    match &args.schema {
-        Some(schema) => drop(uwf_config::set(&site.root, "remote.schema", schema)?),
-        None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
-        None => {}
-    }
-    warn_of_others(&shared_by_another(site, &hello.store)?);
-    let view = AddedRemoteView {
-        made,
-        url: args.url,
-        schema: remote.schema(&config),
-        store: hello.store,
-        call_ms,
-    };
-    print(&view, context.format)?;
-    Ok(Exit::Done)
-}
-
-/// Says how many threads here another remote shares.
-fn warn_of_others(threads: &[ThreadId]) {
-    let are = match threads.len() {
-        0 => return,
-        1 => "is",
-        _ => "are",
-    };
-    warn(&format!(
-        "{} here {are} shared by another remote, and no command works on them while the config names this one; `uwf remote add` with its address chooses it again",
-        counted(threads.len(), "thread")
-    ));
-}
-
-/// Returns how long the remote takes for a short call, in milliseconds. The remote has answered before, so the connection is there.
-fn time_of_call(remote: &mut Kind) -> Result<f64, EngineError> {
-    let started = Instant::now();
-    answer(remote.as_remote().hello())?;
-    Ok((started.elapsed().as_secs_f64() * 10_000.0).round() / 10.0)
-}
-
 fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = remote_config(site)?;
@@ -280,7 +221,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
             let others = shared_by_another(site, &store)?;
             warn_of_others(&others);
             let mut threads = shared_threads(site)?;
-            threads.retain(|thread| !others.contains(thread));
+            threads.retain(|thread| others.binary_search_by_key(thread, |one| one.0).is_err());
             threads
         }
         (false, named) => {

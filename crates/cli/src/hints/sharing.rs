@@ -38,9 +38,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Remote(error) => return of_remote(error),
         SharingError::Waits { thread, error } => of_waiting(*thread, error),
         SharingError::Unasked { error, .. } => of_unasked(error),
-        SharingError::OtherRemote { .. } => {
-            "`uwf remote status` shows the one of the config; `uwf remote add <its address>` chooses the other one again".to_owned()
-        }
+        SharingError::OtherRemote { thread, known, .. } => format!(
+            "`uwf remote add <address of that one>` chooses it again; if it is lost for good, `uwf remote add <address of this one> --replaces {known}` shares its threads by this one, and then `uwf push {thread}` puts the thread there"
+        ),
         SharingError::Unknown(thread) => {
             format!("`uwf push {thread}` shares it, on a machine that has it")
         }
@@ -90,6 +90,10 @@ fn of_waiting(thread: ThreadId, error: &RemoteError) -> String {
     );
     match (of_passing(error, &shares), remedy(error)) {
         (Some(hint), _) => hint,
+        // A new remote has another id.
+        (None, _) if matches!(error, RemoteError::NotMade) => format!(
+            "if it comes back from a backup, {shares}; if it is lost for good, `uwf remote add <url>` makes another one, and says how that takes its place; `uwf config get remote` shows where it was looked for"
+        ),
         (None, Some(first)) => format!("{first}; then {shares}"),
         (None, None) => format!("nothing is lost: {shares}"),
     }

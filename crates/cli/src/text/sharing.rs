@@ -35,13 +35,23 @@ pub(crate) struct AddedRemoteView {
     pub(crate) store: String,
     /// How long it takes for a short call, in milliseconds.
     pub(crate) call_ms: f64,
+    /// The threads that a lost remote has shared, and this one shares from now on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) replaced: Vec<ThreadId>,
 }
 
 impl Show for AddedRemoteView {
     fn text(&self, _page: Page) -> String {
         let schema = self.schema.as_ref();
         let schema = schema.map_or_else(String::new, |schema| format!(" (schema {schema})"));
-        let next = hints::here("`uwf push <thread>` shares one");
+        let next = match &*self.replaced {
+            [] => "`uwf push <thread>` shares one".to_owned(),
+            [first, ..] => format!(
+                "it takes the place of the lost remote for {}, and `uwf push {first}` puts one there, with a finished step that waits here",
+                counted(self.replaced.len(), "thread")
+            ),
+        };
+        let next = hints::here(&next);
         let what = match self.made {
             true => "a new remote is made, and threads are shared",
             false => "threads are shared",

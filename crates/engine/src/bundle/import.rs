@@ -24,6 +24,7 @@ use super::plan::{Diverging, ThreadPlan, plan_all};
 use super::returning::{self, Returned};
 use crate::children::used::forget_above;
 use crate::sharing::merged_record;
+use crate::sharing::records::add_perhaps_shared;
 use crate::thread::record_sums;
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site, tags};
@@ -128,17 +129,10 @@ pub fn import_threads(
     let _hold = site.store.hold()?;
     check(site, &manifest)?;
     let planned = plan_all(site, manifest.threads, diverging)?;
-    // A new thread may be shared by other machines. A call that asks the remote meanwhile may not see the thread, so this is said again
-    // at the end.
-    let has_new = planned.iter().any(|(.., plan)| *plan == ThreadPlan::Add);
-    let shared = site.root.shared_folder();
-    if has_new {
-        shared.set_incomplete()?;
-    }
     let mut threads = Vec::with_capacity(planned.len());
     for (one, forked_from, plan) in planned {
         let known = site.root.run(one.thread).ledger.raises();
-        let (outcome, taken_name) = apply(site, &one, plan)?;
+        let (outcome, taken_name) = apply_imported(site, &one, plan)?;
         let mut raised = site.root.run(one.thread).ledger.raises();
         raised.retain(|raise| !known.contains(raise));
         threads.push(ImportedThread {
@@ -149,9 +143,6 @@ pub fn import_threads(
             forked_from,
             taken_name,
         });
-    }
-    if has_new {
-        shared.set_incomplete()?;
     }
     Ok(Imported {
         nodes: manifest.nodes,
@@ -261,6 +252,18 @@ pub(crate) fn contradiction(site: &Site, one: &Travelling) -> Result<Option<Stri
         }
     }
     Ok(None)
+}
+
+/// Does what was planned about a thread of an import. Other machines may share it.
+pub(crate) fn apply_imported(
+    site: &Site,
+    one: &Travelling,
+    plan: ThreadPlan,
+) -> Result<(Outcome, Option<TakenName>), EngineError> {
+    match plan {
+        ThreadPlan::Add => add_perhaps_shared(site, || apply(site, one, plan)),
+        ThreadPlan::Forward { .. } | ThreadPlan::Keep(_) => apply(site, one, plan),
+    }
 }
 
 /// Does what was planned about a thread, and logs it. Only a thread that is new here takes its name and its labels along.

@@ -122,7 +122,13 @@ impl SharedThread {
         let mut in_use = connection.get();
         let remote = in_use.remote();
         let have = nodes::had_with(site, here)?;
-        let leased = take_lease(runner, run, remote, (id, &record), &have)?;
+        let leased = take_lease(runner, run, remote, (id, &record), &have);
+        let leased = leased.map_err(|error| match error {
+            EngineError::Sharing(problem) if has_waiting_step(run) => {
+                problem.while_step_waits(id).into()
+            }
+            other => other,
+        })?;
         let (lease, known, status) = (leased.lease.clone(), leased.record.clone(), leased.status);
         // The lease is renewed from now on, because bringing the steps of other machines may take longer than it lasts.
         let renewer = Renewer::start((to_renew, connection.clone()), lease.clone(), runner.notice);

@@ -1,54 +1,64 @@
 //! The records of which threads are shared, in a root that may lack some.
 //!
 //! A root that was restored from a backup may lack records, and would do steps of shared threads without a lease. So may a root into which
-//! threads were imported. A root that has a remote asks it once for all threads that are here. A file beside the records says that this
-//! was done ([`SharedFolder`](uwf_storage::SharedFolder)). From then on a thread without a record is not shared. The records of a copy
-//! of a root have the marks of that root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
+//! threads were imported. Such a root asks its remote for all threads that are here, and a file beside the records then says that none is
+//! missing ([`SharedFolder`](uwf_storage::SharedFolder)). From then on a thread without a record is not shared. The records of a copy of a
+//! root have the marks of that root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
 use std::collections::BTreeSet;
 
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{NextMark, SharedFolder, SharedRecord, State};
+use uwf_storage::{Doubt, NextMark, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask;
 use super::{Remotes, new_record};
 use crate::{EngineError, Site};
 
-/// Makes sure that the threads here that the remote has are on record as shared. The remote is asked if that was not done before. Of
-/// several calls at once, one asks, and the others wait.
+/// Makes sure that the threads here that the remote of the config has are on record as shared. The remote is asked if records may be
+/// missing.
 ///
 /// # Errors
 /// When the remote does not answer, or the records cannot be written.
 pub fn ensure_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
-    let folder = site.root.shared_folder();
-    if folder.is_complete() {
-        return Ok(());
-    }
-    let _lock = folder.lock()?;
-    match folder.is_complete() {
-        true => Ok(()),
-        false => restore(site, &folder, remote),
+    match unasked(site)? {
+        Some(place) => restore_records(site, remote, &place),
+        None => Ok(()),
     }
 }
 
-/// Asks the remote which of the threads here it has, also if another remote was asked before, and writes a record for each that has
-/// none. A call that dies in between is repeated by the next one.
+/// Asks a remote, which is at this [place](uwf_protocol::config::RemoteConfig::place), which of the threads here it has, and writes a
+/// record for each that has none. If threads are imported meanwhile, it is asked again. A call that dies in between is repeated by the
+/// next one.
 ///
 /// # Errors
 /// As [`ensure_records`].
-pub fn restore_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
+pub fn restore_records(
+    site: &Site,
+    remote: &mut dyn Remote,
+    place: &str,
+) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
-    let _lock = folder.lock()?;
-    restore(site, &folder, remote)
+    loop {
+        let doubt = begin(site, &folder)?;
+        add_records(site, remote)?;
+        if folder.lock()?.settle(&doubt, place)? {
+            return Ok(());
+        }
+    }
 }
 
-/// Does the work of [`restore_records`]. The caller has the lock of the folder.
-fn restore(site: &Site, folder: &SharedFolder, remote: &mut dyn Remote) -> Result<(), EngineError> {
-    if folder.is_copy() {
+/// Gives the records marks of this root, if they may be those of another one, and begins to look for records that are missing.
+fn begin(site: &Site, folder: &SharedFolder) -> Result<Doubt, EngineError> {
+    let locked = folder.lock()?;
+    if locked.may_be_copy() {
         renew_marks(site)?;
     }
+    Ok(locked.begin()?)
+}
+
+fn add_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
     let places = State::new(&site.root).threads()?.places;
     let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
     let asked = places.into_iter().map(|(id, place)| (id, Some(place)));
@@ -69,15 +79,27 @@ fn restore(site: &Site, folder: &SharedFolder, remote: &mut dyn Remote) -> Resul
             file.settle_end()?;
         }
     }
-    Ok(folder.set_complete()?)
+    Ok(())
 }
 
-/// Gives each record a new mark, whichever remote shares its thread: these marks are those of the root that was copied, which may be at
-/// work. A record that cannot be read has no mark that could be used.
+/// Adds a thread that the remote may share. Until it is asked, records count as missing.
+///
+/// # Errors
+/// When that cannot be recorded, and those of `add`.
+pub(crate) fn add_perhaps_shared<T>(
+    site: &Site,
+    add: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let folder = site.root.shared_folder();
+    let locked = folder.lock()?;
+    locked.doubt()?;
+    add()
+}
+
+/// Gives each record a new mark, whichever remote shares its thread. The old marks belong to the root that was copied, whose calls may
+/// still work under them. A record that cannot be read is left: no call can use its mark.
 fn renew_marks(site: &Site) -> Result<(), EngineError> {
-    while let Some(mark) = NextMark::take_left(&site.root, |_| true)? {
-        mark.remove()?;
-    }
+    NextMark::remove_all(&site.root)?;
     for thread in site.root.shared_folder().threads()? {
         let file = site.root.shared(thread);
         if let Ok(Some(record)) = file.read() {
@@ -90,24 +112,31 @@ fn renew_marks(site: &Site) -> Result<(), EngineError> {
 /// Returns the record that a thread is shared; `None` if it is not. If records may be missing, the remote of the config is asked first.
 ///
 /// # Errors
-/// When the remote is to be asked, and the config cannot be read or the remote does not answer.
+/// When the config cannot be read, or the remote is to be asked and does not answer.
 pub(crate) fn record_of(
     site: &Site,
     thread: ThreadId,
     remotes: Remotes,
 ) -> Result<Option<SharedRecord>, EngineError> {
     let file = site.root.shared(thread);
-    if site.root.shared_folder().is_complete() {
+    let Some(place) = unasked(site)? else {
         return Ok(file.read()?);
-    }
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
-    if config.remote.url.is_none() {
-        return Ok(file.read()?);
-    }
-    let restored = remotes(site).and_then(|mut remote| ensure_records(site, remote.as_mut()));
-    match restored {
+    };
+    let ensured =
+        remotes(site).and_then(|mut remote| restore_records(site, remote.as_mut(), &place));
+    match ensured {
         Ok(()) => Ok(file.read()?),
         Err(EngineError::Sharing(problem)) => Err(problem.while_unasked(thread).into()),
         Err(error) => Err(error),
     }
+}
+
+/// Returns the place of the remote of the config, if it is still to be asked which threads here it shares.
+///
+/// # Errors
+/// When the config cannot be read.
+pub fn unasked(site: &Site) -> Result<Option<String>, EngineError> {
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let place = config.remote.place();
+    Ok(place.filter(|place| !site.root.shared_folder().is_complete(place)))
 }

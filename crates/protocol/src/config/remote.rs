@@ -45,6 +45,14 @@ impl RemoteConfig {
         Self::AZURE_KEY,
     ];
 
+    /// Returns where the remote is, as one word or two: the address of the server, and the schema. `None` if there is no remote.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let url = self.url.as_deref()?;
+        let schema = self.schema.as_deref().unwrap_or(Self::SCHEMA);
+        Some(format!("{url} {schema}"))
+    }
+
     /// Tells whether nothing is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {

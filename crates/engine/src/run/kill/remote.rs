@@ -12,10 +12,10 @@ use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::family_fetch::FamilyFetch;
 use crate::sharing::fetch::fetch;
-use crate::sharing::records::record_of;
+use crate::sharing::records::{record_of, unasked};
 use crate::{EngineError, Outcome, Runner};
 
-/// Why the remote cannot be reached, if one thread of a family has found that. The others do not wait for it again.
+/// The error of the first thread of a family that could not reach the remote. Later ones do not try again.
 pub(super) type Away = RefCell<Option<RemoteError>>;
 
 /// Returns the remote of a thread, and brings what other machines did for it. If the remote cannot be asked, the thread is ended only
@@ -36,14 +36,13 @@ pub(super) fn remote_with_family(runner: &Runner, id: ThreadId, away: &Away) -> 
     remote
 }
 
-/// The remote of a thread; none if the thread is not shared. The error counts as a thread that is shared.
+/// The remote of a thread; none if the thread is not shared. A thread of which that is unknown is treated as shared.
 pub(super) type RemoteOf = Result<Option<Box<dyn Remote + Send>>, EngineError>;
 
 fn remote_of(runner: &Runner, id: ThreadId, away: &Away) -> RemoteOf {
     if let Some(problem) = &*away.borrow() {
-        let root = &runner.site.root;
-        let is_known = root.shared_folder().is_complete();
-        return match is_known && root.shared(id).read()?.is_none() {
+        let is_known = unasked(&runner.site)?.is_none();
+        return match is_known && runner.site.root.shared(id).read()?.is_none() {
             true => Ok(None),
             false => Err(SharingError::from(problem.clone()).into()),
         };

@@ -1,0 +1,130 @@
+//! `uwf remote add`: chooses the remote that the config names, and makes it if there is none.
+
+use std::time::Instant;
+
+use uwf_engine::{
+    EngineError, Site, ensure_records, replace_remote, restore_records, shared_by_another, unasked,
+};
+use uwf_protocol::config::RemoteConfig;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_remote::RemoteError;
+use uwf_remote_object as object;
+use uwf_storage::State;
+use uwf_util::text::counted;
+
+use super::kind::Kind;
+use super::{answer, configured, connection, remote_config};
+use crate::args::RemoteAddArgs;
+use crate::commands::Context;
+use crate::failure::{Failure, warn};
+use crate::output::print;
+use crate::text::AddedRemoteView;
+
+pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failure> {
+    let site = context.site();
+    site.create()?;
+    let known = remote_config(site)?;
+    let had_schema = known.schema.is_some();
+    let config = RemoteConfig {
+        url: Some(args.url.clone()),
+        schema: args.schema.clone(),
+        lease: known.lease.clone(),
+    };
+    if args.schema.is_some() && object::Address::is_one(&args.url) {
+        return Err(Failure::usage(
+            "an object storage has no schemas; a prefix in the address keeps teams apart, such as `s3://bucket/team-a`",
+        ));
+    }
+    let mut remote = connection(site, &config)?;
+    let place = config.place().unwrap_or_default();
+    if known.place().is_some_and(|known| known != place) && args.replaces.is_none() {
+        ask_known(site)?;
+    }
+    let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
+    let hello = answer(remote.make())?;
+    let call_ms = time_of_call(&mut remote)?;
+    let replaced = match &args.replaces {
+        Some(lost) => replace(site, lost, &hello.store)?,
+        None => Vec::new(),
+    };
+    restore_records(site, remote.as_remote(), &place)?;
+    uwf_config::set(&site.root, "remote.url", &args.url)?;
+    match &args.schema {
+        Some(schema) => drop(uwf_config::set(&site.root, "remote.schema", schema)?),
+        None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
+        None => {}
+    }
+    warn_of_others(&shared_by_another(site, &hello.store)?);
+    let view = AddedRemoteView {
+        made,
+        url: args.url,
+        schema: remote.schema(&config),
+        store: hello.store,
+        call_ms,
+        replaced,
+    };
+    print(&view, context.format)?;
+    Ok(Exit::Done)
+}
+
+/// Asks the remote that the config still names, if that was not done, because nobody does it later.
+fn ask_known(site: &Site) -> Result<(), Failure> {
+    let has_threads = || {
+        State::new(&site.root)
+            .threads()
+            .map(|known| !known.places.is_empty())
+    };
+    if unasked(site)?.is_none() || !has_threads()? {
+        return Ok(());
+    }
+    let asked = configured(site).and_then(|mut remote| ensure_records(site, remote.as_remote()));
+    asked.map_err(|error| {
+        let failed = Failure::from(error);
+        let mut failure = Failure::request(
+            "it is not known which threads here are shared by the remote that the config names now",
+        );
+        failure.exit = failed.exit;
+        failure.causes = [vec![failed.what], failed.causes].concat();
+        failure.hint(
+            "run the same command again when that remote can be reached; if it is gone for good, `uwf config unset remote.url` forgets it first, and threads that only it knows as shared are stepped here without it",
+        )
+    })
+}
+
+/// Lets the remote share the threads of one that is lost.
+fn replace(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, Failure> {
+    let replaced = replace_remote(site, lost, store)?;
+    if replaced.is_empty() {
+        return Err(Failure::request(format!(
+            "no thread here is shared by a remote with the id `{lost}`"
+        ))
+        .hint("a step of such a thread names the id; `uwf remote add` without `--replaces` names it, too"));
+    }
+    Ok(replaced)
+}
+
+/// Says how many threads here other remotes share.
+pub(super) fn warn_of_others(threads: &[(ThreadId, String)]) {
+    let are = match threads.len() {
+        0 => return,
+        1 => "is",
+        _ => "are",
+    };
+    let mut ids: Vec<&str> = threads.iter().map(|(_, id)| &**id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    warn(&format!(
+        "{} here {are} shared by another remote ({}): no step is done on them while the config names this one; `uwf remote add <address of that remote>` chooses it again, and if it is lost for good, `uwf remote add <address of this one> --replaces {}` shares its threads by this one",
+        counted(threads.len(), "thread"),
+        ids.join(", "),
+        ids[0]
+    ));
+}
+
+/// Returns how long the remote takes for a short call, in milliseconds. The remote has answered before, so the connection is there.
+fn time_of_call(remote: &mut Kind) -> Result<f64, EngineError> {
+    let started = Instant::now();
+    answer(remote.as_remote().hello())?;
+    Ok((started.elapsed().as_secs_f64() * 10_000.0).round() / 10.0)
+}

@@ -1,0 +1,182 @@
+//! Roots that have had several remotes, one after another: one that was lost, and one that was not asked.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::compat::ID_A;
+use crate::crash::sweep::kill_everywhere;
+use crate::gates::{at_work, open_gate, runs};
+use crate::import_store::{full_store, import};
+use crate::postgres::{Server, new_schema, own_server};
+use crate::postgres_admin::Admin;
+use crate::processes;
+use crate::sharing::{agree, at_remote, head, machines_in, shared, with_server};
+use crate::sharing_restored::{back_up, put_back};
+use crate::world::{World, wait_until};
+
+/// Returns the id of the remote of a machine.
+fn store(world: &World) -> String {
+    let status = world.uwf(&["remote", "status"]).exits(0).json();
+    status["store"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_there() {
+    with_server(|server| {
+        let (schema, url) = (new_schema(), server.url());
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let lost = store(one);
+        processes::kill(at_work(one, &["thread", "step", &thread]));
+        open_gate(one);
+        wait_until("the agent has finished", || one.pending(&thread).is_some());
+        one.wait_until_free(&thread);
+        Admin::new(&url).run(&format!("DROP SCHEMA {schema} CASCADE"));
+        one.step(&thread)
+            .exits(1)
+            .says("there is no remote there yet")
+            .says("if it is lost for good, `uwf remote add <url>` makes another one");
+        let add = ["remote", "add", &url, "--schema", &schema];
+        let replaces = format!("--replaces {lost}`");
+        one.uwf(&add).exits(0).says(&replaces);
+        one.uwf(&["push", &thread]).exits(1).says(&replaces);
+        let replace = [&add[..], &["--replaces", &lost]].concat();
+        one.uwf(&[&add[..], &["--replaces", "7"]].concat())
+            .exits(1)
+            .says("no thread here is shared by a remote with the id `7`");
+        let replaced = one.uwf(&replace).exits(0).json();
+        assert_eq!(replaced["replaced"], json!([thread]), "{replaced}");
+        one.uwf(&["push", &thread]).exits(0);
+        assert_eq!(runs(one), 1, "no agent was started");
+        other.uwf(&replace).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.step(&thread).exits(0);
+        agree(&machines, &thread, 2);
+    });
+}
+
+/// Two machines, and a thread that both have and the second one has stepped. The root of the first one is older than its push. Then
+/// another remote.
+fn unaware(server: &Server) -> ([World; 2], String, String) {
+    let machines = machines_in(server, &new_schema());
+    let thread = machines[0].start("again");
+    back_up(&machines[0]);
+    machines[0].uwf(&["push", &thread]).exits(0);
+    machines[1].uwf(&["fetch", &thread]).exits(0);
+    machines[1].step(&thread).exits(0);
+    put_back(&machines[0]);
+    (machines, thread, new_schema())
+}
+
+#[test]
+fn a_remote_that_was_to_be_asked_is_asked_before_another_one_takes_its_place() {
+    with_server(|server| {
+        let (machines, thread, second) = unaware(server);
+        let [one, _] = &machines;
+        let add = ["remote", "add", &server.url(), "--schema", &second];
+        one.uwf(&add).exits(0).says("shared by another remote");
+        let before = runs(one);
+        one.step(&thread)
+            .exits(1)
+            .says("the remote of the config has the id");
+        assert_eq!(runs(one), before);
+    });
+}
+
+#[test]
+fn another_remote_is_not_added_while_one_that_must_be_asked_is_away() {
+    let (Some(server), Some(second)) = (own_server(), own_server()) else {
+        return;
+    };
+    let (machines, thread, schema) = unaware(&server);
+    let [one, other] = &machines;
+    server.pause();
+    one.uwf(&["thread", "kill", &thread]).exits(0);
+    let add = ["remote", "add", &second.url(), "--schema", &schema];
+    one.uwf(&add)
+        .exits(5)
+        .says("it is not known which threads here are shared")
+        .says("`uwf config unset remote.url` forgets it");
+    server.resume();
+    // The kill is not forgotten.
+    one.uwf(&["push", &thread]).exits(0);
+    assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    one.uwf(&add).exits(0);
+}
+
+#[test]
+fn a_call_that_adds_a_remote_and_is_killed_leaves_no_thread_that_is_stepped_without_its_lease() {
+    with_server(|server| {
+        let (machines, thread, second) = unaware(server);
+        let [one, other] = &machines;
+        let before = runs(one);
+        let add = ["remote", "add", &server.url(), "--schema", &second];
+        kill_everywhere(one, &add, " remote ", |traced| {
+            let call = &traced.killed().unwrap().call;
+            if one.step(&thread).code == 0 {
+                let there = at_remote(other, &thread)["head"].clone();
+                assert_eq!(json!(head(one, &thread)), there, "{call}");
+            } else {
+                assert_eq!(runs(one), before, "{call}");
+            }
+        });
+    });
+}
+
+#[test]
+fn an_imported_thread_is_looked_for_at_each_remote() {
+    with_server(|server| {
+        let (first, second) = (new_schema(), new_schema());
+        let [one, _] = &machines_in(server, &first);
+        let [stranger, other] = &machines_in(server, &second);
+        let thread = stranger.start("again");
+        let bundle = one.dir().join("bundle");
+        let bundle = bundle.to_str().unwrap();
+        stranger
+            .uwf(&["thread", "export", &thread, "-o", bundle])
+            .exits(0);
+        one.uwf(&["thread", "import", bundle]).exits(0);
+        stranger.uwf(&["push", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.step(&thread).exits(0);
+        one.uwf(&["fetch"]).exits(0);
+        one.configure("remote.schema", &second);
+        one.step(&thread).exits(0);
+        assert_eq!(json!(head(one, &thread)), at_remote(other, &thread)["head"]);
+    });
+}
+
+#[test]
+fn the_threads_of_another_program_that_two_machines_import_may_be_shared() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let store = full_store(one);
+        // The other machine knows of all its threads whether they are shared.
+        other.uwf(&["fetch"]).exits(0);
+        for world in &machines {
+            import(world, &store).exits(0);
+        }
+        one.uwf(&["push", ID_A]).exits(0);
+        other.uwf(&["thread", "kill", ID_A]).exits(0);
+        assert_eq!(at_remote(one, ID_A)["status"], json!("ended"));
+    });
+}
+
+#[test]
+fn a_root_whose_disk_was_copied_has_marks_of_its_own_when_it_is_told() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let mark = || fs::read_to_string(one.root().join(format!("shared/{thread}.json"))).unwrap();
+        let before = mark();
+        one.step(&thread).exits(0);
+        assert_eq!(mark(), before);
+        fs::remove_file(one.root().join("shared/complete")).unwrap();
+        one.step(&thread).exits(0);
+        assert_ne!(mark(), before);
+    });
+}
