@@ -10,7 +10,7 @@ use crate::gates::{at_work, gated_agent, open_gate, runs};
 use crate::gc::text;
 use crate::postgres::{Server, new_schema};
 use crate::sharing::{at_remote, head, with_remote, with_server};
-use crate::world::World;
+use crate::world::{Run, World, wait_until};
 
 /// A role with two branches of two steps each.
 pub(crate) const BRANCHES: &str = "each: [a, b], workflow: ./inner.yaml";
@@ -393,5 +393,30 @@ fn a_family_that_other_machines_could_not_go_on_with_is_not_shared() {
         one.step(&thread).exits(0);
         one.uwf(&["push", &thread]).exits(0);
         assert_eq!(statuses_at_remote(one, &thread), ["ended"; 2]);
+    });
+}
+
+#[test]
+fn a_parent_that_ends_elsewhere_while_its_branches_work_here_is_told_with_their_kept_steps() {
+    with_server(|server| {
+        let (machines, thread) = family(server, BRANCHES);
+        let [one, other] = &machines;
+        share(&machines, &thread);
+        let working = at_work(one, &["thread", "step", &thread]);
+        wait_until("both branches work", || runs(one) == 3);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.uwf(&["thread", "kill", &thread]).exits(0);
+        open_gate(one);
+        let run = Run::from(working.wait_with_output().unwrap()).exits(7);
+        let run = run.says(&format!("thread `{thread}` has ended on another machine"));
+        assert_eq!(run.stderr.matches("is kept").count(), 2, "{}", run.stderr);
+        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+        other.uwf(&["fetch", &thread]).exits(0);
+        for world in &machines {
+            assert_eq!(
+                world.show(&thread)["withChildren"]["usage"]["runs"],
+                json!(3)
+            );
+        }
     });
 }

@@ -231,11 +231,11 @@ impl LockedFolder<'_> {
     }
 
     /// Says durably that no record of a thread is missing that the remote at this place shares, unless something was said since the
-    /// caller [began](Self::begin). Tells whether the folder says so.
+    /// caller [began](Self::begin).
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn settle(self, doubt: &Doubt, place: &str) -> Result<bool, StorageError> {
+    pub fn settle(self, doubt: &Doubt, place: &str) -> Result<(), StorageError> {
         if self.folder.content()? == doubt.0 {
             let mut places = match self.folder.said() {
                 Said::Asked(asked) => asked,
@@ -246,7 +246,7 @@ impl LockedFolder<'_> {
             let lines = places.iter().map(|place| format!("{ASKED}{place}\n"));
             self.folder.say(&lines.collect::<String>())?;
         }
-        Ok(self.folder.is_complete(place))
+        Ok(())
     }
 }
 
@@ -287,7 +287,7 @@ mod tests {
 
     fn complete(folder: &SharedFolder) {
         let doubt = folder.lock().unwrap().begin().unwrap();
-        assert!(folder.lock().unwrap().settle(&doubt, PLACE).unwrap());
+        folder.lock().unwrap().settle(&doubt, PLACE).unwrap();
         assert!(folder.is_complete(PLACE));
     }
 
@@ -343,10 +343,11 @@ mod tests {
             folder.lock().unwrap().begin().unwrap(),
         );
         folder.lock().unwrap().doubt().unwrap();
-        assert!(!folder.lock().unwrap().settle(&first, PLACE).unwrap());
+        folder.lock().unwrap().settle(&first, PLACE).unwrap();
         assert!(!folder.is_complete(PLACE));
         complete(&folder);
-        assert!(folder.lock().unwrap().settle(&second, PLACE).unwrap());
+        folder.lock().unwrap().settle(&second, PLACE).unwrap();
+        assert!(folder.is_complete(PLACE), "the other call was right");
     }
 
     #[test]
@@ -421,12 +422,12 @@ mod tests {
         assert!(!folder.is_complete(other));
         let doubt = folder.lock().unwrap().begin().unwrap();
         assert!(folder.is_complete(PLACE), "it is asked already");
-        assert!(folder.lock().unwrap().settle(&doubt, other).unwrap());
+        folder.lock().unwrap().settle(&doubt, other).unwrap();
         assert!(folder.is_complete(PLACE) && folder.is_complete(other));
         folder.lock().unwrap().doubt().unwrap();
         assert!(!folder.is_complete(PLACE) && !folder.is_complete(other));
         let doubt = folder.lock().unwrap().begin().unwrap();
-        assert!(folder.lock().unwrap().settle(&doubt, other).unwrap());
+        folder.lock().unwrap().settle(&doubt, other).unwrap();
         assert!(!folder.is_complete(PLACE) && folder.is_complete(other));
     }
 

@@ -11,6 +11,7 @@ use crate::pause::refuse_if_paused;
 use crate::run::finished::commit_waiting_steps_of_children;
 use crate::run::leftovers::end_leftovers;
 use crate::run::shared::SharedThread;
+use crate::sharing::error::SharingError;
 use crate::thread::{self, ThreadAt};
 use crate::{EngineError, Runner, printed, tags};
 
@@ -132,10 +133,20 @@ fn with_lease<T>(
 ) -> Result<T, EngineError> {
     run.shared = SharedThread::enter(runner, run, id)?;
     let result = operate(run);
-    if let Some(shared) = run.shared.take() {
-        shared.leave(runner, run);
+    let ended = run
+        .shared
+        .take()
+        .and_then(|shared| shared.leave(runner, run));
+    let is_explained = match &result {
+        Ok(_) | Err(EngineError::Child(_)) => true,
+        Err(EngineError::Sharing(problem)) => matches!(**problem, SharingError::TakenOver(_)),
+        Err(_) => false,
+    };
+    // Nothing came of the work, because the thread has ended on another machine.
+    match ended.filter(|_| is_explained) {
+        Some(ended) => Err(ended),
+        None => result,
     }
-    result
 }
 
 /// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it.

@@ -29,8 +29,7 @@ pub fn ensure_records(site: &Site, remote: &mut dyn Remote) -> Result<(), Engine
 }
 
 /// Asks a remote, which is at this [place](uwf_protocol::config::RemoteConfig::place), which of the threads here it has, and writes a
-/// record for each that has none. If threads are imported meanwhile, it is asked again. A call that dies in between is repeated by the
-/// next one.
+/// record for each that has none. If threads are imported meanwhile, or the call dies, the next call asks again.
 ///
 /// # Errors
 /// As [`ensure_records`].
@@ -40,13 +39,9 @@ pub fn restore_records(
     place: &str,
 ) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
-    loop {
-        let doubt = begin(site, &folder)?;
-        add_records(site, remote)?;
-        if folder.lock()?.settle(&doubt, place)? {
-            return Ok(());
-        }
-    }
+    let doubt = begin(site, &folder)?;
+    add_records(site, remote)?;
+    Ok(folder.lock()?.settle(&doubt, place)?)
 }
 
 /// Gives the records marks of this root, if they may be those of another one, and begins to look for records that are missing.

@@ -174,6 +174,9 @@ impl Steps<'_> {
         let has_ended = exit == Exit::Ended;
         let messages = lines_of(&mut one.messages);
         let problem = messages.iter().find_map(problem_in);
+        for note in messages.iter().filter_map(note_in) {
+            (self.runner.notice)(note);
+        }
         let report = lines_of(&mut one.report).into_iter().next_back();
         Some(StepEnd {
             thread: one.thread,
@@ -247,6 +250,14 @@ fn problem_in(message: &Value) -> Option<String> {
         .filter_map(Value::as_str)
         .collect();
     Some(parts.join(": "))
+}
+
+/// Returns a message that tells no error.
+fn note_in(message: &Value) -> Option<&str> {
+    match message.get("error") {
+        Some(_) => None,
+        None => message.get("note").or(message.get("warning"))?.as_str(),
+    }
 }
 
 /// Returns the busy thread that an error names.

@@ -34,22 +34,24 @@ pub(crate) fn take_end(
     }
 }
 
-/// Ends a thread here that has ended at the remote while this machine worked on it, and says so.
+/// Ends a thread here that has ended at the remote while this machine worked on it, and says so. Returns the error that says how it has
+/// ended.
 pub(super) fn follow_end(
     runner: &Runner,
     run: &RunDir,
     remote: &mut dyn Remote,
     id: ThreadId,
-) -> Result<(), EngineError> {
+) -> Result<Option<EngineError>, EngineError> {
     let is_active = State::new(&runner.site.root).head(id)?.is_some();
-    if is_active && has_ended(remote, id)? {
-        let ended = end_here(runner, run, remote, id)?;
-        (runner.notice)(&format!(
-            "thread `{id}` has ended on another machine ({})",
-            describe_reason(ended.reason)
-        ));
+    if !is_active || !has_ended(remote, id)? {
+        return Ok(None);
     }
-    Ok(())
+    let ended = end_here(runner, run, remote, id)?;
+    (runner.notice)(&format!(
+        "thread `{id}` has ended on another machine ({})",
+        describe_reason(ended.reason)
+    ));
+    Ok(Some(of(&ended)))
 }
 
 /// Ends a thread here that has ended at the remote. Returns the error that says how it has ended.

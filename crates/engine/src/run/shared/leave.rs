@@ -1,9 +1,9 @@
 //! What a call tells the remote when its work on a shared thread is over.
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::After;
+use uwf_remote::{After, Released};
 use uwf_storage::RunDir;
 
 use crate::limits::status_for_others;
@@ -15,9 +15,10 @@ use crate::{EngineError, Runner, Site, tags};
 
 impl SharedThread {
     /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
-    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. The
-    /// work is over, so an error is logged and told, and does not fail the call: the lease ends by its time.
-    pub(crate) fn leave(self, runner: &Runner, run: &RunDir) {
+    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. Then this
+    /// returns the error that says how, unless the remote got a step of this call. The work is over, so any other error is logged and
+    /// told, and does not fail the call: the lease ends by its time.
+    pub(crate) fn leave(self, runner: &Runner, run: &RunDir) -> Option<EngineError> {
         self.renewer.stop();
         let (site, id) = (&runner.site, self.lease.thread);
         let record = run.ledger.export();
@@ -26,17 +27,26 @@ impl SharedThread {
         if !has_waiting_step(run) && !is_sent {
             left = self.give_back(site, run, &record);
         }
-        if self.is_lost() && left.is_ok() {
-            let mut in_use = self.connection.get();
-            left = follow_end(runner, run, in_use.remote(), id);
+        let left = left.and_then(|()| match self.is_lost() {
+            true => follow_end(runner, run, self.connection.get().remote(), id),
+            false => Ok(None),
+        });
+        match left {
+            Ok(ended) => ended.filter(|_| self.sent.borrow().is_none()),
+            Err(error) => {
+                Self::tell_not_left(runner, id, &error);
+                None
+            }
         }
-        if let Err(error) = left {
-            let message = site.loggable(&error);
-            site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
-            (runner.notice)(&format!(
-                "other machines do not know yet what thread `{id}` used up, and may not go on with it before its lease ends: {error}; `uwf push {id}` tells them"
-            ));
-        }
+    }
+
+    fn tell_not_left(runner: &Runner, id: ThreadId, error: &EngineError) {
+        let site = &runner.site;
+        let message = site.loggable(error);
+        site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
+        (runner.notice)(&format!(
+            "other machines do not know yet what thread `{id}` used up, and may not go on with it before its lease ends: {error}; `uwf push {id}` tells them"
+        ));
     }
 
     /// Gives the lease back, with the record of the thread, and with the status if that is another one than the remote knows.
@@ -57,7 +67,10 @@ impl SharedThread {
         }
         let mut in_use = self.connection.get();
         let released = in_use.remote().release(&self.lease, record);
-        Ok(released.map(drop).map_err(SharingError::from)?)
+        if released.map_err(SharingError::from)? == Released::Lost {
+            self.is_refused.set(true);
+        }
+        Ok(())
     }
 
     /// Returns the head and its status, if the status has changed without a step: a failed attempt may have reached a limit, and a person
