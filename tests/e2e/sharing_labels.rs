@@ -5,8 +5,8 @@ use serde_json::json;
 use crate::gates::runs;
 use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
-use crate::sharing::{as_worker, at_remote, machines_in, with_server};
-use crate::sharing_children::{family, family_at_remote, share};
+use crate::sharing::{as_worker, at_remote, head, machines_in, with_server};
+use crate::sharing_children::{BRANCHES, family, family_at_remote, machines, share};
 
 const LABEL: [&str; 2] = ["--label", "gpu=yes"];
 
@@ -40,6 +40,27 @@ fn children_that_are_only_at_the_remote_get_the_label_too() {
         let again = one.uwf(&["push", &thread, "--no-label"]).exits(0).json();
         assert_eq!(again.as_array().unwrap().len(), 1, "{again}");
         assert_eq!(again[0]["unlabelled"], json!(null), "{again}");
+    });
+}
+
+#[test]
+fn children_get_the_label_though_others_have_gone_on_with_their_parent() {
+    with_server(|server| {
+        let machines = machines(server, BRANCHES);
+        let [one, other] = &machines;
+        let thread = one.start("outer");
+        share(&machines, &thread);
+        // The second machine makes the children for a step that the first one does not know.
+        for _ in 0..2 {
+            other.step(&thread).exits(0);
+        }
+        let pushed = one.uwf(&[&["push", &thread], &LABEL[..]].concat());
+        let pushed = pushed.exits(0).json();
+        let labels = family_at_remote(one, &thread).into_iter();
+        let labels: Vec<_> = labels.map(|one| one["label"].clone()).collect();
+        assert_eq!(labels, [(); 3].map(|()| json!("gpu=yes")), "{pushed}");
+        assert_eq!(pushed[2]["outcome"], json!("unchanged"), "{pushed}");
+        assert_eq!(head(one, &thread), head(other, &thread));
     });
 }
 

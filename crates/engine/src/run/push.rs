@@ -24,7 +24,7 @@ use crate::sharing::{
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site, lost_run};
 
-use label::relabel;
+use label::{bring_new_steps, relabel};
 use sharable::{check_sharable, refuse_hidden};
 
 pub use label::{NewLabel, Relabelled};
@@ -164,6 +164,9 @@ impl Family<'_> {
             false => None,
         };
         let waited = commit_waiting_step(self.runner, id)?;
+        if self.label.is_change() && self.below == Line::Ready {
+            bring_new_steps(self.runner, remote, id)?;
+        }
         let mut pushed = self.push_committed(remote, id, line)?;
         if let Waited::Kept(step) = waited {
             pushed.kept = Some(step);

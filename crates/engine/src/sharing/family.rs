@@ -24,7 +24,7 @@ use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// Tells whether a thread went on here in another way than at the remote.
-pub(super) fn has_diverged(error: &EngineError) -> bool {
+pub(crate) fn has_diverged(error: &EngineError) -> bool {
     matches!(error, EngineError::Sharing(error) if matches!(**error, SharingError::Diverged { .. }))
 }
 

@@ -1,11 +1,17 @@
 //! The labels of pushed threads.
 
 use serde::{Serialize, Serializer};
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 use uwf_remote::{Listed, Remote, RemoteError};
+use uwf_storage::State;
 
-use crate::EngineError;
+use crate::children::has_children;
 use crate::sharing::error::SharingError;
+use crate::sharing::family::{has_diverged, there};
+use crate::sharing::fetch::fetch;
+use crate::thread::{self, Thread};
+use crate::{EngineError, Outcome, Runner};
 
 /// Which label the pushed threads get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +56,37 @@ pub enum Relabelled {
 
 fn yes<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(true)
+}
+
+/// Brings the steps that other machines have done in a thread with children. The ids of the children follow from its head, so a machine
+/// that is behind would not know which threads get the label, too.
+pub(super) fn bring_new_steps(
+    runner: &Runner,
+    remote: &mut dyn Remote,
+    id: ThreadId,
+) -> Result<(), EngineError> {
+    let site = &runner.site;
+    let Some(head) = State::new(&site.root).head(id)? else {
+        // It has ended here, so no child of it is worked on.
+        return Ok(());
+    };
+    let thread = Thread::load(&site.store, id, head)?;
+    let may_have_children = has_children(&thread.program) || thread.is_run();
+    if !may_have_children || there(remote, id, None)?.is_none() {
+        return Ok(());
+    }
+    match fetch(site, remote, id) {
+        Ok(fetched) if fetched.outcome == Outcome::Busy => Err(thread::busy(id, None)),
+        Ok(fetched) if fetched.outcome == Outcome::AnswerWaits => {
+            (runner.notice)(&format!(
+                "others have gone on with thread `{id}`, and an answer to it waits here: children that are only at the remote keep their labels"
+            ));
+            Ok(())
+        }
+        // The push says that it has diverged.
+        Err(error) if !has_diverged(&error) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Gives a shared thread the wanted label, or takes its own away. Returns `None` if no change was asked for.
