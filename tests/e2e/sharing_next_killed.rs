@@ -63,6 +63,23 @@ fn a_call_without_the_label_gives_the_thread_back_that_a_killed_one_has_taken() 
 }
 
 #[test]
+fn a_thread_that_a_killed_call_has_taken_and_that_was_paused_since_is_given_back() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        kill_with_the_lease(other, &NEXT, " thread ", &thread);
+        other.uwf(&["thread", "pause", &thread]).exits(0);
+        let free = one.start("again");
+        one.uwf(&["push", &free]).exits(0);
+        let report = other.uwf(&NEXT).exits(0).json();
+        assert_eq!(report["thread"], json!(free));
+        let report = one.uwf(&["thread", "step", &thread]).exits(0).json();
+        assert_eq!(report["thread"], json!(thread));
+    });
+}
+
+#[test]
 fn a_killed_call_that_had_no_thread_does_not_hide_the_thread_of_another_one() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

@@ -104,53 +104,6 @@ fn a_thread_with_a_label_goes_to_those_who_have_it() {
 }
 
 #[test]
-fn a_thread_that_is_paused_here_is_given_back() {
-    with_server(|server| {
-        let machines = machines_in(server, &new_schema());
-        let [one, other] = &machines;
-        let thread = shared(&machines, "again");
-        other.uwf(&["thread", "pause", &thread]).exits(0);
-        let next = ["thread", "step", "--next"];
-        other.uwf(&next).exits(6);
-        assert!(at_remote(one, &thread)["leftMs"].is_null());
-        other
-            .uwf(&["work", "--idle", "1s"])
-            .exits(0)
-            .says("0 steps done");
-        assert!(at_remote(one, &thread)["leftMs"].is_null());
-        let report = one.uwf(&next).exits(0).json();
-        assert_eq!(report["thread"], json!(thread));
-    });
-}
-
-#[test]
-fn a_thread_that_is_paused_here_is_given_back_though_a_finished_step_waits() {
-    with_server(|server| {
-        let machines = machines_in(server, &new_schema());
-        let [one, other] = &machines;
-        one.configure("remote.lease", "1s");
-        let thread = shared(&machines, "again");
-        processes::kill(at_work(one, &["thread", "step", &thread]));
-        open_gate(one);
-        wait_until("the agent has finished", || one.pending(&thread).is_some());
-        one.wait_until_free(&thread);
-        wait_until("the lease has ended", || {
-            at_remote(other, &thread)["leftMs"].is_null()
-        });
-        one.configure("remote.lease", "10m");
-        one.uwf(&["thread", "pause", &thread]).exits(0);
-        // The step that waits asks first, and is refused.
-        one.uwf(&["thread", "step", "--next"]).exits(6);
-        assert!(at_remote(other, &thread)["leftMs"].is_null());
-        one.uwf(&["work", "--idle", "1s"]).exits(0);
-        assert!(at_remote(other, &thread)["leftMs"].is_null());
-        one.uwf(&["thread", "unpause", &thread]).exits(0);
-        one.step(&thread).exits(0);
-        agree(&machines, &thread, 1);
-    });
-}
-
-#[test]
 fn a_finished_step_that_waits_here_is_shared_first() {
     with_server(|server| {
         for next in [&["thread", "step", "--next"][..], &["work", "--idle", "1s"]] {

@@ -87,7 +87,7 @@ pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, g
 pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use needs::push::nodes_of_push;
-pub use pause::{PausedThread, UnpausedThread, pause, unpause};
+pub use pause::{PausedThread, UnpausedThread, is_paused, pause, unpause};
 pub use pipelines::active::{ActiveRun, active_runs, runs_without_folder};
 pub use pipelines::error::PipelineError;
 pub use pipelines::origin::{RunOrigin, run_origin};
@@ -195,7 +195,7 @@ pub use run::dry_run::{AgentPlan, StepPlan, plan};
 pub use run::fork_files::{ForkFiles, fork_with_files};
 pub use run::kill::{FinishedBelow, Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
-pub use run::next::{Taken, take_next};
+pub use run::next::{NextThread, Taken, take_next};
 pub use run::observer::{Doing, Observer, Progress};
 pub use run::patience::{wait_for_next_try, wait_until_free};
 pub use run::pipelines::clean::{Cleaned, clean_run};

@@ -102,6 +102,13 @@ pub(crate) fn refuse_if_paused(site: &Site, run: &RunDir, id: ThreadId) -> Resul
     }
 }
 
+/// Tells whether an active thread is paused. A record that cannot be understood is one of a pause, too: a person wanted the thread to
+/// stop.
+#[must_use]
+pub fn is_paused(site: &Site, id: ThreadId) -> bool {
+    !matches!(site.root.run(id).pause.read(), Ok(None))
+}
+
 /// Returns the name of the person who calls, if the environment tells it.
 fn user(env: &Env) -> Option<String> {
     let name = env.var("USER").or_else(|| env.var("LOGNAME"));

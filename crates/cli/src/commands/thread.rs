@@ -15,6 +15,7 @@ mod naming;
 mod next;
 mod next_try;
 mod parallel;
+mod paused_here;
 mod reading;
 mod remote_list;
 mod resting;

@@ -14,7 +14,7 @@ use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Acquired, Lease, Remote, RemoteError, Want, Which};
 use uwf_storage::{NextMark, SharedRecord, State};
 
-use crate::pause::refuse_if_paused;
+use crate::pause::{is_paused, refuse_if_paused};
 use crate::run::push::push_alone;
 use crate::run::shared::lease_time;
 use crate::sharing::error::SharingError;
@@ -110,40 +110,71 @@ impl Taken {
     }
 }
 
+/// What a machine gets that asks for the next thread.
+#[derive(Debug)]
+pub struct NextThread {
+    /// The thread, if there is one.
+    pub taken: Option<Taken>,
+    /// The shared threads that are paused here, by their ids. They are left to other machines.
+    pub paused: Vec<ThreadId>,
+}
+
 /// Tells whether a thread has ended on this machine.
 fn has_ended_here(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     let place = State::new(&site.root).find(thread)?;
     Ok(place.is_some_and(|place| place.end().is_some()))
 }
 
-/// The active shared threads on which processes of this root work, with the marks of their leases. These leases may have ended in an
-/// outage. If such a thread were taken under a new mark, the process at work would lose its lease, and end an agent that is paid for. A
-/// step that starts after this look and loses the race for the lease reads the new mark.
+/// The active shared threads that this root does not want to get as the next one: a process of this root works on them, or they are
+/// paused here.
+///
+/// The leases of the threads at work may have ended in an outage. If such a thread were taken under a new mark, the process at work would
+/// lose its lease, and end an agent that is paid for. A step that starts after this look and loses the race for the lease reads the new
+/// mark.
 #[derive(Default)]
-struct AtWork {
+struct NotWanted {
+    /// The threads at work, and the paused ones.
     threads: Vec<ThreadId>,
+    paused: Vec<ThreadId>,
+    /// The marks of the leases of the threads at work.
     marks: HashSet<String>,
 }
 
-impl AtWork {
+impl NotWanted {
     fn at(site: &Site) -> Result<Self, EngineError> {
         let heads = State::new(&site.root).heads()?;
         let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
-        let mut at_work = Self::default();
-        for thread in site.root.shared_folder().threads()? {
-            if active.contains(&thread) && site.root.run(thread).lease.is_held()? {
+        let mut found = Self::default();
+        let mut shared = site.root.shared_folder().threads()?;
+        shared.retain(|thread| active.contains(thread));
+        for thread in shared {
+            let is_at_work = site.root.run(thread).lease.is_held()?;
+            if is_at_work {
                 let record = site.root.shared(thread).read()?;
-                at_work.marks.extend(record.map(|record| record.mark));
-                at_work.threads.push(thread);
+                found.marks.extend(record.map(|record| record.mark));
+            }
+            let is_paused = is_paused(site, thread);
+            if is_paused {
+                found.paused.push(thread);
+            }
+            if is_at_work || is_paused {
+                found.threads.push(thread);
             }
         }
-        Ok(at_work)
+        Ok(found)
+    }
+
+    fn with(self, taken: Option<Taken>) -> NextThread {
+        NextThread {
+            taken,
+            paused: self.paused,
+        }
     }
 }
 
 /// Takes the thread that has been ready at the remote for the longest time and that nobody works on. A thread with a label is taken
-/// only if that is one of these. A thread that a call of this root has taken and left, because it died, comes first. Returns `None` if
-/// there is no such thread.
+/// only if that is one of these. A thread that a call of this root has taken and left, because it died, comes first. A thread that is
+/// paused here is left to other machines.
 ///
 /// # Errors
 /// When the remote does not answer, or does not give the next thread.
@@ -151,31 +182,34 @@ pub fn take_next(
     site: &Site,
     remote: &mut dyn Remote,
     labels: &[Label],
-) -> Result<Option<Taken>, EngineError> {
+) -> Result<NextThread, EngineError> {
     site.create()?;
     let store = remote.hello().map_err(SharingError::from)?.store;
     ensure_records(site, remote)?;
-    let at_work = AtWork::at(site)?;
-    let is_free = |mark: &str| !at_work.marks.contains(mark);
+    let not_wanted = NotWanted::at(site)?;
+    let is_free = |mark: &str| !not_wanted.marks.contains(mark);
+    let wish = (labels, not_wanted.threads.as_slice());
     while let Some(left) = NextMark::take_left(&site.root, is_free)? {
         let shared = SharedRecord {
             remote: store.clone(),
             mark: left.mark().to_owned(),
         };
-        let Some(taken) = ask(site, remote, (labels, &at_work), (shared, left))? else {
+        let Some(taken) = ask(site, remote, wish, (shared, left))? else {
             // The call that died had no thread. Another one may have left its mark, too.
             continue;
         };
-        if has_label(remote, taken.thread(), labels)? {
-            return Ok(Some(taken));
+        let is_paused = not_wanted.paused.contains(&taken.thread());
+        if !is_paused && has_label(remote, taken.thread(), labels)? {
+            return Ok(not_wanted.with(Some(taken)));
         }
-        // The call that died had other labels.
+        // The call that died had other labels, or a person has paused the thread since.
         taken.give_back(site, remote)?;
     }
     loop {
         let shared = new_record(site, store.clone())?;
         if let Some(mark) = NextMark::create(&site.root, &shared.mark)? {
-            return ask(site, remote, (labels, &at_work), (shared, mark));
+            let taken = ask(site, remote, wish, (shared, mark))?;
+            return Ok(not_wanted.with(taken));
         }
     }
 }
@@ -184,7 +218,7 @@ pub fn take_next(
 fn ask(
     site: &Site,
     remote: &mut dyn Remote,
-    (labels, at_work): (&[Label], &AtWork),
+    (labels, except): (&[Label], &[ThreadId]),
     (shared, mark): (SharedRecord, NextMark),
 ) -> Result<Option<Taken>, EngineError> {
     let owner = owner(&shared);
@@ -194,7 +228,6 @@ fn ask(
         have: &[],
         at_most: 0,
     };
-    let except = &at_work.threads;
     let acquired = remote.acquire(Which::Next { labels, except }, &want);
     match acquired {
         Ok(Acquired::Leased(leased)) => Ok(Some(Taken {

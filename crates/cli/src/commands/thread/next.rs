@@ -1,10 +1,11 @@
 //! `uwf thread step --next`: the thread that is ready at the remote.
 
-use uwf_engine::{take_next, waiting_threads};
+use uwf_engine::{EngineError, NextThread, is_paused, take_next, waiting_threads};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::{Label, LabelSelector};
 
+use super::paused_here::left_to_others;
 use crate::args::StepArgs;
 use crate::commands::{Context, sharing};
 use crate::failure::{Failure, note};
@@ -17,7 +18,8 @@ pub(super) fn step(
 ) -> Result<(), Failure> {
     // A finished step that waits here is paid for, and the remote gives its thread to nobody as long as this machine has the lease.
     let mut remote = sharing::open(context.site())?;
-    let waiting = waiting_threads(context.site())?;
+    let mut waiting = waiting_threads(context.site())?;
+    waiting.retain(|thread| !is_paused(context.site(), *thread));
     if !waiting.is_empty() {
         // If it cannot be reached, that is said once.
         sharing::answer(remote.hello())?;
@@ -31,10 +33,12 @@ pub(super) fn step(
     }
     let labels = labels("--next", &args.filter.about.labels)?;
     let (taken, brought) = loop {
-        let taken = take_next(context.site(), remote.as_mut(), &labels)?;
-        let taken = taken.ok_or_else(nothing_is_ready)?;
+        let NextThread { taken, paused } = take_next(context.site(), remote.as_mut(), &labels)?;
+        let taken = taken.ok_or_else(|| nothing_is_ready(&paused))?;
         match taken.bring(&context.runner, remote.as_mut()) {
             Ok(false) => note(&ended_for_all(taken.thread())),
+            // A person has just paused it.
+            Err(EngineError::Paused { .. }) => taken.give_back(context.site(), remote.as_mut())?,
             brought => break (taken, brought),
         }
     };
@@ -51,9 +55,10 @@ pub(super) fn step(
     done
 }
 
-fn nothing_is_ready() -> Failure {
+fn nothing_is_ready(paused: &[ThreadId]) -> Failure {
     let nothing = Failure {
         exit: Exit::Busy,
+        note: left_to_others(paused).map(String::into_boxed_str),
         ..Failure::request("no thread is ready at the remote")
     };
     nothing.hint("`uwf thread list --remote` shows the threads there, and who works on them; a thread with a label is next only with `--label`; run the same command again later")

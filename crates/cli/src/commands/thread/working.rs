@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uwf_engine::{EngineError, Taken, is_free, take_next, waiting_threads};
+use uwf_engine::{EngineError, Taken, is_free, is_paused, take_next, waiting_threads};
 use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
@@ -17,6 +17,7 @@ use uwf_util::text::counted;
 use super::idle::Idle;
 use super::jobs::{Jobs, Next};
 use super::next::ended_for_all;
+use super::paused_here::PausedHere;
 use super::resting::{PAUSE, Resting};
 use super::tally::is_skipped;
 use super::worker_count::Count;
@@ -57,6 +58,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         remote,
         jobs,
         resting: Resting::new(args.idle),
+        paused: PausedHere::default(),
         taken: HashMap::new(),
         count: Count::default(),
         look_at: Instant::now(),
@@ -86,6 +88,8 @@ struct Worker<'a> {
     jobs: Jobs<'a>,
     /// The threads that it leaves to others for a while.
     resting: Resting,
+    /// The threads that are paused here, as far as it has said so.
+    paused: PausedHere,
     /// The threads at work, by which those are given back whose step never began.
     taken: HashMap<ThreadId, Taken>,
     count: Count,
@@ -183,7 +187,7 @@ impl Worker<'_> {
         for thread in &waiting {
             // A thread that a person has paused waits for that person.
             let exit = self.resting.exit(*thread).unwrap_or(Exit::Busy);
-            if exit != Exit::Suspended {
+            if exit != Exit::Suspended && !is_paused(self.context.site(), *thread) {
                 left.get_or_insert(exit);
             }
         }
@@ -233,9 +237,12 @@ impl Worker<'_> {
         }
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
         match taken {
-            Ok(taken) => {
+            Ok(next) => {
                 self.damaged_in_turn = 0;
-                match taken {
+                if !self.args.quiet {
+                    self.paused.tell(&next.paused);
+                }
+                match next.taken {
                     Some(taken) if self.resting.rests(taken.thread(), Instant::now()) => {
                         self.look_later();
                         self.give_back(&taken);
@@ -285,7 +292,9 @@ impl Worker<'_> {
             return None;
         }
         let mut waiting = self.waiting();
-        waiting.retain(|thread| !self.jobs.threads().any(|one| one == *thread));
+        let is_at_work = |thread| self.jobs.threads().any(|one| one == thread);
+        let site = self.context.site();
+        waiting.retain(|thread| !is_at_work(*thread) && !is_paused(site, *thread));
         if let Some(found) = waiting
             .iter()
             .find(|thread| !self.resting.rests(**thread, now))
@@ -298,7 +307,7 @@ impl Worker<'_> {
             false => now + PAUSE,
         };
         waiting.retain(|thread| self.resting.ask_at(*thread).is_some_and(|at| now >= at));
-        let (site, remote) = (self.context.site(), self.remote.as_mut());
+        let remote = self.remote.as_mut();
         let free = self.resting.first_free(&waiting, |thread| {
             match is_free(site, remote, thread) {
                 // When the thread has rested, its next step says what is wrong.
@@ -344,6 +353,10 @@ impl Worker<'_> {
                 self.give_back(&taken);
                 if may_pass(&error) {
                     return self.wait_for_remote(&error, false);
+                }
+                // A person has just paused it: the next look leaves it out, and says so.
+                if matches!(error, EngineError::Paused { .. }) {
+                    return;
                 }
                 let failure = Failure::from(error);
                 failure.print();
