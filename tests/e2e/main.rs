@@ -165,6 +165,7 @@ mod sharing_names;
 mod sharing_names_raced;
 mod sharing_next_killed;
 mod sharing_objects;
+mod sharing_patience;
 mod sharing_paused;
 mod sharing_place;
 mod sharing_pushes;

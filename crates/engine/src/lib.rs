@@ -197,7 +197,7 @@ pub use run::kill::{FinishedBelow, Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::next::{NextThread, Taken, take_next};
 pub use run::observer::{Doing, Observer, Progress};
-pub use run::patience::{wait_for_next_try, wait_until_free};
+pub use run::patience::{wait_for_next_try, wait_until_free, wait_until_free_elsewhere};
 pub use run::pipelines::clean::{Cleaned, clean_run};
 pub use run::pipelines::make::{MadeRun, NewRun, make_run};
 pub use run::pipelines::resume::{resume_pipeline, run_pipeline};

@@ -173,9 +173,9 @@ pub(crate) struct StepArgs {
     /// Do a step of every idle thread; a thread that another process works on is skipped
     #[arg(long)]
     pub(crate) all: bool,
-    /// Do a step of the shared thread that has been ready at the remote for the longest time; with `--label`, also of those that
-    /// were pushed with that label
-    #[arg(long, conflicts_with_all = ["all", "status", "after", "before", "workflow", "name", "here", "limit", "background", "dry_run"])]
+    /// Do a step of the shared thread that has been ready at the remote for the longest time and that nobody works on; with `--label`,
+    /// also of those that were pushed with that label
+    #[arg(long, conflicts_with_all = ["all", "status", "after", "before", "workflow", "name", "here", "limit", "background", "dry_run", "wait"])]
     pub(crate) next: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,

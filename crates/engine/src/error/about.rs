@@ -1,10 +1,12 @@
 //! What an error is about: a failed attempt, a busy thread, the next attempt.
 
 use uwf_protocol::ids::ThreadId;
+use uwf_remote::Owner;
 
 use crate::EngineError;
 use crate::agent_failure::AgentFailure;
 use crate::planned_try::PlannedTry;
+use crate::sharing::error::SharingError;
 
 impl EngineError {
     /// Returns the failed attempt that this error is about, if it is about one.
@@ -41,6 +43,20 @@ impl EngineError {
         match self {
             Self::Busy { thread, .. } => Some(*thread),
             Self::Child(error) => error.busy(),
+            _ => None,
+        }
+    }
+
+    /// Returns the thread that another machine works on, and who that is, if that is what is wrong: the thread itself, or one that works
+    /// for its next step.
+    #[must_use]
+    pub fn busy_elsewhere(&self) -> Option<(ThreadId, &Owner)> {
+        match self {
+            Self::Sharing(error) => match &**error {
+                SharingError::Busy { thread, owner, .. } => Some((*thread, owner)),
+                _ => None,
+            },
+            Self::Child(error) => error.source_error()?.busy_elsewhere(),
             _ => None,
         }
     }

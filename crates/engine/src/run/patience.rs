@@ -2,15 +2,19 @@
 //!
 //! The lock of a thread is a kernel lock, and the kernel wakes its waiters. But such a wait has no time limit and cannot
 //! be ended by a signal, and the lock may be held by leftovers that the next owner ends. So the wait glances at the thread
-//! a few times a second instead, which costs some small files.
+//! a few times a second instead, which costs some small files. A remote wakes nobody either, and is asked each second or two.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use uwf_process::Event;
 use uwf_protocol::ids::ThreadId;
+use uwf_remote::{Remote, Standing};
 
 use crate::planned_try::PlannedTry;
 use crate::read::glance::glance;
+use crate::sharing::error::SharingError;
+use crate::sharing::owner;
 use crate::{EngineError, Runner};
 
 /// The pause between two glances.
@@ -25,10 +29,6 @@ pub fn wait_until_free(
     id: ThreadId,
     deadline: Option<Instant>,
 ) -> Result<bool, EngineError> {
-    let failed = |source| EngineError::Io {
-        action: "watch for signals".to_owned(),
-        source,
-    };
     runner.signals.watch().map_err(failed)?;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -46,6 +46,86 @@ pub fn wait_until_free(
     }
 }
 
+/// The shortest pause between two questions to the remote whether another machine still works on a thread.
+const PAUSE_ELSEWHERE: Duration = Duration::from_secs(1);
+
+/// Waits until no other machine works on a shared thread that was found busy. Returns `false` if one still does at the deadline.
+///
+/// # Errors
+/// When a signal told us to stop, or the remote does not answer.
+pub fn wait_until_free_elsewhere(
+    runner: &Runner,
+    id: ThreadId,
+    deadline: Option<Instant>,
+) -> Result<bool, EngineError> {
+    runner.signals.watch().map_err(failed)?;
+    let site = &runner.site;
+    let mut remote = (runner.remotes)(site)?;
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(false);
+        }
+        // Several machines that wait do not ask at the same time.
+        let random = site.env.random().unwrap_or_default();
+        let more = u64::try_from(random % 1000).unwrap_or_default();
+        let pause = PAUSE_ELSEWHERE + Duration::from_millis(more);
+        let pause = left.map_or(pause, |left| left.min(pause));
+        if let Event::Stop(stop) = runner.signals.wait(pause) {
+            return Err(EngineError::NotStarted(stop.signal));
+        }
+        let Some((again, standing)) = standing(runner, remote, id, deadline)? else {
+            return Ok(false);
+        };
+        remote = again;
+        // The next step here takes over a lease of this root.
+        let own = site.root.shared(id).read()?.map(|own| owner(&own));
+        if !matches!(standing, Standing::Leased(lease) if Some(&lease.owner) != own.as_ref()) {
+            return Ok(true);
+        }
+    }
+}
+
+/// The pause between two looks whether the remote has answered.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A remote that another thread of this process can ask.
+type Connected = Box<dyn Remote + Send>;
+
+/// Asks a remote who has the lease of a thread, and returns the remote, too. Returns `None` at the deadline. A remote may be silent for
+/// a long time, so another thread of this process asks it, and a signal need not wait for the answer.
+fn standing(
+    runner: &Runner,
+    mut remote: Connected,
+    id: ThreadId,
+    deadline: Option<Instant>,
+) -> Result<Option<(Connected, Standing)>, EngineError> {
+    let asking = std::thread::spawn(move || {
+        let standing = remote.standing(id);
+        (remote, standing)
+    });
+    while !asking.is_finished() {
+        if let Event::Stop(stop) = runner.signals.wait(TICK) {
+            return Err(EngineError::NotStarted(stop.signal));
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(None);
+        }
+    }
+    let (remote, standing) = match asking.join() {
+        Ok(answered) => answered,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    Ok(Some((remote, standing.map_err(SharingError::from)?)))
+}
+
+fn failed(source: io::Error) -> EngineError {
+    EngineError::Io {
+        action: "watch for signals".to_owned(),
+        source,
+    }
+}
+
 /// The pause between two looks at a thread that waits for its next attempt. The attempt itself begins in time.
 const LONG_PAUSE: Duration = Duration::from_secs(1);
 
@@ -60,10 +140,6 @@ pub fn wait_for_next_try(
     deadline: Option<Instant>,
     tell: &mut dyn FnMut(),
 ) -> Result<bool, EngineError> {
-    let failed = |source| EngineError::Io {
-        action: "watch for signals".to_owned(),
-        source,
-    };
     runner.signals.watch().map_err(failed)?;
     let before = glance(&runner.site, next.thread)?;
     let left = || {

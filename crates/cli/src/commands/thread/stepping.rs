@@ -4,10 +4,12 @@ use std::time::Instant;
 
 use uwf_engine::{
     EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions, StepReport, ThreadAt,
-    wait_until_free,
+    machine_of, wait_until_free, wait_until_free_elsewhere,
 };
 use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
+use uwf_remote::Owner;
 
 use super::background::leave_session_if;
 use crate::args::{AgentArgs, HeadArgs, HowArgs, Patience};
@@ -42,7 +44,7 @@ pub(super) fn refuse_head_of_many(at: &HeadArgs, threads: usize) -> Result<(), F
     }
 }
 
-/// Does a step. If the thread is busy, waits for it as long as the caller wants.
+/// Does a step. If the thread is busy, here or on another machine, waits for it as long as the caller wants.
 pub(super) fn step_patiently(
     context: &Context,
     thread: ThreadAt,
@@ -52,15 +54,51 @@ pub(super) fn step_patiently(
     let mut is_told = false;
     loop {
         let result = uwf_engine::step(&context.runner, thread, options);
-        let busy = result.as_ref().err().and_then(EngineError::busy);
+        let busy = result.as_ref().err().and_then(Busy::of);
         let (Some(busy), Some(wait)) = (busy, wait) else {
             return result;
         };
         if !std::mem::replace(&mut is_told, true) {
-            note(&format!("thread {busy} is busy: waiting until it is free"));
+            note(&busy.told());
         }
-        if !wait_until_free(&context.runner, busy, wait.deadline)? {
+        if !busy.wait(&context.runner, wait.deadline)? {
             return result;
+        }
+    }
+}
+
+/// A busy thread.
+enum Busy<'a> {
+    /// A process of this machine works on it.
+    Here(ThreadId),
+    /// Another machine works on it.
+    Elsewhere(ThreadId, &'a Owner),
+}
+
+impl<'a> Busy<'a> {
+    fn of(error: &'a EngineError) -> Option<Self> {
+        let here = error.busy().map(Self::Here);
+        here.or_else(|| {
+            let (thread, owner) = error.busy_elsewhere()?;
+            Some(Self::Elsewhere(thread, owner))
+        })
+    }
+
+    fn told(&self) -> String {
+        match self {
+            Self::Here(thread) => format!("thread {thread} is busy: waiting until it is free"),
+            Self::Elsewhere(thread, owner) => format!(
+                "thread {thread} is busy, {} works on it: waiting until it is free",
+                machine_of(owner)
+            ),
+        }
+    }
+
+    /// Waits until the thread is free. Returns `false` if it is not at the deadline.
+    fn wait(&self, runner: &Runner, deadline: Option<Instant>) -> Result<bool, EngineError> {
+        match self {
+            Self::Here(thread) => wait_until_free(runner, *thread, deadline),
+            Self::Elsewhere(thread, _) => wait_until_free_elsewhere(runner, *thread, deadline),
         }
     }
 }
