@@ -107,3 +107,20 @@ fn a_step_waits_until_the_other_machine_is_done_with_a_child() {
         crate::sharing_children::agree(&machines, &thread, 2);
     });
 }
+
+#[test]
+fn a_wait_says_that_it_sees_only_this_machine() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let mut working = at_work(one, &["thread", "step", &thread]);
+        let wait = other.uwf(&["thread", "wait", &thread]).exits(0);
+        wait.says("only this machine is watched")
+            .says(&format!("uwf fetch {thread}"));
+        open_gate(one);
+        assert!(working.wait().unwrap().success());
+        let own = one.start("again");
+        assert_eq!(one.uwf(&["thread", "wait", &own]).exits(0).stderr, "");
+    });
+}

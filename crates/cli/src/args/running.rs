@@ -221,7 +221,7 @@ pub(crate) enum Many {
 
 #[derive(Debug, Args)]
 pub(crate) struct WaitArgs {
-    /// The threads
+    /// The threads; what other machines do in a shared one counts when it was fetched
     #[arg(required = true, value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
     /// Wait until the thread has ended, waits for a person, or has a new step (unset: until nobody works on it)

@@ -27,7 +27,7 @@ pub(crate) enum ThreadCommand {
     Step(Deferred<StepArgs>),
     /// Do steps until the thread ends, waits for a person, or fails
     Run(Deferred<RunThreadArgs>),
-    /// Wait until nobody works on the threads, or until they end, ask or have a new step
+    /// Wait until nobody on this machine works on the threads, or until they end, ask or have a new step
     Wait(Deferred<WaitArgs>),
     /// Show the status of a thread
     Show {

@@ -5,13 +5,14 @@
 
 use std::time::{Duration, Instant};
 
-use uwf_engine::{Glance, ThreadStatus, ThreadView, glance};
+use uwf_engine::{Glance, ThreadStatus, ThreadView, glance, is_shared};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_util::text::counted;
 
 use crate::args::{Goal, WaitArgs};
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::hints;
 use crate::output::print;
 use crate::text::WaitedView;
@@ -27,6 +28,13 @@ pub(super) fn wait(context: &Context, args: &WaitArgs) -> Result<Exit, Failure> 
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let firsts = threads.iter().map(|thread| glance(context.site(), *thread));
     let firsts: Vec<Glance> = firsts.collect::<Result<_, _>>()?;
+    let shared = threads.iter().copied();
+    let shared: Vec<ThreadId> = shared
+        .filter(|thread| is_shared(context.site(), *thread))
+        .collect();
+    if let Some(text) = not_watched(&shared) {
+        note(&text);
+    }
     let deadline = args
         .timeout
         .and_then(|time| Instant::now().checked_add(time));
@@ -45,6 +53,21 @@ pub(super) fn wait(context: &Context, args: &WaitArgs) -> Result<Exit, Failure> 
         }
     }
     Ok(decided)
+}
+
+/// Returns what is said of threads in which other machines may do something that this call does not see.
+fn not_watched(shared: &[ThreadId]) -> Option<String> {
+    let (are, fetch) = match shared {
+        [] => return None,
+        [thread] => (format!("thread {thread} is"), format!("uwf fetch {thread}")),
+        several => (
+            format!("{} are", counted(several.len(), "thread")),
+            "uwf fetch".to_owned(),
+        ),
+    };
+    Some(format!(
+        "{are} shared, and only this machine is watched: `uwf thread list --remote` shows who else works, `{fetch}` brings new steps"
+    ))
 }
 
 /// The wait for one thread.
