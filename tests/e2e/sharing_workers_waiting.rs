@@ -142,7 +142,14 @@ fn a_worker_without_a_remote_ends_though_several_steps_wait() {
             one.wait_until_free(thread);
         }
         one.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
-        let worker = one.uwf(&["work", "--idle", "1s"]).exits(5);
+        let work = ["work", "--idle", "1s"];
+        let worker = one.uwf(&[&work[..], &["--format", "text"]].concat());
+        let worker = worker
+            .exits(5)
+            .says("error: ")
+            .says("hint: nothing is lost");
+        let messages = one.uwf(&[&work[..], &["--format", "json"]].concat());
+        messages.exits(5).says("\"exitCode\":5");
         for thread in &threads {
             assert!(
                 worker

@@ -39,18 +39,16 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
     if context.runner.signals.stop().is_some() {
         return Ok(Exit::Done);
     }
-    let is_away = match answer {
-        Err(error) if error.may_pass() => {
+    let away = match sharing::answer(answer) {
+        Ok(_) => None,
+        Err(error) if may_pass(&error) => {
             warn(&format!("{error}; trying again"));
-            true
+            Some(error.into())
         }
-        answer => match sharing::answer(answer) {
-            Ok(_) => false,
-            Err(error) => {
-                warn_of(&waiting_threads(context.site()).unwrap_or_default());
-                return Err(error.into());
-            }
-        },
+        Err(error) => {
+            warn_of(&waiting_threads(context.site()).unwrap_or_default());
+            return Err(error.into());
+        }
     };
     let mut worker = Worker {
         context,
@@ -64,7 +62,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         look_at: Instant::now(),
         look_here_at: Instant::now(),
         idle: Idle::new(Instant::now()),
-        is_away,
+        away,
         is_unsure: false,
         damaged_in_turn: 0,
         has_seen_damage: false,
@@ -99,8 +97,8 @@ struct Worker<'a> {
     look_here_at: Instant,
     /// For how long it has had nothing to do.
     idle: Idle,
-    /// Whether the remote did not answer the last time.
-    is_away: bool,
+    /// Why the remote did not answer the last time, if it did not.
+    away: Option<Failure>,
     /// Whether it may be away, because a step was busy since the last answer.
     is_unsure: bool,
     /// How many of the last answers made no sense, without another one in between.
@@ -159,12 +157,22 @@ impl Worker<'_> {
                 ));
                 self.count.last
             }
-            () if is_over && self.is_away => Exit::Busy,
-            () if is_over => return Some(Ok(self.left_undone())),
+            () if is_over => return Some(self.without_work()),
             () => return None,
         };
         warn_of(&self.waiting());
         Some(Ok(exit))
+    }
+
+    /// Returns how a worker ends that found nothing to do for the time of `--idle`.
+    fn without_work(&mut self) -> Result<Exit, Failure> {
+        match self.away.take() {
+            None => Ok(self.left_undone()),
+            Some(away) => {
+                warn_of(&self.waiting());
+                Err(away)
+            }
+        }
     }
 
     /// Returns the threads whose finished steps wait here. It says so if the records cannot be read, and remembers that.
@@ -225,14 +233,14 @@ impl Worker<'_> {
     /// Begins the next step, if there is one. A finished step that waits here comes first: it is paid for, and the remote gives its
     /// thread to nobody as long as this machine has the lease.
     fn look(&mut self) {
-        let was_away = self.is_away;
+        let was_away = self.away.is_some();
         if !self.answers() {
             return self.look_later();
         }
         if let Some(thread) = self.waiting_here() {
             return self.start(thread, None);
         }
-        if self.is_away {
+        if self.away.is_some() {
             return self.look_later();
         }
         let taken = take_next(self.context.site(), self.remote.as_mut(), &self.args.labels);
@@ -260,22 +268,22 @@ impl Worker<'_> {
 
     /// Tells whether the remote answers. It is asked if it may be away: a step would wait for it as long, for each thread.
     fn answers(&mut self) -> bool {
-        if !self.is_away && !self.is_unsure {
+        if self.away.is_none() && !self.is_unsure {
             return true;
         }
         self.is_unsure = false;
         match sharing::answer(self.remote.hello()) {
-            Err(error) if may_pass(&error) => self.wait_for_remote(&error, self.is_away),
+            Err(error) if may_pass(&error) => self.wait_for_remote(error, self.away.is_some()),
             // What is wrong otherwise is told by the call that meets it.
-            Ok(_) | Err(_) => self.is_away = false,
+            Ok(_) | Err(_) => self.away = None,
         }
-        !self.is_away
+        self.away.is_none()
     }
 
     /// A thread whose row is damaged is leased by the call that finds that out, so the next call gets another one.
     fn not_taken(&mut self, error: EngineError, was_away: bool) {
         if may_pass(&error) {
-            self.wait_for_remote(&error, was_away);
+            self.wait_for_remote(error, was_away);
         } else if is_damage(&error) && self.damaged_in_turn < DAMAGED_IN_TURN {
             warn(&format!("{error}; trying another thread"));
             self.damaged_in_turn += 1;
@@ -316,16 +324,16 @@ impl Worker<'_> {
             }
         });
         free.unwrap_or_else(|error| {
-            self.wait_for_remote(&error, false);
+            self.wait_for_remote(error, false);
             None
         })
     }
 
-    fn wait_for_remote(&mut self, error: &EngineError, was_away: bool) {
+    fn wait_for_remote(&mut self, error: EngineError, was_away: bool) {
         if !was_away {
             warn(&format!("{error}; trying again"));
         }
-        self.is_away = true;
+        self.away = Some(error.into());
     }
 
     /// Ends the worker when its steps are done, with the first of such failures. They may take hours, so it is told at once.
@@ -352,7 +360,7 @@ impl Worker<'_> {
                 self.look_later();
                 self.give_back(&taken);
                 if may_pass(&error) {
-                    return self.wait_for_remote(&error, false);
+                    return self.wait_for_remote(error, false);
                 }
                 // A person has just paused it: the next look leaves it out, and says so.
                 if matches!(error, EngineError::Paused { .. }) {
