@@ -74,6 +74,24 @@ fn what_a_machine_does_not_have_of_a_run_is_not_called_gone() {
 }
 
 #[test]
+fn who_pushes_a_run_at_work_is_told_how_to_stop_it() {
+    with_server(|server| {
+        let machines = sharing_runs::machines(server, &sharing_runs::pipeline(&["A", "B"]));
+        let [one, _] = &machines;
+        let run = ["orchestrate", "run", "p.yaml", "--run-id", "r"];
+        let mut engine = sharing_runs::at_work(&machines, one, &run);
+        let pause = one.uwf(&["push", "r"]).exits(5).stderr;
+        let pause = pause.split('`').find(|word| word.contains(" pause "));
+        let pause: Vec<&str> = pause.unwrap().split(' ').skip(1).collect();
+        one.uwf(&pause).exits(0);
+        sharing_runs::open_gate(&machines);
+        engine.wait().unwrap();
+        one.uwf(&["push", "r"]).exits(0);
+        assert_eq!(sharing_runs::done(&machines), "A");
+    });
+}
+
+#[test]
 fn a_removal_of_a_shared_thread_says_that_it_is_only_forgotten_here() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

@@ -337,7 +337,9 @@ fn of_run(error: &EngineError) -> Option<String> {
     let hint = match error {
         EngineError::NoSlot { .. } => "the same command without `--no-wait` waits for one".to_owned(),
         EngineError::Busy { thread, .. } => {
-            format!("try again later, or end it with `uwf thread kill {thread}`")
+            format!(
+                "try again later; `uwf thread pause {thread}` stops it after the step that is being done, `uwf thread kill {thread}` ends it"
+            )
         }
         EngineError::Survivors { .. } => {
             "wait until it ends, or end it with `kill <number>`; then run the same command again".to_owned()
