@@ -56,6 +56,8 @@ fn a_wait_for_another_machine_ends_with_its_time_or_a_signal() {
         step.exits(5)
             .says("is busy: machine `")
             .says("remote release");
+        let run = other.uwf(&["thread", "run", &thread]).exits(5);
+        run.says("thread list --remote").says("remote release");
         open_gate(one);
         assert!(working.wait().unwrap().success());
         assert_eq!([one, other].map(runs), [3, 0]);

@@ -43,6 +43,7 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         context,
         thread,
         patience: None,
+        is_new: true,
         is_quiet: args.how.quiet,
         steps,
     };
@@ -75,6 +76,7 @@ pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit,
         context,
         thread,
         patience: args.patience.wait,
+        is_new: false,
         is_quiet: args.how.quiet,
         steps,
     }
@@ -117,6 +119,8 @@ struct Run<'a> {
     context: &'a Context,
     thread: ThreadId,
     patience: Option<Patience>,
+    /// Whether this call has started the thread.
+    is_new: bool,
     is_quiet: bool,
     /// How many steps were recorded.
     steps: Rc<Cell<u64>>,
@@ -259,8 +263,9 @@ impl Run<'_> {
         let is_seen = stopped != "changed";
         let is_again =
             is_seen && matches!(failure.exit, Exit::Agent | Exit::Busy | Exit::Signal(_));
-        if is_again && failure.exit != Exit::Agent {
-            // "The same command" of the usual hints would start another thread.
+        // "The same command" of the usual hints would start another thread. The hint of a busy thread says more than how to go on.
+        let is_told = !self.is_new && failure.exit == Exit::Busy && failure.hint.is_some();
+        if is_again && failure.exit != Exit::Agent && !is_told {
             failure.hint = Some(format!("`{go_on}` goes on"));
         }
         let next = match stopped {
