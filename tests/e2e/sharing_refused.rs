@@ -64,6 +64,24 @@ fn a_server_on_this_machine_that_wants_encryption_is_asked_for_it_by_the_address
 }
 
 #[test]
+fn a_password_that_is_missing_is_asked_for_though_the_config_names_no_address() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let admin = Admin::new(&server.url());
+    let rules = "local all all trust\nhost all all all scram-sha-256\n";
+    std::fs::write(admin.row("SHOW hba_file"), rules).unwrap();
+    admin.run("SELECT pg_reload_conf()");
+    let world = World::new();
+    let add = || world.uwf(&["remote", "add", &server.url()]).exits(1);
+    wait_until("the rules count", || {
+        add().stderr.contains("UWF_REMOTE_PASSWORD")
+    });
+    let said = add().says("`uwf remote add <url>` names another");
+    assert!(!said.stderr.contains("config.yaml"), "{}", said.stderr);
+}
+
+#[test]
 fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
     let world = World::new();
     for (url, said) in [

@@ -142,7 +142,7 @@ fn of_right(right: &Right) -> String {
 fn of_entry(entry: Entry) -> Option<String> {
     let hint = match entry {
         Entry::Password => {
-            "the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; the user is in the address, `remote.url` in `config.yaml` of the root"
+            "the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; the user is in the address, and `uwf remote add <url>` names another one"
         }
         Entry::User => {
             "`createuser -h <host> --pwprompt <user>` makes the user, as a user of the server who may; `uwf remote add <url>` names another one"
