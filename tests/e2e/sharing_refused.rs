@@ -103,6 +103,14 @@ fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
         }
         world.uwf(&["config", "get", "remote.url"]).exits(1);
     }
+    let schema = ["config", "set", "remote.schema"];
+    for name in ["Bad Name", "1a", "pg_a", ""] {
+        let set = world.uwf(&[&schema[..], &[name]].concat()).exits(1);
+        set.says("is not the name of a schema");
+    }
+    world.uwf(&["config", "get", "remote.schema"]).exits(1);
+    world.uwf(&[&schema[..], &["team_a"]].concat()).exits(0);
+    world.uwf(&["config", "unset", "remote.schema"]).exits(0);
     let url = "postgres://u@127.0.0.1/d";
     world.uwf(&["config", "set", "remote.url", url]).exits(0);
     let missing = world.dir().join("ca.pem");

@@ -66,6 +66,23 @@ pub enum AddressError {
     Schema(String),
 }
 
+/// Fails if a text cannot be the name of the schema of a remote.
+///
+/// # Errors
+/// [`AddressError::Schema`].
+pub fn check_schema(schema: &str) -> Result<(), AddressError> {
+    let is_word = |text: &str| {
+        let mut bytes = text.bytes();
+        let begins = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+        bytes.next().is_some_and(begins) && bytes.all(|byte| begins(byte) || byte.is_ascii_digit())
+    };
+    // PostgreSQL keeps `pg_` for itself.
+    match is_word(schema) && !schema.starts_with("pg_") && schema.len() <= LONGEST_SCHEMA {
+        true => Ok(()),
+        false => Err(AddressError::Schema(schema.to_owned())),
+    }
+}
+
 impl Address {
     /// Reads a URL, such as `postgres://uwf@db.example.org/uwf`, and the name of the schema. The parameters `sslmode` and
     /// `sslrootcert` are read here. The others are those of the PostgreSQL client.
@@ -73,16 +90,7 @@ impl Address {
     /// # Errors
     /// [`AddressError`].
     pub fn new(url: &str, schema: &str) -> Result<Self, AddressError> {
-        let is_word = |text: &str| {
-            let mut bytes = text.bytes();
-            let begins = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
-            bytes.next().is_some_and(begins)
-                && bytes.all(|byte| begins(byte) || byte.is_ascii_digit())
-        };
-        // PostgreSQL keeps `pg_` for itself.
-        if !is_word(schema) || schema.starts_with("pg_") || schema.len() > LONGEST_SCHEMA {
-            return Err(AddressError::Schema(schema.to_owned()));
-        }
+        check_schema(schema)?;
         let mut url =
             Url::parse(url).map_err(|problem| AddressError::NotAUrl(problem.to_string()))?;
         if !["postgres", "postgresql"].contains(&url.scheme()) {

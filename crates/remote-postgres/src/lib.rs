@@ -41,7 +41,7 @@ use uwf_remote::{
     Which,
 };
 
-pub use address::{Address, AddressError};
+pub use address::{Address, AddressError, check_schema};
 pub use collect::Collected;
 pub use connection::Limits;
 pub use migrate::Migrated;

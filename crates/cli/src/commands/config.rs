@@ -36,8 +36,10 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
             print(&ValueView { value }, format)?;
         }
         ConfigCommand::Set { key, value } => {
-            if key == "remote.url" {
-                sharing::check_url(&value)?;
+            match key.as_str() {
+                "remote.url" => sharing::check_url(&value)?,
+                "remote.schema" => sharing::check_schema(&value)?,
+                _ => {}
             }
             root.create()?;
             let before = dangling(context);

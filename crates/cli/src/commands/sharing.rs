@@ -15,7 +15,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Hello, Query, Remote, RemoteError};
 use uwf_remote_object::{self as object, Object};
-use uwf_remote_postgres::{Address, Postgres};
+use uwf_remote_postgres::{self as postgres, Address, Postgres};
 use uwf_util::shell_words;
 
 use self::add::{add, warn_of_others};
@@ -84,6 +84,12 @@ pub(crate) fn check_url(url: &str) -> Result<(), EngineError> {
         ..RemoteConfig::default()
     };
     address(&config).map(drop)
+}
+
+/// Fails if a text cannot be the name of the schema of a remote.
+pub(crate) fn check_schema(schema: &str) -> Result<(), EngineError> {
+    let checked = postgres::check_schema(schema);
+    checked.map_err(|problem| SharingError::BadRemote(problem.to_string()).into())
 }
 
 /// The variables of the environment, and those of `.env`.
