@@ -285,6 +285,9 @@ fn names_that_are_not_there_are_named() {
         one.uwf(&["push", "--workflow", "agian"])
             .exits(1)
             .says("did you mean `again`?");
+        one.uwf(&["push", "again"])
+            .exits(1)
+            .says("`uwf push --workflow again` shares it");
         for args in [
             &["push", "@", "--force"][..],
             &["fetch", "--force"],

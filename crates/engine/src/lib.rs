@@ -216,7 +216,8 @@ pub use sharing::error::{SharingError, machine_of};
 pub use sharing::family_fetch::FamilyFetch;
 pub use sharing::fetch::{Fetched, fetch, remote_threads};
 pub use sharing::names::{
-    FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, push_name, remote_name, remote_names,
+    FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, is_registered, push_name,
+    remote_name, remote_names,
 };
 pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};

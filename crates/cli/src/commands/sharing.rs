@@ -7,8 +7,8 @@ mod kind;
 
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
-    Site, ensure_records, fetch_name, has_remote, push, push_name, remote_name, remote_names,
-    remote_threads, shared_by_another, shared_threads,
+    Site, ensure_records, fetch_name, has_remote, is_registered, push, push_name, remote_name,
+    remote_names, remote_threads, shared_by_another, shared_threads,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -168,7 +168,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
 
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
     let threads = args.threads.iter();
-    let threads = threads.map(|thread| orchestrate::thread_or_run(context, thread));
+    let threads = threads.map(|thread| here_or_workflow(context, thread));
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
     ensure_records(site, remote.as_mut())?;
@@ -197,6 +197,18 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
         print(&PushedView(pushed), context.format)?;
     }
     Ok(exit)
+}
+
+/// Returns the thread that a user names. If there is none, and a workflow has that name, the failure says what shares the workflow.
+fn here_or_workflow(context: &Context, name: &str) -> Result<ThreadId, Failure> {
+    let found = orchestrate::thread_or_run(context, name);
+    found.map_err(|failure| match is_registered(context.site(), name) {
+        Ok(true) => failure.hint(format!(
+            "`{name}` is a workflow: `uwf push --workflow {}` shares it; `uwf thread list --all` shows every thread here",
+            shell_words::quote(name)
+        )),
+        Ok(false) | Err(_) => failure,
+    })
 }
 
 /// Fails if the label of a thread that was pushed was to change, and could not.

@@ -109,6 +109,14 @@ fn find(remote: &mut dyn Remote, name: &str) -> Result<Option<SharedName>, Engin
     Ok(names.find(|one| one.name == name))
 }
 
+/// Tells whether a workflow is registered here by this name.
+///
+/// # Errors
+/// When the registry cannot be read.
+pub fn is_registered(site: &Site, name: &str) -> Result<bool, EngineError> {
+    Ok(State::new(&site.root).workflows()?.contains_key(name))
+}
+
 /// Sends what a name stands for here, with all that this workflow needs, and lets the name stand for it at the remote.
 ///
 /// # Errors
