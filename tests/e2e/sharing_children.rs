@@ -409,7 +409,12 @@ fn a_parent_that_ends_elsewhere_while_its_branches_work_here_is_told_with_their_
         open_gate(one);
         let run = Run::from(working.wait_with_output().unwrap()).exits(7);
         let run = run.says(&format!("thread `{thread}` has ended on another machine"));
-        assert_eq!(run.stderr.matches("is kept").count(), 2, "{}", run.stderr);
+        assert_eq!(
+            run.stderr.matches("is stored but").count(),
+            2,
+            "{}",
+            run.stderr
+        );
         assert_eq!(one.show(&thread)["status"], json!("cancelled"));
         other.uwf(&["fetch", &thread]).exits(0);
         for world in &machines {

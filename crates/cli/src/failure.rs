@@ -5,7 +5,7 @@ use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
 use uwf_engine::{AgentFailure, EngineError, NameError, PlannedTry, store_exit};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::{IdError, ThreadId};
+use uwf_protocol::ids::{CasRef, IdError, ThreadId};
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
 use uwf_util::ansi::without_sequences;
@@ -26,24 +26,27 @@ pub(crate) struct Failure {
     pub(crate) note: Option<Box<str>>,
     /// What to type next.
     pub(crate) hint: Option<String>,
-    /// What helps by itself, if something does.
-    pub(crate) awaited: Option<Box<Awaited>>,
+    /// What it is about.
+    pub(crate) about: Option<Box<About>>,
     /// The command that lets a thread go on, if the hint has one.
     pub(crate) next: Option<Box<str>>,
 }
 
-/// What helps against a failure by itself.
-pub(crate) enum Awaited {
-    /// Another process ends, which works on this thread.
-    End(ThreadId),
+/// What a failure is about, for programs.
+pub(crate) enum About {
+    /// Another process works on this thread. Its end helps.
+    Busy(ThreadId),
     /// The time of this attempt comes.
     NextTry(PlannedTry),
+    /// This finished step is kept beside its thread.
+    Kept(CasRef),
 }
 
-impl Awaited {
+impl About {
     fn of(error: &EngineError) -> Option<Self> {
         let next_try = || error.planned_try().cloned().map(Self::NextTry);
-        error.busy().map(Self::End).or_else(next_try)
+        let kept = || error.kept_step().map(Self::Kept);
+        error.busy().map(Self::Busy).or_else(next_try).or_else(kept)
     }
 }
 
@@ -56,7 +59,7 @@ impl Failure {
             causes: Vec::new(),
             note: None,
             hint: None,
-            awaited: None,
+            about: None,
             next: None,
         }
     }
@@ -105,11 +108,14 @@ impl Failure {
         if let Some(hint) = &self.hint {
             fields.insert("hint".to_owned(), hints::here(hint).into());
         }
-        match self.awaited.as_deref() {
-            Some(Awaited::End(busy)) => {
+        match self.about.as_deref() {
+            Some(About::Kept(step)) => {
+                fields.insert("keptStep".to_owned(), step.to_string().into());
+            }
+            Some(About::Busy(busy)) => {
                 fields.insert("busy".to_owned(), busy.to_string().into());
             }
-            Some(Awaited::NextTry(next)) => {
+            Some(About::NextTry(next)) => {
                 if let Ok(Value::Object(next)) = serde_json::to_value(next) {
                     fields.extend(next);
                 }
@@ -139,7 +145,7 @@ impl Failure {
             causes: causes(error),
             note: None,
             hint,
-            awaited: None,
+            about: None,
             next: None,
         }
     }
@@ -148,7 +154,7 @@ impl Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
         let mut failure = Self::of(&error, error.exit(), hints::of(&error));
-        failure.awaited = Awaited::of(&error).map(Box::new);
+        failure.about = About::of(&error).map(Box::new);
         match &error {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(with_excerpt).collect();

@@ -1,6 +1,6 @@
-//! What an error is about: a failed attempt, a busy thread, the next attempt.
+//! What an error is about: a failed attempt, a kept step, a busy thread, the next attempt.
 
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Owner;
 
 use crate::EngineError;
@@ -32,6 +32,16 @@ impl EngineError {
             Self::Agent(failure) => failure.next_try.as_ref(),
             Self::Waiting(waiting) => Some(&waiting.planned),
             Self::Child(error) => error.planned_try(),
+            _ => None,
+        }
+    }
+
+    /// Returns the finished step that is kept beside its thread, if the error is about one.
+    #[must_use]
+    pub fn kept_step(&self) -> Option<CasRef> {
+        match self {
+            Self::HeadMoved { step, .. } => Some(*step),
+            Self::Child(error) => error.source_error()?.kept_step(),
             _ => None,
         }
     }

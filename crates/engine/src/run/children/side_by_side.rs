@@ -174,7 +174,7 @@ impl Steps<'_> {
         let has_ended = exit == Exit::Ended;
         let messages = lines_of(&mut one.messages);
         let problem = messages.iter().find_map(problem_in);
-        for note in messages.iter().filter_map(note_in) {
+        for note in messages.iter().filter_map(|one| note_in(one, has_ended)) {
             (self.runner.notice)(note);
         }
         let report = lines_of(&mut one.report).into_iter().next_back();
@@ -252,12 +252,15 @@ fn problem_in(message: &Value) -> Option<String> {
     Some(parts.join(": "))
 }
 
-/// Returns a message that tells no error.
-fn note_in(message: &Value) -> Option<&str> {
-    match message.get("error") {
-        Some(_) => None,
-        None => message.get("note").or(message.get("warning"))?.as_str(),
-    }
+/// Returns what people are told by a message of a child. The parent tells the error, unless the child has ended. Then it matters only
+/// if a step is kept beside the child.
+fn note_in(message: &Value, has_ended: bool) -> Option<&str> {
+    let label = match (message.get("error"), message.get("keptStep")) {
+        (Some(error), Some(_)) if has_ended => Some(error),
+        (Some(_), _) => None,
+        (None, _) => message.get("note").or(message.get("warning")),
+    };
+    label?.as_str()
 }
 
 /// Returns the busy thread that an error names.
