@@ -196,7 +196,7 @@ fn a_kill_ends_the_program_that_another_machine_runs() {
         one.uwf(&["thread", "kill", &thread])
             .exits(0)
             .says("its lease is ended");
-        assert_eq!(working.wait().unwrap().code(), Some(5));
+        assert_eq!(working.wait().unwrap().code(), Some(7));
         assert!(!processes::is_running(&program), "it works for nothing");
         open_gate(&machines);
         for world in &machines {

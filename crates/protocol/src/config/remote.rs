@@ -45,17 +45,50 @@ impl RemoteConfig {
         Self::AZURE_KEY,
     ];
 
-    /// Returns where the remote is, as one word or two: the address of the server, and the schema. `None` if there is no remote.
+    /// Returns where the remote is: the address of the server without the user, and the schema. `None` if there is no remote.
     #[must_use]
     pub fn place(&self) -> Option<String> {
         let url = self.url.as_deref()?;
         let schema = self.schema.as_deref().unwrap_or(Self::SCHEMA);
-        Some(format!("{url} {schema}"))
+        let Some((kind, rest)) = url.split_once("://") else {
+            return Some(format!("{url} {schema}"));
+        };
+        let server = rest.split_once('@').map_or(rest, |(_, server)| server);
+        Some(format!("{kind}://{server} {schema}"))
     }
 
     /// Tells whether nothing is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remote_has_one_place_for_all_users() {
+        let place = |url: &str, schema: Option<&str>| {
+            let remote = RemoteConfig {
+                url: Some(url.to_owned()),
+                schema: schema.map(str::to_owned),
+                lease: None,
+            };
+            remote.place().expect("there is a remote")
+        };
+        let owner = place("postgres://owner@host:5433/db?sslmode=require", None);
+        assert_eq!(owner, "postgres://host:5433/db?sslmode=require uwf");
+        assert_eq!(
+            place("postgres://host:5433/db?sslmode=require", None),
+            owner
+        );
+        assert_ne!(
+            place("postgres://host/db", None),
+            place("postgres://host/db", Some("team"))
+        );
+        assert_ne!(place("s3://bucket", None), place("az://bucket", None));
+        assert_eq!(RemoteConfig::default().place(), None);
     }
 }
