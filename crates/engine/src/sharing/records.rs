@@ -2,7 +2,7 @@
 //!
 //! A root that was restored from a backup may lack records, and would do steps of shared threads without a lease. So may a root into which
 //! threads were imported. Such a root asks its remote for all threads that are here, and a file beside the records then says that none is
-//! missing ([`SharedFolder`](uwf_storage::SharedFolder)). From then on a thread without a record is not shared. The records of a copy of a
+//! missing ([`SharedFolder`]). From then on a thread without a record is not shared. The records of a copy of a
 //! root have the marks of that root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
 use std::collections::BTreeSet;
