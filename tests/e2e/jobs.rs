@@ -102,10 +102,13 @@ fn names_are_checked_before_the_first_step_also_those_that_look_like_ids() {
 
 #[test]
 fn errors_of_jobs_are_text_unless_json_was_asked_for() {
-    let (world, _) = world_with(2);
+    let (world, threads) = world_with(2);
     world.scripted_agent("echo broken >&2; exit 9");
     let run = step_all(&world, "2").exits(3);
-    assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+    for thread in &threads {
+        let error = format!("{thread} error: ");
+        assert!(run.stderr.contains(&error), "{}", run.stderr);
+    }
     assert!(!run.stderr.contains('{'), "{}", run.stderr);
     assert_eq!(run.stdout.lines().count(), 2);
     let args = [

@@ -470,6 +470,14 @@ fn without_a_remote_the_commands_say_how_to_choose_one() {
             .says("no remote is configured")
             .says("uwf remote add");
     }
+    let record = "{\"remote\":\"r\",\"mark\":\"1\"}";
+    std::fs::create_dir_all(world.root().join("shared")).unwrap();
+    std::fs::write(world.root().join(format!("shared/{thread}.json")), record).unwrap();
+    world
+        .step(&thread)
+        .exits(1)
+        .says("is shared, and no remote is configured")
+        .says(&format!("`uwf thread fork --thread {thread}`"));
     world
         .uwf(&["remote", "add", "postgres://u:secret@127.0.0.1/d"])
         .exits(1)

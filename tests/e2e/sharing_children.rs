@@ -425,3 +425,19 @@ fn a_parent_that_ends_elsewhere_while_its_branches_work_here_is_told_with_their_
         }
     });
 }
+
+#[test]
+fn a_step_of_an_only_child_is_named_though_its_parent_has_ended_elsewhere() {
+    with_server(|server| {
+        let (machines, thread) = family(server, "workflow: ./inner.yaml");
+        let [one, other] = &machines;
+        share(&machines, &thread);
+        let working = at_work(one, &["thread", "step", &thread]);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.uwf(&["thread", "kill", &thread]).exits(0);
+        open_gate(one);
+        let run = Run::from(working.wait_with_output().unwrap()).exits(7);
+        run.says("is stored but the thread is");
+        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+    });
+}

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::compat::ID_A;
-use crate::crash::sweep::kill_everywhere;
+use crate::crash::sweep::{kill_at_many, kill_everywhere};
 use crate::gates::{at_work, open_gate, runs};
 use crate::import_store::{full_store, import};
 use crate::postgres::{Server, new_schema, own_server};
@@ -39,13 +39,21 @@ fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_th
             .says("there is no remote there yet")
             .says("if it is lost for good, `uwf remote add <url>` makes another one");
         let add = ["remote", "add", &url, "--schema", &schema];
-        let replaces = format!("--replaces {lost}`");
+        let replaces = format!("--replaces {lost}` shares");
         one.uwf(&add).exits(0).says(&replaces);
         one.uwf(&["push", &thread]).exits(1).says(&replaces);
         let replace = [&add[..], &["--replaces", &lost]].concat();
         one.uwf(&[&add[..], &["--replaces", "7"]].concat())
             .exits(1)
             .says("no thread here is shared by a remote with the id `7`");
+        let forget = ["history", "threads", "nodes"];
+        let forget = forget.map(|table| format!("DELETE FROM {schema}.{table}"));
+        kill_at_many(one, &replace, " remote ", |_| {
+            one.uwf(&replace);
+            one.uwf(&["push", &thread]).exits(0);
+            assert_eq!(runs(one), 1, "no agent was started");
+            Admin::new(&url).run(&forget.join("; "));
+        });
         let replaced = one.uwf(&replace).exits(0).json();
         assert_eq!(replaced["replaced"], json!([thread]), "{replaced}");
         one.uwf(&["push", &thread]).exits(0);
@@ -54,6 +62,23 @@ fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_th
         other.uwf(&["fetch", &thread]).exits(0);
         other.step(&thread).exits(0);
         agree(&machines, &thread, 2);
+    });
+}
+
+#[test]
+fn a_remote_that_answers_is_not_lost() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let living = store(one);
+        let second = new_schema();
+        let add = ["remote", "add", &server.url(), "--schema", &second];
+        one.uwf(&[&add[..], &["--replaces", &living]].concat())
+            .exits(1)
+            .says("is not lost: it answers");
+        one.step(&thread).exits(0);
+        assert_eq!(store(one), living);
     });
 }
 
@@ -92,6 +117,8 @@ fn another_remote_is_not_added_while_one_that_must_be_asked_is_away() {
     };
     let (machines, thread, schema) = unaware(&server);
     let [one, other] = &machines;
+    let config = one.uwf(&["config", "get", "remote.schema"]).exits(0);
+    let first = config.json()["value"].as_str().unwrap().to_owned();
     server.pause();
     one.uwf(&["thread", "kill", &thread]).exits(0);
     let add = ["remote", "add", &second.url(), "--schema", &schema];
@@ -99,11 +126,15 @@ fn another_remote_is_not_added_while_one_that_must_be_asked_is_away() {
         .exits(5)
         .says("it is not known which threads here are shared")
         .says("`uwf config unset remote.url` forgets it");
+    // The kill is not forgotten, though a person gives the remote up for a while.
+    one.uwf(&["config", "unset", "remote.url"]).exits(0);
     server.resume();
-    // The kill is not forgotten.
+    one.uwf(&add).exits(0);
+    assert_eq!(one.show(&thread)["endNotTold"], json!(true));
+    one.uwf(&["remote", "add", &server.url(), "--schema", &first])
+        .exits(0);
     one.uwf(&["push", &thread]).exits(0);
     assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
-    one.uwf(&add).exits(0);
 }
 
 #[test]
@@ -113,7 +144,7 @@ fn a_call_that_adds_a_remote_and_is_killed_leaves_no_thread_that_is_stepped_with
         let [one, other] = &machines;
         let before = runs(one);
         let add = ["remote", "add", &server.url(), "--schema", &second];
-        kill_everywhere(one, &add, " remote ", |traced| {
+        let calls = kill_everywhere(one, &add, " remote ", |traced| {
             let call = &traced.killed().unwrap().call;
             if one.step(&thread).code == 0 {
                 let there = at_remote(other, &thread)["head"].clone();
@@ -122,6 +153,7 @@ fn a_call_that_adds_a_remote_and_is_killed_leaves_no_thread_that_is_stepped_with
                 assert_eq!(runs(one), before, "{call}");
             }
         });
+        assert!(calls.len() > 20, "{calls:?}");
     });
 }
 

@@ -137,6 +137,8 @@ pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<(ThreadId, Stri
 /// # Errors
 /// When a record cannot be written.
 pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
     let mut replaced = Vec::new();
     for (thread, remote) in shared_by_another(site, store)? {
         if remote == lost {

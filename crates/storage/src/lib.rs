@@ -55,7 +55,7 @@ pub use run_dir::{
 };
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
-pub use shared_folder::{Doubt, LockedFolder, SharedFolder};
+pub use shared_folder::{LockedFolder, Search, SharedFolder};
 pub use sharing::{SharedFile, SharedRecord};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{

@@ -1,8 +1,8 @@
 //! The folder of the records of shared threads, and what it says of itself: `shared/complete`.
 //!
-//! The file has a line for the folder and one for itself: their inode numbers and times of birth. A folder that was copied has another
-//! first line than it should, and a file that was put back another second one. Then come lines about the records, the newest last: a
-//! remote was asked which threads it shares, or records may be missing.
+//! The file has a line for the folder and one for itself: their inode numbers and times of birth. In a copied folder, the first line does
+//! not match the folder. If the file was put back, the second line does not match the file. Then come lines about the records, the newest
+//! last: a remote was asked which threads it shares, or records may be missing.
 //!
 //! A tool that restores files in place sets the time of the folder's content (mtime) back. It cannot set the time of the folder's last
 //! change (ctime). So a folder with two different times does not count as complete, whatever the file says. A change of a file in the
@@ -10,6 +10,7 @@
 //! and put back only files that have changed since the backup. So each new record makes the time of the file new.
 
 use std::fs::Metadata;
+use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -27,8 +28,8 @@ const DOUBT: &str = "records may be missing";
 const LOOKS: &str = "looking for missing records";
 /// The beginning of a line about a remote that was asked. Its place follows.
 const ASKED: &str = "asked ";
-/// By how many seconds the two times of a folder may differ that nobody has restored. Some file systems keep one of them in steps of two
-/// seconds.
+/// The two times of a folder differ by at most so many seconds, unless somebody restored it. Some file systems keep one of them in steps
+/// of two seconds.
 const TOLERANCE_SECS: u64 = 2;
 
 /// The folder of the records of a root.
@@ -41,7 +42,7 @@ pub struct SharedFolder {
 /// What the folder says of itself, and whether that can be believed.
 #[derive(Debug, PartialEq, Eq)]
 enum Said {
-    /// It says nothing, or what it says cannot be read.
+    /// It says nothing.
     Nothing,
     /// It is a copy, and says something about another folder.
     OfAnother,
@@ -62,9 +63,14 @@ impl SharedFolder {
     /// Tells whether every thread here that the remote at this [place](uwf_protocol::config::RemoteConfig::place) shares has its record.
     /// A folder that was copied does not say so, nor does one whose files were restored in place: the backup may be older than records.
     /// A folder on a disk that was set back as a whole looks as it did before.
-    #[must_use]
-    pub fn is_complete(&self, place: &str) -> bool {
-        matches!(self.said(), Said::Asked(asked) if asked.iter().any(|known| known == place))
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn is_complete(&self, place: &str) -> Result<bool, StorageError> {
+        Ok(match self.said()? {
+            Said::Asked(asked) => asked.iter().any(|known| known == place),
+            Said::Nothing | Said::OfAnother | Said::Outdated { .. } => false,
+        })
     }
 
     /// Waits until no other call changes what the folder says of itself.
@@ -99,7 +105,7 @@ impl SharedFolder {
     /// # Errors
     /// [`StorageError::Io`].
     pub(crate) fn before_change(&self) -> Result<(), StorageError> {
-        match self.said() {
+        match self.said()? {
             Said::Outdated { by_times: true } => self.end_with(DOUBT),
             _ => Ok(()),
         }
@@ -138,18 +144,30 @@ impl SharedFolder {
         Ok(uwf_durable::read(&self.file())?.unwrap_or_default())
     }
 
-    fn said(&self) -> Said {
-        let (Ok(folder), Ok(file)) = (self.path.metadata(), self.file().metadata()) else {
-            return Said::Nothing;
+    fn said(&self) -> Result<Said, StorageError> {
+        let path = self.file();
+        let Some(mut file) = uwf_durable::open(&path)? else {
+            return Ok(Said::Nothing);
         };
-        let content = self.content().unwrap_or_default();
+        let mut content = Vec::new();
+        let read = file.read_to_end(&mut content);
+        read.map_err(StorageError::io("read", &path))?;
+        let file = file
+            .metadata()
+            .map_err(StorageError::io("look at", &path))?;
+        let folder = self.path.metadata();
+        let folder = folder.map_err(StorageError::io("look at", &self.path))?;
+        Ok(Self::judge(&content, &folder, &file))
+    }
+
+    fn judge(content: &[u8], folder: &Metadata, file: &Metadata) -> Said {
         if content.is_empty() {
             return Said::Nothing;
         }
-        let Some(said) = content.strip_prefix(identity(&folder).as_bytes()) else {
+        let Some(said) = content.strip_prefix(identity(folder).as_bytes()) else {
             return Said::OfAnother;
         };
-        let Some(said) = said.strip_prefix(identity(&file).as_bytes()) else {
+        let Some(said) = said.strip_prefix(identity(file).as_bytes()) else {
             return Said::Outdated { by_times: false };
         };
         if folder.ctime().abs_diff(folder.mtime()) > TOLERANCE_SECS {
@@ -161,7 +179,8 @@ impl SharedFolder {
     /// Makes this line the last one, durably. The times of the folder stay as they are.
     fn end_with(&self, line: &str) -> Result<(), StorageError> {
         match self.content()?.ends_with(format!("{line}\n").as_bytes()) {
-            true => Ok(()),
+            // The call that wrote it may not have come so far as to make it durable.
+            true => Ok(uwf_durable::sync_file(&self.file())?),
             false => Ok(uwf_durable::append_line(&self.file(), line)?),
         }
     }
@@ -180,23 +199,28 @@ impl SharedFolder {
     }
 }
 
-/// A folder whose word about itself no other call changes, except to say that it was set back.
+/// The folder, locked: other calls may only add a doubt.
 #[derive(Debug)]
 pub struct LockedFolder<'a> {
     folder: &'a SharedFolder,
     _lock: FileLock,
 }
 
-/// What a folder said while its records were looked for.
+/// A search for missing records: what the folder said when it began.
 #[derive(Debug)]
-#[must_use = "the folder is complete only when it is told"]
-pub struct Doubt(Vec<u8>);
+#[must_use = "the folder is complete only when the search is settled"]
+pub struct Search(Vec<u8>);
 
 impl LockedFolder<'_> {
     /// Tells whether the records may have the marks of another root: the folder is a copy, or it says nothing.
-    #[must_use]
-    pub fn may_be_copy(&self) -> bool {
-        matches!(self.folder.said(), Said::Nothing | Said::OfAnother)
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn may_be_copy(&self) -> Result<bool, StorageError> {
+        Ok(matches!(
+            self.folder.said()?,
+            Said::Nothing | Said::OfAnother
+        ))
     }
 
     /// Says durably that records may be missing, because threads are added that a remote may share. They are added before the folder is
@@ -205,29 +229,31 @@ impl LockedFolder<'_> {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn doubt(&self) -> Result<(), StorageError> {
-        match self.folder.said() {
+        match self.folder.said()? {
             Said::Nothing => Ok(()),
             _ => self.folder.end_with(DOUBT),
         }
     }
 
-    /// Begins to look for the records that are missing. From here on the folder is none that was copied.
+    /// Begins to look for the records that are missing. From here on the folder does not count as a copy, nor as one that was set back.
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn begin(&self) -> Result<Doubt, StorageError> {
+    pub fn begin(&self) -> Result<Search, StorageError> {
         uwf_durable::create_dir(&self.folder.path)?;
-        match self.folder.said() {
-            Said::Nothing | Said::OfAnother => self.folder.say(&format!("{LOOKS}\n"))?,
+        let looks = format!("{LOOKS}\n");
+        match self.folder.said()? {
+            Said::Nothing | Said::OfAnother => self.folder.say(&looks)?,
             Said::Outdated { .. } => {
+                // The new file makes the times of the folder new.
                 self.folder.end_with(DOUBT)?;
-                self.folder.end_with(LOOKS)?;
+                self.folder.say(&looks)?;
             }
             // Only a new last line can be told from the one before.
             Said::Asked(asked) if asked.is_empty() => self.folder.end_with(LOOKS)?,
             Said::Asked(_) => {}
         }
-        Ok(Doubt(self.folder.content()?))
+        Ok(Search(self.folder.content()?))
     }
 
     /// Says durably that no record of a thread is missing that the remote at this place shares, unless something was said since the
@@ -235,9 +261,9 @@ impl LockedFolder<'_> {
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn settle(self, doubt: &Doubt, place: &str) -> Result<(), StorageError> {
-        if self.folder.content()? == doubt.0 {
-            let mut places = match self.folder.said() {
+    pub fn settle(self, search: &Search, place: &str) -> Result<(), StorageError> {
+        if self.folder.content()? == search.0 {
+            let mut places = match self.folder.said()? {
                 Said::Asked(asked) => asked,
                 Said::Nothing | Said::OfAnother | Said::Outdated { .. } => Vec::new(),
             };
@@ -274,190 +300,4 @@ fn identity(of: &Metadata) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs::{self, File};
-    use std::time::{Duration, SystemTime};
-
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::{NextMark, Root, SharedRecord};
-
-    const PLACE: &str = "postgres://uwf@host/uwf uwf";
-
-    fn complete(folder: &SharedFolder) {
-        let doubt = folder.lock().unwrap().begin().unwrap();
-        folder.lock().unwrap().settle(&doubt, PLACE).unwrap();
-        assert!(folder.is_complete(PLACE));
-    }
-
-    fn is_copy(folder: &SharedFolder) -> bool {
-        folder.said() == Said::OfAnother
-    }
-
-    /// A root whose folder of records says that it is complete.
-    fn complete_root() -> (TempDir, Root) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Root::at(folder.path().to_path_buf());
-        complete(&root.shared_folder());
-        (folder, root)
-    }
-
-    /// Sets the time of the content of a folder, as tools do that restore files.
-    fn set_time(root: &Root, time: SystemTime) {
-        let folder = File::open(root.shared_dir()).unwrap();
-        folder.set_modified(time).unwrap();
-    }
-
-    const HOUR: Duration = Duration::from_secs(3600);
-
-    #[test]
-    fn a_copy_of_the_folder_does_not_say_that_it_is_complete() {
-        let (temp, root) = complete_root();
-        let own = root.shared_folder();
-        let lock = temp.path().join("lock");
-        let copy = SharedFolder::at(temp.path().join("copy"), lock);
-        let copied = || {
-            fs::copy(own.file(), copy.file()).unwrap();
-            assert!(is_copy(&copy) && !copy.is_complete(PLACE));
-        };
-        fs::create_dir(&copy.path).unwrap();
-        assert!(copy.lock().unwrap().may_be_copy() && !own.lock().unwrap().may_be_copy());
-        assert!(!is_copy(&own) && !is_copy(&copy) && !copy.is_complete(PLACE));
-        copied();
-        copy.lock().unwrap().doubt().unwrap();
-        assert!(is_copy(&copy));
-        own.lock().unwrap().doubt().unwrap();
-        assert!(!own.is_complete(PLACE) && !is_copy(&own));
-        copied();
-        complete(&copy);
-        assert!(!is_copy(&copy));
-    }
-
-    #[test]
-    fn a_doubt_that_comes_while_records_are_looked_for_stays() {
-        let (_temp, root) = complete_root();
-        let folder = root.shared_folder();
-        let (first, second) = (
-            folder.lock().unwrap().begin().unwrap(),
-            folder.lock().unwrap().begin().unwrap(),
-        );
-        folder.lock().unwrap().doubt().unwrap();
-        folder.lock().unwrap().settle(&first, PLACE).unwrap();
-        assert!(!folder.is_complete(PLACE));
-        complete(&folder);
-        folder.lock().unwrap().settle(&second, PLACE).unwrap();
-        assert!(folder.is_complete(PLACE), "the other call was right");
-    }
-
-    #[test]
-    fn a_folder_that_says_nothing_is_left_alone() {
-        let temp = tempfile::tempdir().unwrap();
-        let root = Root::at(temp.path().to_path_buf());
-        let folder = root.shared_folder();
-        folder.lock().unwrap().doubt().unwrap();
-        folder.before_change().unwrap();
-        assert!(!root.shared_dir().exists() && !folder.is_complete(PLACE));
-    }
-
-    #[test]
-    fn a_folder_that_was_set_back_is_not_complete_whatever_is_changed_next() {
-        let record = SharedRecord {
-            remote: "r".to_owned(),
-            mark: "1".to_owned(),
-        };
-        let thread = ThreadId::new(1, 0);
-        type Change<'a> = &'a dyn Fn(&Root);
-        let left = |root: &Root| root.shared_dir().join(".uwf-temp-1");
-        let changes: [Change<'_>; 10] = [
-            &|_| {},
-            &|root| drop(root.shared(thread).create(&record).unwrap()),
-            &|root| root.shared(thread).replace(&record).unwrap(),
-            &|root| root.shared(thread).owe_end().unwrap(),
-            &|root| root.shared(thread).settle_end().unwrap(),
-            &|root| root.shared(thread).remove().unwrap(),
-            &|root| drop(NextMark::create(root, "2").unwrap().unwrap()),
-            &|root| NextMark::remove_all(root).unwrap(),
-            &|root| crate::references::remove_all(root, &[left(root)]).unwrap(),
-            &|root| root.shared_folder().lock().unwrap().doubt().unwrap(),
-        ];
-        let now = SystemTime::now();
-        for (change, time) in changes
-            .into_iter()
-            .flat_map(|change| [(change, now - HOUR), (change, now + HOUR)])
-        {
-            let (_temp, root) = complete_root();
-            root.shared(thread).owe_end().unwrap();
-            fs::write(left(&root), "").unwrap();
-            drop(NextMark::create(&root, "1").unwrap().unwrap());
-            assert!(root.shared_folder().is_complete(PLACE));
-            set_time(&root, time);
-            change(&root);
-            let folder = root.shared_folder();
-            assert!(!folder.is_complete(PLACE) && !is_copy(&folder));
-            complete(&folder);
-        }
-        let (_temp, root) = complete_root();
-        let mark = NextMark::create(&root, "2").unwrap().unwrap();
-        set_time(&root, now - HOUR);
-        mark.remove().unwrap();
-        assert!(!root.shared_folder().is_complete(PLACE));
-    }
-
-    #[test]
-    fn a_file_that_was_put_back_does_not_say_that_the_folder_is_complete() {
-        let (_temp, root) = complete_root();
-        let (folder, kept) = (root.shared_folder(), root.path().join("kept"));
-        fs::copy(folder.file(), &kept).unwrap();
-        fs::rename(&kept, folder.file()).unwrap();
-        assert!(!folder.is_complete(PLACE) && !is_copy(&folder));
-        complete(&folder);
-    }
-
-    #[test]
-    fn each_remote_is_asked_after_a_doubt() {
-        let (_temp, root) = complete_root();
-        let folder = root.shared_folder();
-        let other = "s3://bucket uwf";
-        assert!(!folder.is_complete(other));
-        let doubt = folder.lock().unwrap().begin().unwrap();
-        assert!(folder.is_complete(PLACE), "it is asked already");
-        folder.lock().unwrap().settle(&doubt, other).unwrap();
-        assert!(folder.is_complete(PLACE) && folder.is_complete(other));
-        folder.lock().unwrap().doubt().unwrap();
-        assert!(!folder.is_complete(PLACE) && !folder.is_complete(other));
-        let doubt = folder.lock().unwrap().begin().unwrap();
-        folder.lock().unwrap().settle(&doubt, other).unwrap();
-        assert!(!folder.is_complete(PLACE) && folder.is_complete(other));
-    }
-
-    #[test]
-    fn a_line_that_was_cut_is_a_doubt() {
-        for cut in ["rec", "records may be missing\nlook", "asked"] {
-            let (_temp, root) = complete_root();
-            let folder = root.shared_folder();
-            let mut content = fs::read_to_string(folder.file()).unwrap();
-            content.push_str(cut);
-            let file = File::options().write(true).open(folder.file());
-            std::io::Write::write_all(&mut file.unwrap(), content.as_bytes()).unwrap();
-            assert!(!folder.is_complete(PLACE), "{cut}");
-            complete(&folder);
-        }
-    }
-
-    #[test]
-    fn a_new_record_makes_the_time_of_the_file_new() {
-        let (_temp, root) = complete_root();
-        let folder = root.shared_folder();
-        let file = File::open(folder.file()).unwrap();
-        file.set_modified(SystemTime::now() - HOUR).unwrap();
-        let record = SharedRecord {
-            remote: "r".to_owned(),
-            mark: "1".to_owned(),
-        };
-        root.shared(ThreadId::new(1, 0)).create(&record).unwrap();
-        let modified = file.metadata().unwrap().modified().unwrap();
-        assert!(modified > SystemTime::now() - HOUR / 2);
-        assert!(folder.is_complete(PLACE));
-    }
-}
+mod tests;

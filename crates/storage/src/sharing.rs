@@ -86,16 +86,22 @@ impl SharedFile {
         self.folder.before_new_file()?;
         let content = serde_json::to_vec(record).expect("it is two texts");
         let durably = Durability::Durable;
-        Ok(uwf_durable::replace(&self.path, &content, durably)?)
+        uwf_durable::replace(&self.path, &content, durably)?;
+        self.folder.after_new_record()
     }
 
-    /// Records durably that a person has ended the thread here, and that the remote may not know it yet.
+    /// Records durably that a person has ended the thread here, and that the remote may not know it yet. If it is not known whether the
+    /// thread is shared, this is the place of the remote that was to be asked.
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn owe_end(&self) -> Result<(), StorageError> {
+    pub fn owe_end(&self, unasked: Option<&str>) -> Result<(), StorageError> {
         self.folder.before_new_file()?;
-        Ok(uwf_durable::replace(&self.owed, b"", Durability::Durable)?)
+        Ok(uwf_durable::replace(
+            &self.owed,
+            unasked.unwrap_or_default().as_bytes(),
+            Durability::Durable,
+        )?)
     }
 
     /// Records that the remote knows the end of the thread.
@@ -105,6 +111,18 @@ impl SharedFile {
     pub fn settle_end(&self) -> Result<(), StorageError> {
         self.folder.before_change()?;
         Ok(uwf_durable::remove(&self.owed)?)
+    }
+
+    /// Records that the thread is only here, if the end was owed because this remote could not be asked.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn settle_end_at(&self, place: &str) -> Result<(), StorageError> {
+        let owed = uwf_durable::read(&self.owed)?;
+        match owed.is_some_and(|unasked| unasked == place.as_bytes()) && self.read()?.is_none() {
+            true => self.settle_end(),
+            false => Ok(()),
+        }
     }
 
     /// Tells whether the remote is still to be told of an end.
@@ -158,11 +176,11 @@ mod tests {
         };
         // One call has read the first record, and writes the second one after another call has noted an end.
         file.create(&record("1")).unwrap();
-        file.owe_end().unwrap();
+        file.owe_end(None).unwrap();
         file.replace(&record("2")).unwrap();
         assert!(file.owes_end().unwrap());
         // The other way round.
-        file.owe_end().unwrap();
+        file.owe_end(None).unwrap();
         assert_eq!(file.read().unwrap(), Some(record("2")));
         assert_eq!(root.shared_folder().threads().unwrap(), [thread]);
         file.settle_end().unwrap();
@@ -170,9 +188,15 @@ mod tests {
         assert!(!file.owes_end().unwrap());
         assert_eq!(file.read().unwrap(), Some(record("2")));
         // What is owed goes with the record: the next thread with this id owes nothing.
-        file.owe_end().unwrap();
+        file.owe_end(None).unwrap();
         file.remove().unwrap();
         assert!(!file.owes_end().unwrap());
         assert!(root.shared_folder().threads().unwrap().is_empty());
+        // What one remote was to be told is not settled by the answer of another one.
+        file.owe_end(Some("a uwf")).unwrap();
+        file.settle_end_at("b uwf").unwrap();
+        assert!(file.owes_end().unwrap());
+        file.settle_end_at("a uwf").unwrap();
+        assert!(!file.owes_end().unwrap());
     }
 }

@@ -32,6 +32,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::NoRemote => {
             "`uwf remote add postgres://<user>@<host>/<database>` chooses one; `uwf remote add --help` shows other kinds".to_owned()
         }
+        SharingError::NoRemoteOf(thread) => format!(
+            "`uwf remote add <url>` chooses the remote that shares it; `uwf thread fork --thread {thread}` makes a thread that is only here"
+        ),
         SharingError::BadRemote(_) => {
             "correct that, then `uwf remote add <url>`; `uwf remote add --help` shows the forms of addresses".to_owned()
         }

@@ -28,6 +28,7 @@ use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::run::refused::keep_beside;
 use crate::sharing::error::SharingError;
+use crate::sharing::records::unasked;
 use crate::thread::{self, Thread, ThreadAt, record_sums};
 use crate::{EngineError, Runner, lost_run, printed, tags};
 
@@ -143,7 +144,9 @@ fn archive(
         at.refuse_other(head)?;
         // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
         if !matches!(remote, Ok(None)) {
-            runner.site.root.shared(id).owe_end()?;
+            // A config that cannot be read does not keep the thread alive.
+            let unasked = unasked(&runner.site).unwrap_or_default();
+            runner.site.root.shared(id).owe_end(unasked.as_deref())?;
         }
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {

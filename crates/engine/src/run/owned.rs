@@ -138,11 +138,12 @@ fn with_lease<T>(
         .take()
         .and_then(|shared| shared.leave(runner, run));
     let is_explained = match &result {
-        Ok(_) | Err(EngineError::Child(_)) => true,
+        Ok(_) => true,
+        Err(error @ EngineError::Child(_)) => error.kept_step().is_none(),
         Err(EngineError::Sharing(problem)) => matches!(**problem, SharingError::TakenOver(_)),
         Err(_) => false,
     };
-    // Nothing came of the work, because the thread has ended on another machine.
+    // The head of the thread did not move, because the thread has ended on another machine.
     match ended.filter(|_| is_explained) {
         Some(ended) => Err(ended),
         None => result,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use uwf_process::Event;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::{Remote, Standing};
+use uwf_remote::{Remote, RemoteError, Standing};
 
 use crate::planned_try::PlannedTry;
 use crate::read::glance::glance;
@@ -52,7 +52,7 @@ const PAUSE_ELSEWHERE: Duration = Duration::from_secs(1);
 /// Waits until no other machine works on a shared thread that was found busy. Returns `false` if one still does at the deadline.
 ///
 /// # Errors
-/// When a signal told us to stop, or the remote does not answer.
+/// When a signal told us to stop, or the remote fails in another way than that it cannot be reached.
 pub fn wait_until_free_elsewhere(
     runner: &Runner,
     id: ThreadId,
@@ -61,6 +61,7 @@ pub fn wait_until_free_elsewhere(
     runner.signals.watch().map_err(failed)?;
     let site = &runner.site;
     let mut remote = (runner.remotes)(site)?;
+    let mut is_told = false;
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -78,6 +79,17 @@ pub fn wait_until_free_elsewhere(
             return Ok(false);
         };
         remote = again;
+        let standing = match standing {
+            Ok(standing) => standing,
+            // It may answer again before the deadline.
+            Err(error @ RemoteError::Away(_)) => {
+                if !std::mem::replace(&mut is_told, true) {
+                    (runner.notice)(&format!("{error}: asking again until it can be reached"));
+                }
+                continue;
+            }
+            Err(error) => return Err(SharingError::from(error).into()),
+        };
         // The next step here takes over a lease of this root.
         let own = site.root.shared(id).read()?.map(|own| owner(&own));
         if !matches!(standing, Standing::Leased(lease) if Some(&lease.owner) != own.as_ref()) {
@@ -91,6 +103,8 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// A remote that another thread of this process can ask.
 type Connected = Box<dyn Remote + Send>;
+/// A remote with its answer.
+type Answered = (Connected, Result<Standing, RemoteError>);
 
 /// Asks a remote who has the lease of a thread, and returns the remote, too. Returns `None` at the deadline. A remote may be silent for
 /// a long time, so another thread of this process asks it, and a signal need not wait for the answer.
@@ -99,7 +113,7 @@ fn standing(
     mut remote: Connected,
     id: ThreadId,
     deadline: Option<Instant>,
-) -> Result<Option<(Connected, Standing)>, EngineError> {
+) -> Result<Option<Answered>, EngineError> {
     let asking = std::thread::spawn(move || {
         let standing = remote.standing(id);
         (remote, standing)
@@ -112,11 +126,10 @@ fn standing(
             return Ok(None);
         }
     }
-    let (remote, standing) = match asking.join() {
-        Ok(answered) => answered,
+    match asking.join() {
+        Ok(answered) => Ok(Some(answered)),
         Err(panic) => std::panic::resume_unwind(panic),
-    };
-    Ok(Some((remote, standing.map_err(SharingError::from)?)))
+    }
 }
 
 fn failed(source: io::Error) -> EngineError {

@@ -59,6 +59,8 @@ pub(crate) struct SharedThread {
     is_refused: Cell<bool>,
     /// The record that was sent with the step that gave the lease back.
     sent: RefCell<Option<ThreadRecord>>,
+    /// Whether the remote got a step of this call.
+    has_shared_step: Cell<bool>,
 }
 
 /// A step that the remote is to get.
@@ -117,7 +119,11 @@ impl SharedThread {
             }
             return Ok(None);
         };
-        let connection = SharedConnection::new((runner.remotes)(site)?);
+        let remote = (runner.remotes)(site).map_err(|error| match error {
+            EngineError::Sharing(problem) => problem.about(id).into(),
+            other => other,
+        })?;
+        let connection = SharedConnection::new(remote);
         let to_renew = (runner.remotes)(site)?;
         let mut in_use = connection.get();
         let remote = in_use.remote();
@@ -151,6 +157,7 @@ impl SharedThread {
             at_work: RefCell::default(),
             is_refused: Cell::new(false),
             sent: RefCell::new(None),
+            has_shared_step: Cell::new(false),
         }))
     }
 
@@ -219,6 +226,8 @@ impl SharedThread {
             match advanced.map_err(SharingError::from)? {
                 Advanced::Moved | Advanced::Already => {
                     self.status.set(step.status);
+                    self.has_shared_step
+                        .set(self.has_shared_step.get() || step.from != step.to);
                     if step.lease == After::GiveBack {
                         self.sent.replace(Some(record));
                     }

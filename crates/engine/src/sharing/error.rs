@@ -14,6 +14,9 @@ pub enum SharingError {
     /// The config names no remote.
     #[error("no remote is configured")]
     NoRemote,
+    /// The thread is shared, and the config names no remote.
+    #[error("thread `{0}` is shared, and no remote is configured")]
+    NoRemoteOf(ThreadId),
     /// The address or the schema of the remote cannot be used.
     #[error("the remote cannot be used: {0}")]
     BadRemote(String),
@@ -163,6 +166,14 @@ impl SharingError {
         }
     }
 
+    /// Says that the thread is shared, if this says that there is no remote.
+    pub(crate) fn about(self, thread: ThreadId) -> Self {
+        match self {
+            Self::NoRemote => Self::NoRemoteOf(thread),
+            other => other,
+        }
+    }
+
     /// Says that a finished step of a thread waits here, if this is an error of the remote.
     pub(crate) fn while_step_waits(self, thread: ThreadId) -> Self {
         match self {
@@ -193,6 +204,7 @@ impl SharingError {
                 Some(error)
             }
             Self::NoRemote
+            | Self::NoRemoteOf(_)
             | Self::BadRemote(_)
             | Self::OtherRemote { .. }
             | Self::Unknown(_)
@@ -221,6 +233,7 @@ impl SharingError {
             }
             Self::Clash(_) => Exit::Store,
             Self::NoRemote
+            | Self::NoRemoteOf(_)
             | Self::BadRemote(_)
             | Self::OtherRemote { .. }
             | Self::Unknown(_)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{Doubt, NextMark, SharedFolder, SharedRecord, State};
+use uwf_storage::{NextMark, Search, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask;
@@ -39,21 +39,23 @@ pub fn restore_records(
     place: &str,
 ) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
-    let doubt = begin(site, &folder)?;
-    add_records(site, remote)?;
-    Ok(folder.lock()?.settle(&doubt, place)?)
+    let search = begin(site, &folder)?;
+    add_records(site, remote, place)?;
+    Ok(folder.lock()?.settle(&search, place)?)
 }
 
 /// Gives the records marks of this root, if they may be those of another one, and begins to look for records that are missing.
-fn begin(site: &Site, folder: &SharedFolder) -> Result<Doubt, EngineError> {
+fn begin(site: &Site, folder: &SharedFolder) -> Result<Search, EngineError> {
     let locked = folder.lock()?;
-    if locked.may_be_copy() {
+    if locked.may_be_copy()? {
         renew_marks(site)?;
     }
     Ok(locked.begin()?)
 }
 
-fn add_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
+/// Writes a record for each thread here that the remote at this place has, and settles the ends of others that were
+/// owed because it could not be asked.
+fn add_records(site: &Site, remote: &mut dyn Remote, place: &str) -> Result<(), EngineError> {
     let places = State::new(&site.root).threads()?.places;
     let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
     let asked = places.into_iter().map(|(id, place)| (id, Some(place)));
@@ -68,11 +70,8 @@ fn add_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> 
         }
     }
     for thread in only_here {
-        let file = site.root.shared(thread);
-        // A person ended it while it was not known whether it is shared.
-        if file.owes_end()? && file.read()?.is_none() {
-            file.settle_end()?;
-        }
+        // A person may have ended it while it was not known whether this remote shares it.
+        site.root.shared(thread).settle_end_at(place)?;
     }
     Ok(())
 }
@@ -133,5 +132,8 @@ pub(crate) fn record_of(
 pub fn unasked(site: &Site) -> Result<Option<String>, EngineError> {
     let config = uwf_config::load(&site.root)?.unwrap_or_default();
     let place = config.remote.place();
-    Ok(place.filter(|place| !site.root.shared_folder().is_complete(place)))
+    match place {
+        Some(place) if !site.root.shared_folder().is_complete(&place)? => Ok(Some(place)),
+        _ => Ok(None),
+    }
 }

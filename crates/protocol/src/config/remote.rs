@@ -53,8 +53,9 @@ impl RemoteConfig {
         let Some((kind, rest)) = url.split_once("://") else {
             return Some(format!("{url} {schema}"));
         };
-        let server = rest.split_once('@').map_or(rest, |(_, server)| server);
-        Some(format!("{kind}://{server} {schema}"))
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let user = rest[..end].rfind('@').map_or(0, |at| at + 1);
+        Some(format!("{kind}://{} {schema}", &rest[user..]))
     }
 
     /// Tells whether nothing is set.
@@ -89,6 +90,8 @@ mod tests {
             place("postgres://host/db", Some("team"))
         );
         assert_ne!(place("s3://bucket", None), place("az://bucket", None));
+        let file = place("postgres://u@host/db?sslrootcert=/c/ca@prod.pem", None);
+        assert_eq!(file, "postgres://host/db?sslrootcert=/c/ca@prod.pem uwf");
         assert_eq!(RemoteConfig::default().place(), None);
     }
 }

@@ -38,16 +38,15 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     }
     let mut remote = connection(site, &config)?;
     let place = config.place().unwrap_or_default();
-    if known.place().is_some_and(|known| known != place) && args.replaces.is_none() {
-        ask_known(site)?;
+    if let Some(lost) = &args.replaces {
+        refuse_living(site, lost)?;
+    }
+    if known.place().is_some_and(|known| known != place) {
+        ask_known(site, args.replaces.is_some())?;
     }
     let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
     let hello = answer(remote.make())?;
     let call_ms = time_of_call(&mut remote)?;
-    let replaced = match &args.replaces {
-        Some(lost) => replace(site, lost, &hello.store)?,
-        None => Vec::new(),
-    };
     restore_records(site, remote.as_remote(), &place)?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
     match &args.schema {
@@ -55,6 +54,11 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
         None => {}
     }
+    // The records come last, so a call that dies before can be repeated.
+    let replaced = match &args.replaces {
+        Some(lost) => replace_remote(site, lost, &hello.store)?,
+        None => Vec::new(),
+    };
     warn_of_others(&shared_by_another(site, &hello.store)?);
     let view = AddedRemoteView {
         made,
@@ -68,8 +72,9 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
-/// Asks the remote that the config still names, if that was not done, because nobody does it later.
-fn ask_known(site: &Site) -> Result<(), Failure> {
+/// Asks the remote that the config still names, if that was not done, because nobody does it later. It may be lost if another one takes
+/// the place of a lost remote.
+fn ask_known(site: &Site, may_be_lost: bool) -> Result<(), Failure> {
     let has_threads = || {
         State::new(&site.root)
             .threads()
@@ -79,6 +84,9 @@ fn ask_known(site: &Site) -> Result<(), Failure> {
         return Ok(());
     }
     let asked = configured(site).and_then(|mut remote| ensure_records(site, remote.as_remote()));
+    if may_be_lost && matches!(&asked, Err(EngineError::Sharing(_))) {
+        return Ok(());
+    }
     asked.map_err(|error| {
         let failed = Failure::from(error);
         let mut failure = Failure::request(
@@ -92,16 +100,25 @@ fn ask_known(site: &Site) -> Result<(), Failure> {
     })
 }
 
-/// Lets the remote share the threads of one that is lost.
-fn replace(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, Failure> {
-    let replaced = replace_remote(site, lost, store)?;
-    if replaced.is_empty() {
+/// Fails if the remote with this id shares no thread here, or if the config names it and it answers: then it is not lost.
+fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
+    if !shared_by_another(site, "")?
+        .iter()
+        .any(|(_, id)| id == lost)
+    {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))
-        .hint("a step of such a thread names the id; `uwf remote add` without `--replaces` names it, too"));
+        .hint("`uwf remote add` without `--replaces` names the ids of the remotes that share threads here"));
     }
-    Ok(replaced)
+    let answer = configured(site).and_then(|mut remote| answer(remote.as_remote().hello()));
+    match answer {
+        Ok(hello) if hello.store == lost => Err(Failure::request(format!(
+            "the remote with the id `{lost}` is not lost: it answers"
+        ))
+        .hint("its threads would have two remotes, and be paid for twice; stop it before another one takes its place")),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Says how many threads here other remotes share.

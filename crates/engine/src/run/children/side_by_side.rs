@@ -120,6 +120,7 @@ pub(super) fn step(
                     Ok(Then::Start(threads)) => failure = steps.start(&threads),
                     Ok(Then::Enough) => {
                         steps.end(grace);
+                        steps.tell_left();
                         return Ok(Ended::All(ended));
                     }
                     Err(error) => failure = Err(error),
@@ -133,6 +134,7 @@ pub(super) fn step(
                 tree.ask_by(stop.signal);
                 // A process that could not be ended keeps its thread busy, and the next call names it.
                 let _ = tree.end(asked, grace, &runner.signals);
+                steps.tell_left();
                 return Ok(Ended::Interrupted(stop.signal));
             }
             NextExit::NoneLeft => return failure.map(|()| Ended::All(ended)),
@@ -164,6 +166,19 @@ impl Steps<'_> {
         }
     }
 
+    /// Tells the person what the processes have said whose ends nobody takes.
+    fn tell_left(&mut self) {
+        for mut one in std::mem::take(&mut self.running) {
+            self.tell(&lines_of(&mut one.messages), true);
+        }
+    }
+
+    fn tell(&self, messages: &[Value], has_ended: bool) {
+        for note in messages.iter().filter_map(|one| note_in(one, has_ended)) {
+            (self.runner.notice)(note);
+        }
+    }
+
     /// Returns how the step of this process ended; `None` if the process did none.
     fn take_end(&mut self, pid: u32, status: ExitStatus) -> Option<StepEnd> {
         let at = self.running.iter().position(|one| one.pid == pid)?;
@@ -174,9 +189,7 @@ impl Steps<'_> {
         let has_ended = exit == Exit::Ended;
         let messages = lines_of(&mut one.messages);
         let problem = messages.iter().find_map(problem_in);
-        for note in messages.iter().filter_map(|one| note_in(one, has_ended)) {
-            (self.runner.notice)(note);
-        }
+        self.tell(&messages, has_ended);
         let report = lines_of(&mut one.report).into_iter().next_back();
         Some(StepEnd {
             thread: one.thread,
@@ -255,12 +268,12 @@ fn problem_in(message: &Value) -> Option<String> {
 /// Returns what people are told by a message of a child. The parent tells the error, unless the child has ended. Then it matters only
 /// if a step is kept beside the child.
 fn note_in(message: &Value, has_ended: bool) -> Option<&str> {
-    let label = match (message.get("error"), message.get("keptStep")) {
+    let text = match (message.get("error"), message.get("keptStep")) {
         (Some(error), Some(_)) if has_ended => Some(error),
         (Some(_), _) => None,
         (None, _) => message.get("note").or(message.get("warning")),
     };
-    label?.as_str()
+    text?.as_str()
 }
 
 /// Returns the busy thread that an error names.

@@ -1,7 +1,7 @@
 //! What a call tells the remote when its work on a shared thread is over.
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{After, Released};
 use uwf_storage::RunDir;
@@ -15,9 +15,9 @@ use crate::{EngineError, Runner, Site, tags};
 
 impl SharedThread {
     /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
-    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. Then this
-    /// returns the error that says how, unless the remote got a step of this call. The work is over, so any other error is logged and
-    /// told, and does not fail the call: the lease ends by its time.
+    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. Returns
+    /// [`EngineError::Ended`] then, unless the remote got a step of this call. The work is over, so any other error is logged and told, and
+    /// does not fail the call: the lease ends by its time.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) -> Option<EngineError> {
         self.renewer.stop();
         let (site, id) = (&runner.site, self.lease.thread);
@@ -32,20 +32,24 @@ impl SharedThread {
             false => Ok(None),
         });
         match left {
-            Ok(ended) => ended.filter(|_| self.sent.borrow().is_none()),
+            Ok(ended) => ended.filter(|_| !self.has_shared_step.get()),
             Err(error) => {
-                Self::tell_not_left(runner, id, &error);
+                self.tell_not_left(runner, &error);
                 None
             }
         }
     }
 
-    fn tell_not_left(runner: &Runner, id: ThreadId, error: &EngineError) {
-        let site = &runner.site;
+    fn tell_not_left(&self, runner: &Runner, error: &EngineError) {
+        let (site, id) = (&runner.site, self.lease.thread);
         let message = site.loggable(error);
         site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
+        let waits = match self.is_lost() {
+            true => "",
+            false => ", and may not go on with it before its lease ends",
+        };
         (runner.notice)(&format!(
-            "other machines do not know yet what thread `{id}` used up, and may not go on with it before its lease ends: {error}; `uwf push {id}` tells them"
+            "other machines do not know yet what thread `{id}` used up{waits}: {error}; `uwf push {id}` tells them"
         ));
     }
 
