@@ -60,7 +60,8 @@ fn an_import_that_another_one_overtakes_is_busy_and_goes_on_later() {
     let mut is_overtaken = false;
     let traced = trace(&world, &args, |point| {
         // It has planned to add both threads.
-        if !is_overtaken && point.call == "lock root/locks/state.lock" {
+        // It has planned to add both threads. From the lock on, another import waits.
+        if !is_overtaken && point.call == "lock root/locks/shared" {
             is_overtaken = true;
             assert!(!is_active(&world));
             world.uwf(&args).exits(0);
