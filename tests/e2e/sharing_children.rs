@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::children_care::{ANSWERS, child, done, without_thread};
 use crate::crash::reader::Ledger;
-use crate::gates::{at_work, gated_agent, open_gate, runs};
+use crate::gates::{at_work, close_gate, gated_agent, open_gate, runs};
 use crate::gc::text;
 use crate::postgres::{Server, new_schema};
 use crate::sharing::{at_remote, head, with_remote, with_server};
@@ -402,7 +402,8 @@ fn a_parent_that_ends_elsewhere_while_its_branches_work_here_is_told_with_their_
         let (machines, thread) = family(server, BRANCHES);
         let [one, other] = &machines;
         share(&machines, &thread);
-        let working = at_work(one, &["thread", "step", &thread]);
+        close_gate(one);
+        let working = one.spawn(&["thread", "step", &thread]);
         wait_until("both branches work", || runs(one) == 3);
         other.uwf(&["fetch", &thread]).exits(0);
         other.uwf(&["thread", "kill", &thread]).exits(0);
