@@ -165,6 +165,15 @@ pub fn waiting_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(waiting)
 }
 
+/// Returns how long to wait before the remote is asked again: one to two seconds, because several machines should not ask at the same
+/// time.
+#[must_use]
+pub fn pause_before_question(site: &Site) -> Duration {
+    let random = site.env.random().unwrap_or_default();
+    let more = u64::try_from(random % 1000).unwrap_or_default();
+    Duration::from_millis(1000 + more)
+}
+
 /// Tells whether nobody works on a shared thread, here or on another machine. A lease that this root still has does not count, if
 /// nobody works under it.
 ///

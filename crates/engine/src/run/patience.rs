@@ -14,7 +14,7 @@ use uwf_remote::{Remote, RemoteError, Standing};
 use crate::planned_try::PlannedTry;
 use crate::read::glance::glance;
 use crate::sharing::error::SharingError;
-use crate::sharing::owner;
+use crate::sharing::{owner, pause_before_question};
 use crate::{EngineError, Runner};
 
 /// The pause between two glances.
@@ -46,9 +46,6 @@ pub fn wait_until_free(
     }
 }
 
-/// The shortest pause between two questions to the remote whether another machine still works on a thread.
-const PAUSE_ELSEWHERE: Duration = Duration::from_secs(1);
-
 /// Waits until no other machine works on a shared thread that was found busy. Returns `false` if one still does at the deadline.
 ///
 /// # Errors
@@ -67,10 +64,7 @@ pub fn wait_until_free_elsewhere(
         if left.is_some_and(|left| left.is_zero()) {
             return Ok(false);
         }
-        // Several machines that wait do not ask at the same time.
-        let random = site.env.random().unwrap_or_default();
-        let more = u64::try_from(random % 1000).unwrap_or_default();
-        let pause = PAUSE_ELSEWHERE + Duration::from_millis(more);
+        let pause = pause_before_question(site);
         let pause = left.map_or(pause, |left| left.min(pause));
         if let Event::Stop(stop) = runner.signals.wait(pause) {
             return Err(EngineError::NotStarted(stop.signal));

@@ -2,8 +2,8 @@
 //!
 //! A root that was restored from a backup may lack records, and would do steps of shared threads without a lease. So may a root into which
 //! threads were imported. Such a root asks its remote for all threads that are here, and a file beside the records then says that none is
-//! missing ([`SharedFolder`]). From then on a thread without a record is not shared. The records of a copy of a
-//! root have the marks of that root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
+//! missing ([`SharedFolder`]). From then on a thread without a record is not shared. The records of a copy of a root have the marks of that
+//! root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
 use std::collections::BTreeSet;
 
@@ -53,8 +53,8 @@ fn begin(site: &Site, folder: &SharedFolder) -> Result<Search, EngineError> {
     Ok(locked.begin()?)
 }
 
-/// Writes a record for each thread here that the remote at this place has, and settles the ends of others that were
-/// owed because it could not be asked.
+/// Writes a record for each thread here that the remote at this place has. If a person has ended one of the others while this remote could
+/// not be asked, nobody has to be told of that.
 fn add_records(site: &Site, remote: &mut dyn Remote, place: &str) -> Result<(), EngineError> {
     let places = State::new(&site.root).threads()?.places;
     let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
@@ -70,7 +70,6 @@ fn add_records(site: &Site, remote: &mut dyn Remote, place: &str) -> Result<(), 
         }
     }
     for thread in only_here {
-        // A person may have ended it while it was not known whether this remote shares it.
         site.root.shared(thread).settle_end_at(place)?;
     }
     Ok(())

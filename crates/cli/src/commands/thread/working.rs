@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uwf_engine::{EngineError, Taken, is_free, is_paused, take_next, waiting_threads};
+use uwf_engine::{
+    EngineError, Taken, is_free, is_paused, pause_before_question, take_next, waiting_threads,
+};
 use uwf_process::Stop;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::head_status::HeadStatus;
@@ -396,10 +398,7 @@ impl Worker<'_> {
     }
 
     fn look_later(&mut self) {
-        // Several workers do not ask at the same time.
-        let random = self.context.site().env.random().unwrap_or_default();
-        let more = u64::try_from(random % 1000).unwrap_or_default();
-        self.look_at = Instant::now() + PAUSE + Duration::from_millis(more);
+        self.look_at = Instant::now() + pause_before_question(self.context.site());
     }
 
     fn ended(&mut self, thread: ThreadId, exit: Exit) {
