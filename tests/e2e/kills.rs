@@ -199,8 +199,8 @@ fn an_attempt_that_was_ended_with_its_thread_is_on_record() {
     assert_eq!(attempts[0]["hint"], json!(null));
 }
 
-#[test]
-fn a_finished_step_of_a_thread_that_is_killed_is_named() {
+/// A world with a thread whose finished step waits for the next call.
+fn with_a_finished_step() -> (World, String) {
     let world = World::new();
     world.put(ONE_STEP);
     gated_agent(&world, NOTE);
@@ -211,6 +211,12 @@ fn a_finished_step_of_a_thread_that_is_killed_is_named() {
         world.pending(&thread).is_some()
     });
     world.wait_until_free(&thread);
+    (world, thread)
+}
+
+#[test]
+fn a_finished_step_of_a_thread_that_is_killed_is_named() {
+    let (world, thread) = with_a_finished_step();
     let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
     let step = killed["finishedStep"].as_str().unwrap().to_owned();
     let shown = world.show(&thread);
@@ -220,4 +226,21 @@ fn a_finished_step_of_a_thread_that_is_killed_is_named() {
     world.uwf(&["thread", "fork", &step]).exits(0);
     let cost = world.uwf(&["thread", "cost"]).exits(0).json();
     assert_eq!(cost["total"]["runs"], json!(1), "both threads have it");
+}
+
+#[test]
+fn a_fork_names_the_finished_step_that_it_does_not_have() {
+    let (world, thread) = with_a_finished_step();
+    let step = world.pending(&thread).unwrap()["step"].clone();
+    let step = step.as_str().unwrap();
+    let without = world.uwf(&["thread", "fork", &thread]).exits(0);
+    let without = without.says(&format!("`uwf thread fork {step}`")).json();
+    let with = world.uwf(&["thread", "fork", step]).exits(0).json();
+    for (fork, steps) in [(without, 0), (with, 1)] {
+        let shown = world.show(fork["thread"].as_str().unwrap());
+        assert_eq!(shown["steps"], json!(steps), "{shown}");
+    }
+    world.step(&thread).exits(0);
+    let later = world.uwf(&["thread", "fork", &format!("{thread}~1")]);
+    assert_eq!(later.exits(0).stderr, "", "the thread has it now");
 }

@@ -144,10 +144,15 @@ fn a_thread_that_has_not_ended_is_removed_by_force_only() {
         .says(&format!("uwf thread kill {thread}"))
         .says(&format!("uwf thread rm --force {thread}"));
     assert_eq!(world.show(&thread)["steps"], json!(1));
-    rm(&world, &[&thread, "--force"]).exits(0);
+    let finished = text(&world.pending(&thread).unwrap()["step"]);
+    rm(&world, &[&thread, "--force"])
+        .exits(0)
+        .says(&format!("`uwf thread fork {finished}`"));
     is_gone(&world, &thread);
     let cost = world.uwf(&["thread", "cost"]).exits(0).json();
     assert_eq!(cost["total"]["runs"], json!(2), "both were paid for");
+    let fork = world.uwf(&["thread", "fork", &finished]).exits(0).json();
+    assert_eq!(world.show(&text(&fork["thread"]))["steps"], json!(2));
 }
 
 #[test]

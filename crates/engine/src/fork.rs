@@ -17,7 +17,7 @@ use crate::short_names::NameError;
 use crate::snapshots::keep_snapshots;
 use crate::thread::Thread;
 use crate::workflow_ref::{self, Found, HiddenWorkflow};
-use crate::{EngineError, Site, short_names, tags};
+use crate::{EngineError, Site, printed, short_names, tags};
 
 /// Where a fork begins.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,8 @@ pub struct Forked {
     pub moved: Option<MovedOn>,
     /// Whether it begins with steps.
     pub has_steps: bool,
+    /// The finished step that waits in the old thread to follow the node at which the fork begins. The fork does not have it.
+    pub left_out: Option<CasRef>,
 }
 
 /// What changes for a chain that goes on under another workflow.
@@ -131,6 +133,7 @@ pub(crate) fn fork_if(
         keep_snapshots(site, original, id, thread.head);
     }
     site.log(&thread, tags::FORKED, &format!("from={}", from.step));
+    let left_out = left_out(site, &origin);
     Ok(Forked {
         thread: id,
         naming,
@@ -138,7 +141,14 @@ pub(crate) fn fork_if(
         state,
         moved,
         has_steps: thread.last().is_some(),
+        left_out,
     })
+}
+
+/// Returns the finished step that waits to follow the node at which a fork begins, as far as that can be read.
+fn left_out(site: &Site, from: &ForkOrigin) -> Option<CasRef> {
+    let waiting = printed::of_active(site, from.thread?).ok()??;
+    (waiting.expects() == from.step).then_some(waiting.step)
 }
 
 /// Returns the files of checks that were recorded after a thread had started. A fork has to know them: one that was changed meanwhile

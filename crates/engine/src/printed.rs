@@ -1,9 +1,10 @@
-//! Steps of agents that speak the contract themselves, write no pending record, and only print the hash of their step.
+//! Finished steps that wait beside their threads, also those of agents that speak the contract themselves, write no pending record, and
+//! only print the hash of their step.
 
 use uwf_protocol::agent::parse_answer;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{LeaseRecord, Pending};
-use uwf_storage::RunDir;
+use uwf_storage::{RunDir, State};
 use uwf_thread::read_step;
 
 use crate::{EngineError, Site, lost_run};
@@ -50,7 +51,25 @@ pub(crate) fn waiting(
     Ok(printed.filter(|printed| printed.step != head))
 }
 
-/// Does the same, and puts a step on record that an agent printed whose engine died. From then on every command finds it there. The
+/// Returns the finished step that waits beside an active thread, if there is one.
+///
+/// # Errors
+/// When the records of the thread cannot be read.
+pub(crate) fn of_active(site: &Site, id: ThreadId) -> Result<Option<Pending>, EngineError> {
+    let run = site.root.run(id);
+    let Some(head) = State::new(&site.root).head(id)? else {
+        return Ok(None);
+    };
+    if let Some(pending) = run.outbox.read_pending()? {
+        return Ok(Some(pending));
+    }
+    if run.lease.read_record().is_none() || run.lease.is_held()? {
+        return Ok(None);
+    }
+    waiting(site, &run, head)
+}
+
+/// Does what [`waiting`] does, and puts a step on record that an agent printed whose engine died. From then on every command finds it there. The
 /// caller has the lock of the thread.
 ///
 /// # Errors

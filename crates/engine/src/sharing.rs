@@ -198,20 +198,12 @@ pub fn is_free(
     })
 }
 
-/// Returns the finished step of an active thread that waits here, if there is one.
-pub(crate) fn waiting_step(site: &Site, id: ThreadId) -> Result<Option<CasRef>, EngineError> {
-    let run = site.root.run(id);
-    if let Some(pending) = run.outbox.read_pending()? {
-        let is_active = State::new(&site.root).head(id)?.is_some();
-        return Ok(is_active.then_some(pending.step));
-    }
-    if run.lease.read_record().is_none() || run.lease.is_held()? {
-        return Ok(None);
-    }
-    let Some(head) = State::new(&site.root).head(id)? else {
-        return Ok(None);
-    };
-    Ok(printed::waiting(site, &run, head)?.map(|waiting| waiting.step))
+/// Returns the finished step of an active thread that waits here, if there is one. It is not part of the thread yet.
+///
+/// # Errors
+/// When the records of the thread cannot be read.
+pub fn waiting_step(site: &Site, id: ThreadId) -> Result<Option<CasRef>, EngineError> {
+    Ok(printed::of_active(site, id)?.map(|waiting| waiting.step))
 }
 
 /// Stores the [`merged_record`] of a thread. The caller has the lock of the thread.

@@ -1,6 +1,6 @@
 //! Commands that go on elsewhere: `uwf thread fork`, in another thread, and `uwf thread migrate`, under another workflow.
 
-use uwf_engine::{EngineError, ForkFiles, ForkPoint, MovedOn, Visit};
+use uwf_engine::{EngineError, ForkFiles, ForkPoint, Forked, MovedOn, Visit};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
@@ -30,10 +30,20 @@ pub(crate) fn fork(context: &Context, args: ForkArgs) -> Result<Exit, Failure> {
     if let Some(moved) = &forked.moved {
         tell(moved);
     }
+    note_left_out(&forked);
     let thread = forked.thread;
     print(&ForkedView::from(forked), context.format)?;
     files.map_or(Ok(()), |files| tell_files(thread, files))?;
     Ok(Exit::Done)
+}
+
+/// Names the finished step that waits in the old thread, because the fork does not have it.
+fn note_left_out(forked: &Forked) {
+    if let (Some(step), Some(thread)) = (forked.left_out, forked.from.thread) {
+        note(&format!(
+            "step `{step}` of thread `{thread}` is finished and waits there, and the fork does not have it; `uwf thread fork {step}` makes one that does"
+        ));
+    }
 }
 
 /// Tells which files a fork begins with.

@@ -60,8 +60,14 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
     };
     each(context, &args.which, |id| {
         let waiting = uwf_engine::waiting_answer(context.site(), id);
+        let finished = uwf_engine::waiting_step(context.site(), id);
         let removed = uwf_engine::remove(context.site(), id, which, changes)?;
         note_given_up(id, waiting);
+        if let Ok(Some(step)) = finished {
+            note(&format!(
+                "step `{step}` was finished and waited in {id}; until `uwf cas gc` removes it, `uwf thread fork {step}` makes a thread with it"
+            ));
+        }
         let is_readable = context.site().store.get(removed.head).is_ok();
         Ok(RemovedView::new(&removed, is_readable))
     })
