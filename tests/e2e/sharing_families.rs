@@ -86,6 +86,21 @@ fn a_child_that_makes_no_sense_at_the_remote_hides_nothing_that_came() {
 }
 
 #[test]
+fn a_child_whose_record_is_damaged_at_the_remote_keeps_no_other_child_away() {
+    with_server(|server| {
+        let family = Family::new(server, BRANCHES);
+        let [first, second] = family.children();
+        family.run(&format!(
+            "UPDATE @.threads SET records = ARRAY['no record'::bytea] WHERE id = '{first}'"
+        ));
+        let fetched = family.machines[1].uwf(&["fetch", &family.thread]);
+        let problem = format!("thread {first} is not whole there");
+        let fetched = fetched.exits(4).says(&problem);
+        family.came_without(&first, &second, &fetched);
+    });
+}
+
+#[test]
 fn a_child_of_which_the_remote_has_lost_a_node_keeps_no_other_child_away() {
     with_server(|server| {
         let family = Family::new(server, BRANCHES);

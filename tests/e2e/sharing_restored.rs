@@ -400,3 +400,23 @@ fn a_remote_that_forgot_how_a_thread_was_completed_is_told_by_a_worker() {
         assert_eq!(head(one, thread), head(other, thread));
     });
 }
+
+#[test]
+fn a_thread_that_is_damaged_at_the_remote_keeps_no_other_thread_of_a_restored_root_from_going_on() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let [damaged, sound] = [shared(&machines, "again"), shared(&machines, "again")];
+        fs::remove_dir_all(one.root().join("shared")).unwrap();
+        Admin::new(&server.url()).run(&format!(
+            "UPDATE {schema}.threads SET records = ARRAY['no record'::bytea] WHERE id = '{damaged}'"
+        ));
+        one.step(&sound).exits(0);
+        agree(&machines, &sound, 1);
+        // It is shared, so nobody steps it without the remote.
+        one.step(&damaged).exits(4).says("makes no sense");
+        assert_eq!(runs(one), 1);
+        assert_eq!(runs(other), 0);
+    });
+}

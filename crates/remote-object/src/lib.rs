@@ -41,9 +41,9 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
-    Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
-    random,
+    Abilities, Acquired, Advanced, Found, FoundOne, Given, Hello, Lease, Listed, Named, NewThread,
+    Part, Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want,
+    Which, random,
 };
 
 pub use address::{Address, AddressError};
@@ -51,7 +51,7 @@ pub use clock::Clock;
 
 use bucket::{Bucket, When};
 use failure::Failure;
-use thread::Thread;
+use thread::{Now, Thread};
 use walk::{Trail, Walk};
 
 /// The version of what this program stores, and its version as a client.
@@ -106,6 +106,23 @@ impl Object {
             walk: None,
             trail: Trail::default(),
         })
+    }
+
+    /// Returns what is known about a thread whose object has this content, and what was walked to learn it.
+    fn found_in(
+        &self,
+        content: &[u8],
+        (id, head): (ThreadId, CasRef),
+        now: Now,
+    ) -> Result<(Found, Trail), RemoteError> {
+        let known = Thread::read(content)?;
+        let walked = Trail::of(&self.bucket, id, &known, &[head])?;
+        let found = Found {
+            listed: known.listed(id, now)?,
+            had: change::had(&self.bucket, id, &known, head)?,
+            record: known.record,
+        };
+        Ok((found, walked))
     }
 
     /// Makes the remote, if there is none, and checks that the store is fit for one: of many writes at once, one may win. A user
@@ -249,7 +266,7 @@ impl Remote for Object {
         }))
     }
 
-    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<FoundOne>, RemoteError> {
         self.check()?;
         let mut all = Vec::new();
         let mut trail = Trail::default();
@@ -259,13 +276,15 @@ impl Remote for Object {
             let now = change::now(&self.bucket)?;
             for ((id, head), found) in page.iter().zip(found) {
                 let Some(found) = found else { continue };
-                let known = Thread::read(&found.content)?;
-                trail.add(Trail::of(&self.bucket, *id, &known, &[*head])?);
-                all.push(Found {
-                    listed: known.listed(*id, now)?,
-                    had: change::had(&self.bucket, *id, &known, *head)?,
-                    record: known.record,
-                });
+                let found = match self.found_in(&found.content, (*id, *head), now) {
+                    Ok((found, walked)) => {
+                        trail.add(walked);
+                        Ok(found)
+                    }
+                    Err(error @ RemoteError::Broken(_)) => Err(error),
+                    Err(error) => return Err(error),
+                };
+                all.push((*id, found));
             }
         }
         self.trail = trail;

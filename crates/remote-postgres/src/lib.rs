@@ -36,9 +36,9 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Abilities, Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part,
-    Push, Put, Query, Released, Remote, RemoteError, Renewed, Right, SharedName, Standing, Want,
-    Which,
+    Abilities, Acquired, Advanced, Found, FoundOne, Given, Hello, Lease, Listed, Named, NewThread,
+    Part, Push, Put, Query, Released, Remote, RemoteError, Renewed, Right, SharedName, Standing,
+    Want, Which,
 };
 
 pub use address::{Address, AddressError, check_schema};
@@ -260,7 +260,7 @@ impl Remote for Postgres {
         }))
     }
 
-    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<FoundOne>, RemoteError> {
         threads::find_each(self, threads)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_remote::{Found, Lease, Listed, Owner, RemoteError, Standing};
+use uwf_remote::{Found, FoundOne, Lease, Listed, Owner, RemoteError, Standing};
 
 use crate::rows::{self, column, hash, number, status, thread_id};
 use crate::{Postgres, records};
@@ -24,19 +24,24 @@ pub(crate) fn find(
 pub(crate) fn find_each(
     remote: &mut Postgres,
     threads: &[(ThreadId, CasRef)],
-) -> Result<Vec<Found>, RemoteError> {
+) -> Result<Vec<FoundOne>, RemoteError> {
     let ids: Vec<&str> = threads.iter().map(|(id, _)| id.as_str()).collect();
     let heads: Vec<Option<i64>> = threads.iter().map(|(_, head)| number(*head)).collect();
     let rows = rows_of(remote, &ids, &heads)?;
-    // The records are not remembered. They would push the records of leased threads out of the cache.
-    let found = rows.iter().map(|row| {
-        Ok(Found {
-            listed: listed(row)?,
-            record: records::merged(&column::<Vec<Vec<u8>>>(row, "records")?)?,
-            had: column(row, "had")?,
-        })
-    });
+    let found = rows
+        .iter()
+        .map(|row| Ok((thread_id(column(row, "id")?)?, found_in(row))));
     found.collect()
+}
+
+/// Returns what is stored about the thread in a row. Its records are not remembered. They would push the records of leased threads out of
+/// the cache.
+fn found_in(row: &Row) -> Result<Found, RemoteError> {
+    Ok(Found {
+        listed: listed(row)?,
+        record: records::merged(&column::<Vec<Vec<u8>>>(row, "records")?)?,
+        had: column(row, "had")?,
+    })
 }
 
 fn rows_of(

@@ -33,7 +33,7 @@ pub use nodes::{Closure, Given, Part};
 pub use order::needed_first;
 pub use pause::pause;
 pub use push::{Advanced, After, NewThread, Push, Put};
-pub use threads::{Abilities, Found, Hello, Listed, Query};
+pub use threads::{Abilities, Found, FoundOne, Hello, Listed, Query};
 pub use together::{Together, Unfit};
 
 /// A remote: the place of the threads that several machines work on.
@@ -132,11 +132,11 @@ pub trait Remote {
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError>;
 
     /// Returns those of these threads that are there, in the order of the question, each with whether it has or had the head beside
-    /// it.
+    /// it. A thread about which something is stored that makes no sense has [`RemoteError::Broken`] in its place.
     ///
     /// # Errors
-    /// [`RemoteError`].
-    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError>;
+    /// [`RemoteError`], when nothing is known about any of them.
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<FoundOne>, RemoteError>;
 
     /// Returns the threads that a query is about, in the order of their ids: at most `at_most` of those after the thread `after`.
     ///

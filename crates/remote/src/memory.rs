@@ -21,7 +21,7 @@ use crate::lease::{Acquired, Lease, Leased, Owner, Released, Renewed, Standing, 
 use crate::names::{Named, SharedName};
 use crate::nodes::{Closure, Given, Part};
 use crate::push::{Advanced, After, NewThread, Push, Put};
-use crate::threads::{Abilities, Found, Hello, Listed, Query};
+use crate::threads::{Abilities, Found, FoundOne, Hello, Listed, Query};
 use crate::{Remote, RemoteError};
 
 /// The version of what is stored here, and of its clients.
@@ -160,18 +160,20 @@ impl Remote for Memory {
     }
 
     fn find(&mut self, thread: ThreadId, head: CasRef) -> Result<Option<Found>, RemoteError> {
-        Ok(self.find_each(&[(thread, head)])?.pop())
+        let mut found = self.find_each(&[(thread, head)])?;
+        found.pop().map(|(_, found)| found).transpose()
     }
 
-    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<FoundOne>, RemoteError> {
         let shared = self.shared();
         let found = threads.iter().filter_map(|(thread, head)| {
             let known = shared.threads.get(thread)?;
-            Some(Found {
+            let found = Found {
                 listed: known.listed(*thread, shared.now),
                 record: known.record.clone(),
                 had: known.had(*head),
-            })
+            };
+            Some((*thread, Ok(found)))
         });
         Ok(found.collect())
     }

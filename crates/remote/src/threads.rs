@@ -7,6 +7,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Label;
 use uwf_protocol::run::ThreadRecord;
 
+use crate::RemoteError;
 use crate::lease::Owner;
 
 /// What a remote is.
@@ -48,6 +49,9 @@ pub struct Found {
     /// Whether it has, or had before, the head that the caller asked about.
     pub had: bool,
 }
+
+/// One of several threads that were looked for: what is known about it, or what makes no sense about it.
+pub type FoundOne = (ThreadId, Result<Found, RemoteError>);
 
 /// A thread in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

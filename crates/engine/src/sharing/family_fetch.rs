@@ -18,7 +18,7 @@ use uwf_thread::steps;
 
 use super::error::SharingError;
 use super::family::{has_diverged, needed};
-use super::fetch::{Fetched, There, ask, bring_threads, fetch};
+use super::fetch::{Fetched, There, ask_each, bring_threads, fetch};
 use super::merged_record;
 use crate::bundle::{Outcome, judged};
 use crate::children::of_step::{self, ids_for_next};
@@ -133,12 +133,18 @@ impl FamilyFetch {
         failed: &mut Option<EngineError>,
     ) -> Result<Vec<ThreadId>, EngineError> {
         let store = remote.hello().map_err(SharingError::from)?.store;
-        let there = ask(remote, threads)?;
-        let known = there.iter().map(|one| one.found.listed.thread).collect();
-        let mut news = Vec::new();
-        for one in there {
-            if may_be_news(site, &one)? {
-                news.push(one);
+        let (mut known, mut news) = (Vec::new(), Vec::new());
+        for (id, one) in ask_each(remote, threads)? {
+            match one {
+                Ok(one) => {
+                    known.push(id);
+                    if may_be_news(site, &one)? {
+                        news.push(one);
+                    }
+                }
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
             }
         }
         for page in news.chunks(AT_ONCE) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::fmt::Display;
 
 use serde::Serialize;
 use uwf_moderator::head_status;
@@ -71,6 +72,9 @@ pub(crate) struct There {
     pub(crate) here: Option<Located>,
 }
 
+/// A thread that the remote knows: what it says about the thread, or what is damaged there.
+pub(crate) type ThereOrDamaged = (ThreadId, Result<There, EngineError>);
+
 /// Brings a thread with all that it needs from the remote, or only what is new. From now on it is shared here, too.
 ///
 /// # Errors
@@ -88,10 +92,10 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
 }
 
 /// Asks the remote for threads by one question. Returns those that it knows.
-pub(crate) fn ask(
+pub(crate) fn ask_each(
     remote: &mut dyn Remote,
     mut threads: HashMap<ThreadId, Option<Located>>,
-) -> Result<Vec<There>, EngineError> {
+) -> Result<Vec<ThereOrDamaged>, EngineError> {
     let mut question: Vec<(ThreadId, CasRef)> = threads
         .iter()
         .map(|(id, here)| (*id, asked(here.as_ref())))
@@ -99,12 +103,34 @@ pub(crate) fn ask(
     question.sort_unstable();
     let mut there = Vec::new();
     for page in question.chunks(PAGE) {
-        for found in remote.find_each(page).map_err(SharingError::from)? {
-            let here = threads.remove(&found.listed.thread).flatten();
-            there.push(There { found, here });
+        for (id, found) in remote.find_each(page).map_err(SharingError::from)? {
+            let here = threads.remove(&id).flatten();
+            let one = match found {
+                Ok(found) => Ok(There { found, here }),
+                Err(problem) => Err(not_whole(id, problem)),
+            };
+            there.push((id, one));
         }
     }
     Ok(there)
+}
+
+/// Asks the remote as [`ask_each`] does, for threads that are all needed.
+///
+/// # Errors
+/// Those of the question, and the first one of a thread that is damaged there.
+pub(crate) fn ask(
+    remote: &mut dyn Remote,
+    threads: HashMap<ThreadId, Option<Located>>,
+) -> Result<Vec<There>, EngineError> {
+    let there = ask_each(remote, threads)?.into_iter();
+    there.map(|(_, one)| one).collect()
+}
+
+/// Returns the error for a thread that is damaged at the remote.
+fn not_whole(id: ThreadId, problem: impl Display) -> EngineError {
+    let problem = format!("thread {id} is not whole there: {problem}");
+    SharingError::Remote(RemoteError::Broken(problem)).into()
 }
 
 /// Returns the head about which the remote is asked.
@@ -198,11 +224,8 @@ fn bring_alone(
     match bring_together(site, remote, store, &[one]) {
         Ok(mut taken) => Ok(taken.pop().expect("one thread was asked for")),
         Err(error) => {
-            let (id, problem) = (one.0.found.listed.thread, damage_there(error)?);
-            let problem = format!("thread {id} is not whole there: {problem}");
-            Ok(Err(
-                SharingError::Remote(RemoteError::Broken(problem)).into()
-            ))
+            let problem = damage_there(error)?;
+            Ok(Err(not_whole(one.0.found.listed.thread, problem)))
         }
     }
 }

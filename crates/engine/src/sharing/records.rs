@@ -12,7 +12,7 @@ use uwf_remote::Remote;
 use uwf_storage::{NextMark, Search, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
-use super::fetch::ask;
+use super::fetch::ask_each;
 use super::{Remotes, new_record};
 use crate::{EngineError, Site};
 
@@ -59,11 +59,11 @@ fn add_records(site: &Site, remote: &mut dyn Remote, place: &str) -> Result<(), 
     let places = State::new(&site.root).threads()?.places;
     let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
     let asked = places.into_iter().map(|(id, place)| (id, Some(place)));
-    let found = ask(remote, asked.collect())?;
+    let found = ask_each(remote, asked.collect())?;
     if !found.is_empty() {
         let store = remote.hello().map_err(SharingError::from)?.store;
-        for there in found {
-            let thread = there.found.listed.thread;
+        // A thread that is damaged there is shared all the same.
+        for (thread, _) in found {
             let record = new_record(site, store.clone())?;
             site.root.shared(thread).create(&record)?;
             only_here.remove(&thread);

@@ -7,8 +7,8 @@ use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
-    Acquired, Advanced, Found, Given, Hello, Lease, Listed, Named, NewThread, Part, Push, Put,
-    Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
+    Acquired, Advanced, Found, FoundOne, Given, Hello, Lease, Listed, Named, NewThread, Part, Push,
+    Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want, Which,
 };
 use uwf_remote_postgres::Postgres;
 
@@ -79,7 +79,7 @@ impl Remote for Patient {
         self.wait(|remote| remote.find(thread, head))
     }
 
-    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<Found>, RemoteError> {
+    fn find_each(&mut self, threads: &[(ThreadId, CasRef)]) -> Result<Vec<FoundOne>, RemoteError> {
         self.wait(|remote| remote.find_each(threads))
     }
 

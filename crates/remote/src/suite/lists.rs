@@ -112,7 +112,12 @@ fn found_each(place: &dyn Place) {
             (found, busy.map(|(owner, _)| owner))
         };
         let expected: Vec<_> = alone.map(without_time).collect();
-        let found: Vec<_> = found.into_iter().map(without_time).collect();
+        let sound = found.into_iter().map(|(id, found)| {
+            let found = found.expect("the thread is sound");
+            assert_eq!(found.listed.thread, id);
+            found
+        });
+        let found: Vec<_> = sound.map(without_time).collect();
         assert_eq!(found, expected);
         found
     };
