@@ -316,10 +316,17 @@ fn a_kill_ends_the_agent_of_another_machine() {
         let [one, other] = &machines;
         other.configure("remote.lease", "2s");
         let thread = shared(&machines, "again");
-        let mut working = at_work(other, &["thread", "step", &thread]);
+        let working = at_work(other, &["thread", "step", &thread]);
         let agent = other.agent_at_work(&thread);
         one.uwf(&["thread", "kill", &thread]).exits(0);
-        assert_eq!(working.wait().unwrap().code(), Some(5));
+        let working = working.wait_with_output().unwrap();
+        assert_eq!(working.status.code(), Some(7));
+        let said = String::from_utf8_lossy(&working.stderr);
+        assert!(
+            said.contains(&format!("attempt 1 of thread {thread}")),
+            "{said}"
+        );
+        assert!(!said.contains("thread list --remote"), "{said}");
         assert!(!processes::is_running(agent), "it works for nothing");
         assert_eq!(other.show(&thread)["status"], json!("cancelled"));
         agree(&machines, &thread, 0);

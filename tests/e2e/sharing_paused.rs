@@ -1,11 +1,14 @@
 //! Shared threads that are paused on one machine: it leaves them to others.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::gates::{at_work, open_gate};
 use crate::postgres::new_schema;
 use crate::processes;
 use crate::sharing::{agree, at_remote, machines_in, shared, with_server};
+use crate::sharing_restored::copy;
 use crate::world::wait_until;
 
 #[test]
@@ -85,5 +88,23 @@ fn a_thread_that_is_paused_here_is_left_to_others_though_a_finished_step_waits()
         one.uwf(&["thread", "unpause", &thread]).exits(0);
         one.step(&thread).exits(0);
         agree(&machines, &thread, 1);
+    });
+}
+
+/// A root does not notice that it was copied.
+#[test]
+fn a_paused_thread_that_a_copy_of_the_root_has_pushed_is_left_to_others() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let thread = one.start("again");
+        one.step(&thread).exits(0);
+        fs::remove_dir_all(other.root()).unwrap();
+        copy(&one.root(), &other.root());
+        other.uwf(&["push", &thread]).exits(0);
+        one.uwf(&["thread", "pause", &thread]).exits(0);
+        let next = one.uwf(&["thread", "step", "--next"]).exits(5);
+        next.says("no thread is ready");
+        assert!(at_remote(other, &thread)["leftMs"].is_null());
     });
 }

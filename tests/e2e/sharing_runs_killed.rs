@@ -185,6 +185,27 @@ fn a_machine_whose_process_was_killed_goes_on_itself() {
 }
 
 #[test]
+fn a_kill_ends_a_process_that_has_shared_steps_of_the_run_before() {
+    with_server(|server| {
+        let last = pipeline(&["C"]).replace("name: p\nsteps:\n", "");
+        let last = last.replace("-e wait ", "-e wait-for-C ");
+        let machines = machines(server, &format!("{}{last}", pipeline(&["A", "B"])));
+        let [one, other] = &machines;
+        one.write("wait-for-C", "");
+        other.configure("remote.lease", "2s");
+        let thread = shared(&machines);
+        let mut working = other.spawn(&["thread", "run", &thread]);
+        wait_until("the last program works", || done(&machines) == "ABC");
+        let program = program(&machines);
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        assert_eq!(working.wait().unwrap().code(), Some(7));
+        assert!(!processes::is_running(&program), "it works for nothing");
+        assert_eq!(other.show(&thread)["status"], "cancelled");
+        agree_on(&machines, &thread, &["A", "B"]);
+    });
+}
+
+#[test]
 fn a_kill_ends_the_program_that_another_machine_runs() {
     with_server(|server| {
         let machines = machines(server, &pipeline(&STEPS));

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
-use uwf_engine::{AgentFailure, EngineError, NameError, PlannedTry, store_exit};
+use uwf_engine::{EngineError, NameError, PlannedTry, store_exit};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -165,10 +165,10 @@ impl From<EngineError> for Failure {
                     let end = last_lines(&stderr, 10);
                     failure.causes.push(format!("stderr: {end}"));
                 }
-                failure.note = Some(attempt_note(attempt).into());
+                failure.note = Some(attempt.which().into());
             }
             EngineError::Interrupted { attempt, .. } | EngineError::TakenOver(attempt) => {
-                failure.note = Some(attempt_note(attempt).into());
+                failure.note = Some(attempt.which().into());
             }
             _ => {}
         }
@@ -258,20 +258,6 @@ pub(crate) fn note(text: &str) {
 /// Writes a message with a label of its own. The commands in it get the `--root` of this call.
 pub(crate) fn say(label: &str, text: &str) {
     stderr::message(label, &hints::here(text));
-}
-
-/// Returns the note that identifies the failed attempt, for logs that do not show the command.
-fn attempt_note(attempt: &AgentFailure) -> String {
-    let AgentFailure {
-        thread,
-        number,
-        class,
-        agent,
-        directory,
-        ..
-    } = attempt;
-    let number = number.map_or_else(|| "that is not on record".to_owned(), |n| n.to_string());
-    format!("attempt {number} of thread {thread}: {class}, agent `{agent}` in `{directory}`")
 }
 
 /// Returns the message of a problem, with the line of the file that it is about.

@@ -39,3 +39,20 @@ pub struct AgentFailure {
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
 }
+
+impl AgentFailure {
+    /// Says which attempt this is, of whom, and where.
+    #[must_use]
+    pub fn which(&self) -> String {
+        let Self {
+            thread,
+            number,
+            class,
+            agent,
+            directory,
+            ..
+        } = self;
+        let number = number.map_or_else(|| "that is not on record".to_owned(), |n| n.to_string());
+        format!("attempt {number} of thread {thread}: {class}, agent `{agent}` in `{directory}`")
+    }
+}

@@ -125,16 +125,17 @@ fn has_ended_here(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
     Ok(place.is_some_and(|place| place.end().is_some()))
 }
 
-/// The active shared threads that this root does not want to get as the next one: a process of this root works on them, or they are
-/// paused here.
+/// The active threads that this root does not want to get as the next one: a process of this root works on them, or they are paused
+/// here.
 ///
 /// The leases of the threads at work may have ended in an outage. If such a thread were taken under a new mark, the process at work would
 /// lose its lease, and end an agent that is paid for. A step that starts after this look and loses the race for the lease reads the new
 /// mark.
 #[derive(Default)]
 struct NotWanted {
-    /// The threads at work, and the paused ones.
+    /// The threads at work, and all paused ones: the remote may share a thread of which this root does not know that.
     threads: Vec<ThreadId>,
+    /// The paused ones that are known to be shared.
     paused: Vec<ThreadId>,
     /// The marks of the leases of the threads at work.
     marks: HashSet<String>,
@@ -143,18 +144,17 @@ struct NotWanted {
 impl NotWanted {
     fn at(site: &Site) -> Result<Self, EngineError> {
         let heads = State::new(&site.root).heads()?;
-        let active: HashSet<ThreadId> = heads.into_iter().map(|(thread, _)| thread).collect();
+        let shared: HashSet<ThreadId> = site.root.shared_folder().threads()?.into_iter().collect();
         let mut found = Self::default();
-        let mut shared = site.root.shared_folder().threads()?;
-        shared.retain(|thread| active.contains(thread));
-        for thread in shared {
-            let is_at_work = site.root.run(thread).lease.is_held()?;
+        for (thread, _) in heads {
+            let is_shared = shared.contains(&thread);
+            let is_paused = is_paused(site, thread);
+            let is_at_work = is_shared && site.root.run(thread).lease.is_held()?;
             if is_at_work {
                 let record = site.root.shared(thread).read()?;
                 found.marks.extend(record.map(|record| record.mark));
             }
-            let is_paused = is_paused(site, thread);
-            if is_paused {
+            if is_paused && is_shared {
                 found.paused.push(thread);
             }
             if is_at_work || is_paused {

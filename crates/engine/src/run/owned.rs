@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::ops::Deref;
 
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{LockAttempt, RunDir, State, ThreadLock};
 
@@ -133,20 +134,34 @@ fn with_lease<T>(
 ) -> Result<T, EngineError> {
     run.shared = SharedThread::enter(runner, run, id)?;
     let result = operate(run);
-    let ended = run
-        .shared
-        .take()
-        .and_then(|shared| shared.leave(runner, run));
-    let is_explained = match &result {
-        Ok(_) => true,
-        Err(error @ EngineError::Child(_)) => error.kept_step().is_none(),
-        Err(EngineError::Sharing(problem)) => matches!(**problem, SharingError::TakenOver(_)),
-        Err(_) => false,
+    let Some(shared) = run.shared.take() else {
+        return result;
     };
-    // The head of the thread did not move, because the thread has ended on another machine.
-    match ended.filter(|_| is_explained) {
-        Some(ended) => Err(ended),
-        None => result,
+    let has_shared_step = shared.has_shared_step();
+    let Some(ended) = shared.leave(runner, run) else {
+        return result;
+    };
+    match result {
+        Ok(_) if !has_shared_step => Err(ended),
+        Err(error) if is_due_to_end(&error) => {
+            if let Some(attempt) = error.attempt() {
+                (runner.notice)(&attempt.which());
+            }
+            Err(ended)
+        }
+        result => result,
+    }
+}
+
+/// Tells whether work may have failed only because the thread has ended on another machine. Then the call says that the thread has ended.
+fn is_due_to_end(error: &EngineError) -> bool {
+    match error {
+        EngineError::TakenOver(_) => true,
+        EngineError::Sharing(problem) => matches!(**problem, SharingError::TakenOver(_)),
+        EngineError::Child(_) => {
+            matches!(error.exit(), Exit::Busy | Exit::Ended) && error.kept_step().is_none()
+        }
+        _ => false,
     }
 }
 

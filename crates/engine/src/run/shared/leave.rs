@@ -15,9 +15,8 @@ use crate::{EngineError, Runner, Site, tags};
 
 impl SharedThread {
     /// Gives the lease back, if no step has done so, and tells the remote what was used up. The lease is kept for a step that
-    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too. Returns
-    /// [`EngineError::Ended`] then, unless the remote got a step of this call. The work is over, so any other error is logged and told, and
-    /// does not fail the call: the lease ends by its time.
+    /// [waits](has_waiting_step). If the lease was lost because the thread has ended at the remote, the thread ends here, too, and
+    /// [`EngineError::Ended`] is returned. The work is over, so any other error is logged and told: the lease ends by its time.
     pub(crate) fn leave(self, runner: &Runner, run: &RunDir) -> Option<EngineError> {
         self.renewer.stop();
         let (site, id) = (&runner.site, self.lease.thread);
@@ -32,12 +31,17 @@ impl SharedThread {
             false => Ok(None),
         });
         match left {
-            Ok(ended) => ended.filter(|_| !self.has_shared_step.get()),
+            Ok(ended) => ended,
             Err(error) => {
                 self.tell_not_left(runner, &error);
                 None
             }
         }
+    }
+
+    /// Tells whether the remote got a step of this call.
+    pub(crate) fn has_shared_step(&self) -> bool {
+        self.has_shared_step.get()
     }
 
     fn tell_not_left(&self, runner: &Runner, error: &EngineError) {
