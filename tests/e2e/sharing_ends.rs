@@ -1,5 +1,7 @@
 //! What another machine did meanwhile is taken over as it is: its end of a thread, and its steps.
 
+use std::fs;
+
 use serde_json::json;
 
 use crate::gates::{self, runs};
@@ -374,5 +376,31 @@ fn an_attempt_that_died_with_its_engine_counts_though_another_machine_went_on() 
             other.uwf(&["fetch", &thread]).exits(0);
             assert_eq!(runs_of(other, &thread), json!(3), "{fetches}");
         }
+    });
+}
+
+#[test]
+fn a_kill_while_the_config_cannot_be_read_does_not_make_a_thread_shared() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let private = one.start("again");
+        let thread = sharing::shared(&machines, "again");
+        let config = one.root().join("config.yaml");
+        let whole = fs::read_to_string(&config).unwrap();
+        fs::write(&config, "remote: [").unwrap();
+        let killed = one.uwf(&["thread", "kill", &private]).exits(0);
+        assert!(
+            !killed.stderr.contains("other machines"),
+            "{}",
+            killed.stderr
+        );
+        let killed = one.uwf(&["thread", "kill", &thread]).exits(0);
+        killed.says("the other machines do not know it yet");
+        fs::write(&config, whole).unwrap();
+        one.uwf(&["thread", "rm", &private]).exits(0);
+        one.uwf(&["thread", "rm", &thread]).exits(1);
+        one.uwf(&["push", &thread]).exits(0);
+        one.uwf(&["thread", "rm", &thread]).exits(0);
     });
 }

@@ -39,7 +39,7 @@ fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_th
             .says("there is no remote there yet")
             .says("if it is lost for good, `uwf remote add <url>` makes another one");
         let add = ["remote", "add", &url, "--schema", &schema];
-        let replaces = format!("--replaces {lost}` shares");
+        let replaces = format!("--replaces {lost}`");
         one.uwf(&add).exits(0).says(&replaces);
         one.uwf(&["push", &thread]).exits(1).says(&replaces);
         let replace = [&add[..], &["--replaces", &lost]].concat();
@@ -49,7 +49,10 @@ fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_th
         let forget = ["history", "threads", "nodes"];
         let forget = forget.map(|table| format!("DELETE FROM {schema}.{table}"));
         kill_at_many(one, &replace, " remote ", |_| {
-            one.uwf(&replace);
+            let again = one.uwf(&replace);
+            if again.code != 0 {
+                again.exits(1).says("an earlier call may have replaced it");
+            }
             one.uwf(&["push", &thread]).exits(0);
             assert_eq!(runs(one), 1, "no agent was started");
             Admin::new(&url).run(&forget.join("; "));
@@ -79,6 +82,41 @@ fn a_remote_that_answers_is_not_lost() {
             .says("is not lost: it answers");
         one.step(&thread).exits(0);
         assert_eq!(store(one), living);
+    });
+}
+
+#[test]
+fn a_remote_does_not_take_the_place_of_itself_at_another_address() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let schema = one.uwf(&["config", "get", "remote.schema"]).exits(0);
+        let schema = schema.json()["value"].as_str().unwrap().to_owned();
+        let record = || fs::read_to_string(one.root().join(format!("shared/{thread}.json")));
+        let (living, before) = (store(one), record().unwrap());
+        one.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
+        let add = ["remote", "add", &server.url(), "--schema", &schema];
+        let replace = [&add[..], &["--replaces", &living]].concat();
+        one.uwf(&replace).exits(1).says("is not lost: it answers");
+        assert_eq!(record().unwrap(), before);
+    });
+}
+
+#[test]
+fn a_remote_that_was_not_asked_is_named_when_a_lost_one_is_replaced() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let lost = store(one);
+        one.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
+        let second = new_schema();
+        let add = ["remote", "add", &server.url(), "--schema", &second];
+        one.uwf(&add).exits(5).says("it is not known");
+        let replaced = one.uwf(&[&add[..], &["--replaces", &lost]].concat());
+        let replaced = replaced.exits(0).says("was not asked which threads");
+        assert_eq!(replaced.json()["replaced"], json!([thread]));
     });
 }
 

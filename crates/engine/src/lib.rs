@@ -222,8 +222,8 @@ pub use sharing::names::{
 pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, is_free, is_shared, pause_before_question, replace_remote, shared_by_another,
-    shared_threads, waiting_step, waiting_threads,
+    Remotes, is_free, is_shared, pause_before_question, replace_remote, shared_by,
+    shared_by_another, shared_threads, waiting_step, waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

@@ -132,6 +132,16 @@ pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<(ThreadId, Stri
     Ok(threads.filter_map(remote_of).collect())
 }
 
+/// Returns the threads that are shared here by the remote with this id, by their ids. A thread whose record cannot be read is left out.
+///
+/// # Errors
+/// When the folder of their records cannot be read.
+pub fn shared_by(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let is_of_it = |thread: &ThreadId| matches!(site.root.shared(*thread).read(), Ok(Some(record)) if record.remote == store);
+    let threads = shared_threads(site)?.into_iter();
+    Ok(threads.filter(is_of_it).collect())
+}
+
 /// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. Returns the threads.
 ///
 /// # Errors
@@ -139,13 +149,10 @@ pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<(ThreadId, Stri
 pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, EngineError> {
     let folder = site.root.shared_folder();
     let _lock = folder.lock()?;
-    let mut replaced = Vec::new();
-    for (thread, remote) in shared_by_another(site, store)? {
-        if remote == lost {
-            let record = new_record(site, store.to_owned())?;
-            site.root.shared(thread).replace(&record)?;
-            replaced.push(thread);
-        }
+    let replaced = shared_by(site, lost)?;
+    for thread in &replaced {
+        let record = new_record(site, store.to_owned())?;
+        site.root.shared(*thread).replace(&record)?;
     }
     Ok(replaced)
 }

@@ -46,11 +46,10 @@ enum Said {
     Nothing,
     /// It is a copy, and says something about another folder.
     OfAnother,
-    /// The file or the folder was put back since.
-    Outdated {
-        /// Whether only the times of the folder tell that.
-        by_times: bool,
-    },
+    /// An older file was put in the place of the one that spoke of this folder.
+    PutBack,
+    /// The folder was set back: it has an older time.
+    SetBack,
     /// These remotes were asked since records may have been missing.
     Asked(Vec<String>),
 }
@@ -60,16 +59,29 @@ impl SharedFolder {
         Self { path, lock_file }
     }
 
-    /// Tells whether every thread here that the remote at this [place](uwf_protocol::config::RemoteConfig::place) shares has its record.
-    /// A folder that was copied does not say so, nor does one whose files were restored in place: the backup may be older than records.
-    /// A folder on a disk that was set back as a whole looks as it did before.
+    /// Tells whether the remote at this [place](uwf_protocol::config::RemoteConfig::place) was asked since records may have been missing.
+    /// Then every thread here that it shares has a record. A copied folder never says so, nor does one whose files were restored in place.
+    /// A disk that was set back as a whole cannot be noticed.
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub fn is_complete(&self, place: &str) -> Result<bool, StorageError> {
         Ok(match self.said()? {
             Said::Asked(asked) => asked.iter().any(|known| known == place),
-            Said::Nothing | Said::OfAnother | Said::Outdated { .. } => false,
+            Said::Nothing | Said::OfAnother | Said::PutBack | Said::SetBack => false,
+        })
+    }
+
+    /// Tells whether the folder says that records may be missing, and no remote was asked since. A folder that says nothing does not say
+    /// that.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn has_doubt(&self) -> Result<bool, StorageError> {
+        Ok(match self.said()? {
+            Said::Nothing => false,
+            Said::Asked(asked) => asked.is_empty(),
+            Said::OfAnother | Said::PutBack | Said::SetBack => true,
         })
     }
 
@@ -106,7 +118,7 @@ impl SharedFolder {
     /// [`StorageError::Io`].
     pub(crate) fn before_change(&self) -> Result<(), StorageError> {
         match self.said()? {
-            Said::Outdated { by_times: true } => self.end_with(DOUBT),
+            Said::SetBack => self.end_with(DOUBT),
             _ => Ok(()),
         }
     }
@@ -120,11 +132,26 @@ impl SharedFolder {
         self.before_change()
     }
 
-    /// Makes the time of the file new, if there is one, so that tools see that an older one in a backup is another.
+    /// Prepares a new record in the folder, as [`before_new_file`](Self::before_new_file). The time of the file is new before the record is
+    /// there, because the call may be killed then.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub(crate) fn before_new_record(&self) -> Result<(), StorageError> {
+        self.before_new_file()?;
+        self.make_young()
+    }
+
+    /// Makes the time of the file new, because a tool may have made a backup since [`before_new_record`](Self::before_new_record).
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub(crate) fn after_new_record(&self) -> Result<(), StorageError> {
+        self.make_young()
+    }
+
+    /// Makes the time of the file new, if there is one, so that tools see that an older one in a backup is another.
+    fn make_young(&self) -> Result<(), StorageError> {
         match self.file().exists() {
             true => Ok(uwf_durable::touch(&self.file())?),
             false => Ok(()),
@@ -168,10 +195,10 @@ impl SharedFolder {
             return Said::OfAnother;
         };
         let Some(said) = said.strip_prefix(identity(file).as_bytes()) else {
-            return Said::Outdated { by_times: false };
+            return Said::PutBack;
         };
         if folder.ctime().abs_diff(folder.mtime()) > TOLERANCE_SECS {
-            return Said::Outdated { by_times: true };
+            return Said::SetBack;
         }
         Said::Asked(asked(&String::from_utf8_lossy(said)))
     }
@@ -244,7 +271,7 @@ impl LockedFolder<'_> {
         let looks = format!("{LOOKS}\n");
         match self.folder.said()? {
             Said::Nothing | Said::OfAnother => self.folder.say(&looks)?,
-            Said::Outdated { .. } => {
+            Said::PutBack | Said::SetBack => {
                 // The new file makes the times of the folder new.
                 self.folder.end_with(DOUBT)?;
                 self.folder.say(&looks)?;
@@ -262,17 +289,17 @@ impl LockedFolder<'_> {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn settle(self, search: &Search, place: &str) -> Result<(), StorageError> {
-        if self.folder.content()? == search.0 {
-            let mut places = match self.folder.said()? {
-                Said::Asked(asked) => asked,
-                Said::Nothing | Said::OfAnother | Said::Outdated { .. } => Vec::new(),
-            };
-            places.retain(|known| known != place);
-            places.push(place.to_owned());
-            let lines = places.iter().map(|place| format!("{ASKED}{place}\n"));
-            self.folder.say(&lines.collect::<String>())?;
+        if self.folder.content()? != search.0 {
+            return Ok(());
         }
-        Ok(())
+        // A folder that was set back meanwhile may have lost the records that the caller has just made.
+        let Said::Asked(mut places) = self.folder.said()? else {
+            return Ok(());
+        };
+        places.retain(|known| known != place);
+        places.push(place.to_owned());
+        let lines = places.iter().map(|place| format!("{ASKED}{place}\n"));
+        self.folder.say(&lines.collect::<String>())
     }
 }
 

@@ -64,7 +64,7 @@ impl SharedFile {
     /// # Errors
     /// See [`read`](Self::read).
     pub fn create(&self, record: &SharedRecord) -> Result<SharedRecord, StorageError> {
-        self.folder.before_new_file()?;
+        self.folder.before_new_record()?;
         let content = serde_json::to_vec(record).expect("it is two texts");
         let draft = Draft::beside(&self.path, &content)?;
         draft.sync()?;
@@ -83,7 +83,7 @@ impl SharedFile {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn replace(&self, record: &SharedRecord) -> Result<(), StorageError> {
-        self.folder.before_new_file()?;
+        self.folder.before_new_record()?;
         let content = serde_json::to_vec(record).expect("it is two texts");
         let durably = Durability::Durable;
         uwf_durable::replace(&self.path, &content, durably)?;

@@ -57,7 +57,7 @@ pub(crate) struct RemoteAddArgs {
     /// The schema of the database (unset: uwf)
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// Share the threads that the remote with this id has shared, which is lost for good; `uwf push` puts each here
+    /// Take the place of the remote with this id, which is lost for good; `uwf push` then sends each of its threads
     #[arg(long, value_name = "ID")]
     pub(crate) replaces: Option<String>,
 }

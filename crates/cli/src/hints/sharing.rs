@@ -42,7 +42,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Waits { thread, error } => of_waiting(*thread, error),
         SharingError::Unasked { error, .. } => of_unasked(error),
         SharingError::OtherRemote { thread, known, .. } => format!(
-            "`uwf remote add <address of that one>` chooses it again; if it is lost for good, `uwf remote add <address of this one> --replaces {known}` shares its threads by this one, and then `uwf push {thread}` puts the thread there"
+            "`uwf remote add <address>` with the address of the remote `{known}` chooses it again; if that remote is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place, and then `uwf push {thread}` sends the thread"
         ),
         SharingError::Unknown(thread) => {
             format!("`uwf push {thread}` shares it, on a machine that has it")
@@ -95,7 +95,7 @@ fn of_waiting(thread: ThreadId, error: &RemoteError) -> String {
         (Some(hint), _) => hint,
         // A new remote has another id.
         (None, _) if matches!(error, RemoteError::NotMade) => format!(
-            "if it comes back from a backup, {shares}; if it is lost for good, `uwf remote add <url>` makes another one, and says how that takes its place; `uwf config get remote` shows where it was looked for"
+            "if the remote comes back from a backup, {shares}; if it is lost for good, `uwf remote add <url>` makes another one and names the command by which that takes its place; `uwf config get remote` shows the address"
         ),
         (None, Some(first)) => format!("{first}; then {shares}"),
         (None, None) => format!("nothing is lost: {shares}"),

@@ -47,7 +47,7 @@ impl Show for AddedRemoteView {
         let next = match &*self.replaced {
             [] => "`uwf push <thread>` shares one".to_owned(),
             [first, ..] => format!(
-                "it takes the place of the lost remote for {}, and `uwf push {first}` puts one there, with a finished step that waits here",
+                "it takes the place of the lost remote for {}, and `uwf push {first}` sends the first one, with a finished step that waits on this machine",
                 counted(self.replaced.len(), "thread")
             ),
         };

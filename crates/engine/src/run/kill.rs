@@ -144,9 +144,12 @@ fn archive(
         at.refuse_other(head)?;
         // It is on record before the thread ends: whatever happens then, the remote is told before the thread is forgotten here.
         if !matches!(remote, Ok(None)) {
+            let file = runner.site.root.shared(id);
             // A config that cannot be read does not keep the thread alive.
             let unasked = unasked(&runner.site).unwrap_or_default();
-            runner.site.root.shared(id).owe_end(unasked.as_deref())?;
+            if unasked.is_some() || !matches!(file.read(), Ok(None)) {
+                file.owe_end(unasked.as_deref())?;
+            }
         }
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {

@@ -49,7 +49,7 @@ pub fn wait_until_free(
 /// Waits until no other machine works on a shared thread that was found busy. Returns `false` if one still does at the deadline.
 ///
 /// # Errors
-/// When a signal told us to stop, or the remote fails in another way than that it cannot be reached.
+/// When a signal told us to stop, or the remote fails with an error that does not pass by itself.
 pub fn wait_until_free_elsewhere(
     runner: &Runner,
     id: ThreadId,
@@ -69,16 +69,16 @@ pub fn wait_until_free_elsewhere(
         if let Event::Stop(stop) = runner.signals.wait(pause) {
             return Err(EngineError::NotStarted(stop.signal));
         }
-        let Some((again, standing)) = standing(runner, remote, id, deadline)? else {
+        let Some((again, standing)) = ask_standing(runner, remote, id, deadline)? else {
             return Ok(false);
         };
         remote = again;
         let standing = match standing {
             Ok(standing) => standing,
             // It may answer again before the deadline.
-            Err(error @ RemoteError::Away(_)) => {
+            Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut is_told, true) {
-                    (runner.notice)(&format!("{error}: asking again until it can be reached"));
+                    (runner.notice)(&format!("{error}: asking again until it answers"));
                 }
                 continue;
             }
@@ -102,7 +102,7 @@ type Answered = (Connected, Result<Standing, RemoteError>);
 
 /// Asks a remote who has the lease of a thread, and returns the remote, too. Returns `None` at the deadline. A remote may be silent for
 /// a long time, so another thread of this process asks it, and a signal need not wait for the answer.
-fn standing(
+fn ask_standing(
     runner: &Runner,
     mut remote: Connected,
     id: ThreadId,

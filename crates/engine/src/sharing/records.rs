@@ -124,15 +124,21 @@ pub(crate) fn record_of(
     }
 }
 
-/// Returns the place of the remote of the config, if it is still to be asked which threads here it shares.
+/// Returns the place of the remote of the config, if it is still to be asked which threads here it shares. A config that cannot be read is
+/// no reason to doubt the records.
 ///
 /// # Errors
-/// When the config cannot be read.
+/// When the config cannot be read, and records may be missing.
 pub fn unasked(site: &Site) -> Result<Option<String>, EngineError> {
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let folder = site.root.shared_folder();
+    let config = match uwf_config::load(&site.root) {
+        Ok(config) => config.unwrap_or_default(),
+        Err(_) if !folder.has_doubt()? => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
     let place = config.remote.place();
     match place {
-        Some(place) if !site.root.shared_folder().is_complete(&place)? => Ok(Some(place)),
+        Some(place) if !folder.is_complete(&place)? => Ok(Some(place)),
         _ => Ok(None),
     }
 }

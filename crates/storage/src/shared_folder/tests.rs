@@ -11,8 +11,8 @@ use crate::{NextMark, Root, SharedRecord};
 const PLACE: &str = "postgres://uwf@host/uwf uwf";
 
 fn complete(folder: &SharedFolder) {
-    let doubt = folder.lock().unwrap().begin().unwrap();
-    folder.lock().unwrap().settle(&doubt, PLACE).unwrap();
+    let search = folder.lock().unwrap().begin().unwrap();
+    folder.lock().unwrap().settle(&search, PLACE).unwrap();
     assert!(folder.is_complete(PLACE).unwrap());
 }
 
@@ -175,14 +175,14 @@ fn each_remote_is_asked_after_a_doubt() {
     let folder = root.shared_folder();
     let other = "s3://bucket uwf";
     assert!(!folder.is_complete(other).unwrap());
-    let doubt = folder.lock().unwrap().begin().unwrap();
+    let search = folder.lock().unwrap().begin().unwrap();
     assert!(folder.is_complete(PLACE).unwrap(), "it is asked already");
-    folder.lock().unwrap().settle(&doubt, other).unwrap();
+    folder.lock().unwrap().settle(&search, other).unwrap();
     assert!(folder.is_complete(PLACE).unwrap() && folder.is_complete(other).unwrap());
     folder.lock().unwrap().doubt().unwrap();
     assert!(!folder.is_complete(PLACE).unwrap() && !folder.is_complete(other).unwrap());
-    let doubt = folder.lock().unwrap().begin().unwrap();
-    folder.lock().unwrap().settle(&doubt, other).unwrap();
+    let search = folder.lock().unwrap().begin().unwrap();
+    folder.lock().unwrap().settle(&search, other).unwrap();
     assert!(!folder.is_complete(PLACE).unwrap() && folder.is_complete(other).unwrap());
 }
 
@@ -214,4 +214,27 @@ fn a_new_record_makes_the_time_of_the_file_new() {
     let modified = file.metadata().unwrap().modified().unwrap();
     assert!(modified > SystemTime::now() - HOUR / 2);
     assert!(folder.is_complete(PLACE).unwrap());
+}
+
+#[test]
+fn a_folder_that_is_set_back_while_records_are_looked_for_is_not_complete() {
+    let (_temp, root) = complete_root();
+    let folder = root.shared_folder();
+    folder.lock().unwrap().doubt().unwrap();
+    let search = folder.lock().unwrap().begin().unwrap();
+    set_time(&root, SystemTime::now() - HOUR);
+    folder.lock().unwrap().settle(&search, PLACE).unwrap();
+    assert!(!folder.is_complete(PLACE).unwrap());
+    complete(&folder);
+}
+
+#[test]
+fn the_time_of_the_file_is_new_before_a_record_is_there() {
+    let (_temp, root) = complete_root();
+    let folder = root.shared_folder();
+    let old = SystemTime::now() - HOUR;
+    let file = File::options().write(true).open(folder.file());
+    file.unwrap().set_modified(old).unwrap();
+    folder.before_new_record().unwrap();
+    assert!(fs::metadata(folder.file()).unwrap().modified().unwrap() > old + HOUR / 2);
 }

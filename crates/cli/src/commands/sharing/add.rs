@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use uwf_engine::{
-    EngineError, Site, ensure_records, replace_remote, restore_records, shared_by_another, unasked,
+    EngineError, SharingError, Site, ensure_records, replace_remote, restore_records, shared_by,
+    shared_by_another, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -42,10 +43,18 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         refuse_living(site, lost)?;
     }
     if known.place().is_some_and(|known| known != place) {
-        ask_known(site, args.replaces.is_some())?;
+        match (ask_known(site), &args.replaces) {
+            (Err(error), Some(_)) if is_gone(&error) => warn(
+                "the remote that the config named was not asked which threads here it shares; a thread without a record counts as one that is only here",
+            ),
+            (asked, _) => asked.map_err(not_asked)?,
+        }
     }
     let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
     let hello = answer(remote.make())?;
+    if args.replaces.as_ref() == Some(&hello.store) {
+        return Err(not_lost(&hello.store));
+    }
     let call_ms = time_of_call(&mut remote)?;
     restore_records(site, remote.as_remote(), &place)?;
     uwf_config::set(&site.root, "remote.url", &args.url)?;
@@ -72,9 +81,8 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
-/// Asks the remote that the config still names, if that was not done, because nobody does it later. It may be lost if another one takes
-/// the place of a lost remote.
-fn ask_known(site: &Site, may_be_lost: bool) -> Result<(), Failure> {
+/// Asks the remote that the config still names which threads here it shares, if that was not done. Nobody does it later.
+fn ask_known(site: &Site) -> Result<(), EngineError> {
     let has_threads = || {
         State::new(&site.root)
             .threads()
@@ -83,42 +91,58 @@ fn ask_known(site: &Site, may_be_lost: bool) -> Result<(), Failure> {
     if unasked(site)?.is_none() || !has_threads()? {
         return Ok(());
     }
-    let asked = configured(site).and_then(|mut remote| ensure_records(site, remote.as_remote()));
-    if may_be_lost && matches!(&asked, Err(EngineError::Sharing(_))) {
-        return Ok(());
-    }
-    asked.map_err(|error| {
-        let failed = Failure::from(error);
-        let mut failure = Failure::request(
-            "it is not known which threads here are shared by the remote that the config names now",
-        );
-        failure.exit = failed.exit;
-        failure.causes = [vec![failed.what], failed.causes].concat();
-        failure.hint(
-            "run the same command again when that remote can be reached; if it is gone for good, `uwf config unset remote.url` forgets it first, and threads that only it knows as shared are stepped here without it",
+    ensure_records(site, configured(site)?.as_remote())
+}
+
+/// Tells whether an error is that of a remote that may be gone for good.
+fn is_gone(error: &EngineError) -> bool {
+    let EngineError::Sharing(problem) = error else {
+        return false;
+    };
+    matches!(
+        **problem,
+        SharingError::Remote(
+            RemoteError::Away(_)
+                | RemoteError::NotMade
+                | RemoteError::NoDatabase(_)
+                | RemoteError::NoBucket
         )
-    })
+    )
+}
+
+/// Returns the failure of a call that could not ask the remote that the config names.
+fn not_asked(error: EngineError) -> Failure {
+    let failed = Failure::from(error);
+    let mut failure = Failure::request(
+        "it is not known which threads here are shared by the remote that the config still names",
+    );
+    failure.exit = failed.exit;
+    failure.causes = [vec![failed.what], failed.causes].concat();
+    failure.hint(
+        "run the same command again when that remote can be reached; if it is gone for good, `uwf config unset remote.url` forgets it first, and a thread that it shares and that has no record here then counts as one that is only here",
+    )
 }
 
 /// Fails if the remote with this id shares no thread here, or if the config names it and it answers: then it is not lost.
 fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
-    if !shared_by_another(site, "")?
-        .iter()
-        .any(|(_, id)| id == lost)
-    {
+    if shared_by(site, lost)?.is_empty() {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))
-        .hint("`uwf remote add` without `--replaces` names the ids of the remotes that share threads here"));
+        .hint("an earlier call may have replaced it; `uwf remote add` without `--replaces` names the ids of the other remotes that share threads here"));
     }
     let answer = configured(site).and_then(|mut remote| answer(remote.as_remote().hello()));
     match answer {
-        Ok(hello) if hello.store == lost => Err(Failure::request(format!(
-            "the remote with the id `{lost}` is not lost: it answers"
-        ))
-        .hint("its threads would have two remotes, and be paid for twice; stop it before another one takes its place")),
+        Ok(hello) if hello.store == lost => Err(not_lost(lost)),
         Ok(_) | Err(_) => Ok(()),
     }
+}
+
+fn not_lost(id: &str) -> Failure {
+    Failure::request(format!(
+        "the remote with the id `{id}` is not lost: it answers"
+    ))
+    .hint("its threads would have two remotes, and be paid for twice; stop it before another one takes its place")
 }
 
 /// Says how many threads here other remotes share.
@@ -132,8 +156,12 @@ pub(super) fn warn_of_others(threads: &[(ThreadId, String)]) {
     ids.sort_unstable();
     ids.dedup();
     warn(&format!(
-        "{} here {are} shared by another remote ({}): no step is done on them while the config names this one; `uwf remote add <address of that remote>` chooses it again, and if it is lost for good, `uwf remote add <address of this one> --replaces {}` shares its threads by this one",
+        "{} here {are} shared by {} ({}), and {are} not stepped while the config names the present one; `uwf remote add <address>` with the address of that remote chooses it again, and if it is lost for good, `uwf remote add <address> --replaces {}` with the address of the present one takes its place",
         counted(threads.len(), "thread"),
+        match ids.len() {
+            1 => "another remote",
+            _ => "other remotes",
+        },
         ids.join(", "),
         ids[0]
     ));
