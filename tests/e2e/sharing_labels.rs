@@ -7,6 +7,7 @@ use crate::postgres::new_schema;
 use crate::postgres_admin::Admin;
 use crate::sharing::{as_worker, at_remote, head, machines_in, with_server};
 use crate::sharing_children::{BRANCHES, family, family_at_remote, machines, share};
+use crate::world::wait_until;
 
 const LABEL: [&str; 2] = ["--label", "gpu=yes"];
 
@@ -61,6 +62,36 @@ fn children_get_the_label_though_others_have_gone_on_with_their_parent() {
         assert_eq!(labels, [(); 3].map(|()| json!("gpu=yes")), "{pushed}");
         assert_eq!(pushed[2]["outcome"], json!("unchanged"), "{pushed}");
         assert_eq!(head(one, &thread), head(other, &thread));
+    });
+}
+
+#[test]
+fn children_that_are_made_during_a_push_with_a_label_get_it() {
+    with_server(|server| {
+        let machines = machines(server, BRANCHES);
+        let [one, other] = &machines;
+        let thread = one.start("outer");
+        one.step(&thread).exits(0);
+        share(&machines, &thread);
+        let schema = one.uwf(&["config", "get", "remote.schema"]).exits(0);
+        let schema = schema.json()["value"].as_str().unwrap().to_owned();
+        // The other machine has looked at the label, and cannot send the first nodes of the children yet.
+        let [blocking, looking] = [(); 2].map(|()| Admin::new(&server.url()));
+        let lock = format!("BEGIN; LOCK TABLE {schema}.nodes IN SHARE MODE");
+        blocking.run(&lock);
+        let mut making = other.spawn(&["thread", "step", &thread]);
+        wait_until("the nodes wait for the lock", || {
+            let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = ";
+            looking.row(&format!("{waiting}'{schema}.nodes'::regclass")) != "0"
+        });
+        let pushed = one.uwf(&[&["push", &thread], &LABEL[..]].concat());
+        let pushed = pushed.exits(0).json();
+        assert_eq!(pushed[0]["relabelled"], json!(true), "{pushed}");
+        blocking.run("COMMIT");
+        assert!(making.wait().unwrap().success());
+        let labels = family_at_remote(one, &thread).into_iter();
+        let labels: Vec<_> = labels.map(|one| one["label"].clone()).collect();
+        assert_eq!(labels, [(); 3].map(|()| json!("gpu=yes")), "{pushed}");
     });
 }
 

@@ -104,19 +104,68 @@ fn a_remote_does_not_take_the_place_of_itself_at_another_address() {
 }
 
 #[test]
-fn a_remote_that_was_not_asked_is_named_when_a_lost_one_is_replaced() {
+fn threads_of_which_a_remote_was_not_asked_count_as_shared_when_a_lost_one_is_replaced() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());
         let [one, _] = &machines;
         let thread = shared(&machines, "again");
-        let lost = store(one);
+        let (lost, here) = (store(one), one.start("again"));
         one.configure("remote.url", "postgres://uwf@127.0.0.1:1/none");
         let second = new_schema();
         let add = ["remote", "add", &server.url(), "--schema", &second];
         one.uwf(&add).exits(5).says("it is not known");
         let replaced = one.uwf(&[&add[..], &["--replaces", &lost]].concat());
-        let replaced = replaced.exits(0).says("was not asked which threads");
-        assert_eq!(replaced.json()["replaced"], json!([thread]));
+        let replaced = replaced.exits(0).says("not known whether the lost");
+        let replaced = replaced.json();
+        assert_eq!(replaced["replaced"], json!([thread]), "{replaced}");
+        assert_eq!(replaced["presumed"], json!([here]), "{replaced}");
+    });
+}
+
+/// The first machine shares a thread and has another one, which is pushed after its backup. The server is lost, and a remote in this
+/// schema takes its place.
+fn replace_in_a_restored_root(server: &Server, schema: &str, new: &str) {
+    let machines = machines_in(server, schema);
+    let [one, other] = &machines;
+    let known = shared(&machines, "again");
+    let lost = store(one);
+    let thread = one.start("again");
+    back_up(one);
+    one.uwf(&["push", &thread]).exits(0);
+    other.uwf(&["fetch", &thread]).exits(0);
+    other.step(&thread).exits(0);
+    put_back(one);
+    fs::remove_file(one.root().join("shared/complete")).unwrap();
+    Admin::new(&server.url()).run(&format!("DROP SCHEMA {schema} CASCADE"));
+    let add = ["remote", "add", &server.url(), "--schema", new];
+    let replace = [&add[..], &["--replaces", &lost]].concat();
+    let replaced = one
+        .uwf(&replace)
+        .exits(0)
+        .says("not known whether the lost");
+    let replaced = replaced.json();
+    assert_eq!(replaced["replaced"], json!([known]), "{replaced}");
+    assert_eq!(replaced["presumed"], json!([thread]), "{replaced}");
+    one.step(&thread)
+        .exits(1)
+        .says(&format!("`uwf push {thread}`"));
+    assert_eq!(runs(one), 0, "another machine has paid for the step");
+    other.uwf(&replace).exits(0);
+    other.uwf(&["push", &thread]).exits(0);
+    one.step(&thread).exits(0);
+    agree(&machines, &thread, 2);
+}
+
+#[test]
+fn a_thread_of_which_only_a_lost_remote_knew_is_not_stepped_before_it_is_at_the_new_one() {
+    with_server(|server| replace_in_a_restored_root(server, &new_schema(), &new_schema()));
+}
+
+#[test]
+fn a_remote_that_was_made_anew_at_the_same_address_is_not_taken_for_the_lost_one() {
+    with_server(|server| {
+        let schema = new_schema();
+        replace_in_a_restored_root(server, &schema, &schema);
     });
 }
 
@@ -192,6 +241,21 @@ fn a_call_that_adds_a_remote_and_is_killed_leaves_no_thread_that_is_stepped_with
             }
         });
         assert!(calls.len() > 20, "{calls:?}");
+    });
+}
+
+#[test]
+fn a_call_that_changes_address_and_schema_and_is_killed_can_be_repeated() {
+    let (Some(first), Some(second)) = (own_server(), own_server()) else {
+        return;
+    };
+    let machines = machines_in(&first, &new_schema());
+    let [one, _] = &machines;
+    shared(&machines, "again");
+    let (url, schema) = (second.url(), new_schema());
+    let add = ["remote", "add", &url, "--schema", &schema];
+    kill_at_many(one, &add, " remote ", |_| {
+        one.uwf(&add).exits(0);
     });
 }
 

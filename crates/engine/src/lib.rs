@@ -222,7 +222,7 @@ pub use sharing::names::{
 pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, is_free, is_shared, pause_before_question, replace_remote, shared_by,
+    Remotes, is_free, is_shared, pause_before_question, presume_shared, replace_remote, shared_by,
     shared_by_another, shared_threads, waiting_step, waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};

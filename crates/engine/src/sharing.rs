@@ -157,6 +157,23 @@ pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<Thread
     Ok(replaced)
 }
 
+/// Lets the remote with this id share all active threads here of which it is not known whether a lost remote shared them. Nothing is sent.
+/// Returns these threads.
+///
+/// # Errors
+/// When a record cannot be written.
+pub fn presume_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let mut presumed = Vec::new();
+    for (thread, _) in State::new(&site.root).heads()? {
+        let file = site.root.shared(thread);
+        if matches!(file.read(), Ok(None)) {
+            file.create(&new_record(site, store.to_owned())?)?;
+            presumed.push(thread);
+        }
+    }
+    Ok(presumed)
+}
+
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
 /// machine gets these threads.
 ///

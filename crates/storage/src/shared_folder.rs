@@ -28,7 +28,7 @@ const DOUBT: &str = "records may be missing";
 const LOOKS: &str = "looking for missing records";
 /// The beginning of a line about a remote that was asked. Its place follows.
 const ASKED: &str = "asked ";
-/// The two times of a folder differ by at most so many seconds, unless somebody restored it. Some file systems keep one of them in steps
+/// The two times of the folder, and of the file, differ by at most so many seconds, unless somebody restored it. Some file systems keep one of them in steps
 /// of two seconds.
 const TOLERANCE_SECS: u64 = 2;
 
@@ -48,7 +48,7 @@ enum Said {
     OfAnother,
     /// An older file was put in the place of the one that spoke of this folder.
     PutBack,
-    /// The folder was set back: it has an older time.
+    /// The folder or the file was set back: it has an older time.
     SetBack,
     /// These remotes were asked since records may have been missing.
     Asked(Vec<String>),
@@ -111,7 +111,7 @@ impl SharedFolder {
         Ok(threads)
     }
 
-    /// Prepares a change of a file in the folder. If only the times of the folder tell that it was set back, the doubt is made durable
+    /// Prepares a change of a file in the folder. If only the times tell that the folder or the file was set back, the doubt is made durable
     /// first.
     ///
     /// # Errors
@@ -197,7 +197,8 @@ impl SharedFolder {
         let Some(said) = said.strip_prefix(identity(file).as_bytes()) else {
             return Said::PutBack;
         };
-        if folder.ctime().abs_diff(folder.mtime()) > TOLERANCE_SECS {
+        let is_set_back = |it: &Metadata| it.ctime().abs_diff(it.mtime()) > TOLERANCE_SECS;
+        if is_set_back(folder) || is_set_back(file) {
             return Said::SetBack;
         }
         Said::Asked(asked(&String::from_utf8_lossy(said)))

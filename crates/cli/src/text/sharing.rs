@@ -38,6 +38,9 @@ pub(crate) struct AddedRemoteView {
     /// The threads that a lost remote has shared, and this one shares from now on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) replaced: Vec<ThreadId>,
+    /// The threads that count as shared, because it is not known whether the lost remote shared them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) presumed: Vec<ThreadId>,
 }
 
 impl Show for AddedRemoteView {

@@ -196,10 +196,15 @@ impl Family<'_> {
         with_thread(self.runner, id, |run| {
             let site = &self.runner.site;
             let thread = Thread::load(&site.store, id, thread::find(site, id)?.head())?;
-            let mut children = Vec::new();
+            let (mut children, mut relabelled) = (Vec::new(), None);
             if has_children(&thread.program) || thread.is_run() {
                 refuse_hidden(site, &thread)?;
                 if self.label.is_change() && self.below == Line::Ready {
+                    // A call that makes children looks at the label of their parent once more when they are there. So the parent gets the
+                    // label before its children are looked for.
+                    if let Some(found) = there(remote, id, None)? {
+                        relabelled = relabel(remote, &found.listed, self.label)?;
+                    }
                     bring_missing_children(site, remote, &thread)?;
                 }
                 children = children_by_parent(site)?.remove(&id).unwrap_or_default();
@@ -211,8 +216,9 @@ impl Family<'_> {
                 }
             }
             let about = (id, self.label);
-            let sent = push_one(self.runner, run, remote, about, line)?;
+            let mut sent = push_one(self.runner, run, remote, about, line)?;
             self.waiting.extend(sent.must_wait.then_some(id));
+            sent.pushed.relabelled = relabelled.or(sent.pushed.relabelled);
             Ok(sent.pushed)
         })
     }

@@ -200,19 +200,23 @@ fn a_line_that_was_cut_is_a_doubt() {
     }
 }
 
+/// Returns the time of the content of the file, some time after it was written.
+fn time_of(folder: &SharedFolder) -> SystemTime {
+    std::thread::sleep(Duration::from_millis(20));
+    fs::metadata(folder.file()).unwrap().modified().unwrap()
+}
+
 #[test]
 fn a_new_record_makes_the_time_of_the_file_new() {
     let (_temp, root) = complete_root();
     let folder = root.shared_folder();
-    let file = File::open(folder.file()).unwrap();
-    file.set_modified(SystemTime::now() - HOUR).unwrap();
+    let before = time_of(&folder);
     let record = SharedRecord {
         remote: "r".to_owned(),
         mark: "1".to_owned(),
     };
     root.shared(ThreadId::new(1, 0)).create(&record).unwrap();
-    let modified = file.metadata().unwrap().modified().unwrap();
-    assert!(modified > SystemTime::now() - HOUR / 2);
+    assert!(time_of(&folder) > before);
     assert!(folder.is_complete(PLACE).unwrap());
 }
 
@@ -232,9 +236,24 @@ fn a_folder_that_is_set_back_while_records_are_looked_for_is_not_complete() {
 fn the_time_of_the_file_is_new_before_a_record_is_there() {
     let (_temp, root) = complete_root();
     let folder = root.shared_folder();
-    let old = SystemTime::now() - HOUR;
-    let file = File::options().write(true).open(folder.file());
-    file.unwrap().set_modified(old).unwrap();
+    let before = time_of(&folder);
     folder.before_new_record().unwrap();
-    assert!(fs::metadata(folder.file()).unwrap().modified().unwrap() > old + HOUR / 2);
+    assert!(time_of(&folder) > before);
+}
+
+#[test]
+fn a_file_that_is_set_back_in_place_does_not_say_that_the_folder_is_complete() {
+    let (_temp, root) = complete_root();
+    let folder = root.shared_folder();
+    let file = File::options().write(true).open(folder.file());
+    file.unwrap()
+        .set_modified(SystemTime::now() - HOUR)
+        .unwrap();
+    assert!(!folder.is_complete(PLACE).unwrap() && !is_copy(&folder));
+    folder.before_change().unwrap();
+    assert!(
+        !folder.is_complete(PLACE).unwrap(),
+        "the doubt is on record"
+    );
+    complete(&folder);
 }

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use uwf_config::Change;
 use uwf_engine::{
-    EngineError, SharingError, Site, ensure_records, replace_remote, restore_records, shared_by,
-    shared_by_another, unasked,
+    EngineError, SharingError, Site, ensure_records, presume_shared, replace_remote,
+    restore_records, shared_by, shared_by_another, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -42,33 +43,34 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     if let Some(lost) = &args.replaces {
         refuse_living(site, lost)?;
     }
-    if known.place().is_some_and(|known| known != place) {
-        match (ask_known(site), &args.replaces) {
-            (Err(error), Some(_)) if is_gone(&error) => warn(
-                "the remote that the config named was not asked which threads here it shares; a thread without a record counts as one that is only here",
-            ),
-            (asked, _) => asked.map_err(not_asked)?,
-        }
-    }
+    // Whether threads here may be shared without a record, and the remote that knows it cannot be asked.
+    let may_lack_records = match known.place() {
+        Some(known) if known == place => lacks_answer(site)?,
+        Some(_) => match (ask_known(site), &args.replaces) {
+            (Err(error), Some(_)) if is_gone(&error) => true,
+            (asked, _) => asked.map(|()| false).map_err(not_asked)?,
+        },
+        None => false,
+    };
     let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
     let hello = answer(remote.make())?;
     if args.replaces.as_ref() == Some(&hello.store) {
         return Err(not_lost(&hello.store));
     }
     let call_ms = time_of_call(&mut remote)?;
+    let presumed = match may_lack_records && !shared_by_another(site, &hello.store)?.is_empty() {
+        true => presume_shared(site, &hello.store)?,
+        false => Vec::new(),
+    };
     restore_records(site, remote.as_remote(), &place)?;
-    uwf_config::set(&site.root, "remote.url", &args.url)?;
-    match &args.schema {
-        Some(schema) => drop(uwf_config::set(&site.root, "remote.schema", schema)?),
-        None if had_schema => uwf_config::unset(&site.root, "remote.schema")?,
-        None => {}
-    }
+    choose(site, &args, had_schema)?;
     // The records come last, so a call that dies before can be repeated.
     let replaced = match &args.replaces {
         Some(lost) => replace_remote(site, lost, &hello.store)?,
         None => Vec::new(),
     };
     warn_of_others(&shared_by_another(site, &hello.store)?);
+    warn_of_presumed(&presumed);
     let view = AddedRemoteView {
         made,
         url: args.url,
@@ -76,22 +78,35 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         store: hello.store,
         call_ms,
         replaced,
+        presumed,
     };
     print(&view, context.format)?;
     Ok(Exit::Done)
 }
 
+/// Writes the address into the config, and the schema, which goes if the call names none.
+fn choose(site: &Site, args: &RemoteAddArgs, had_schema: bool) -> Result<(), EngineError> {
+    let schema = ["remote", "schema"];
+    let mut changes = vec![Change::set(&["remote", "url"], args.url.as_str())];
+    match &args.schema {
+        Some(name) => changes.push(Change::set(&schema, name.as_str())),
+        None if had_schema => changes.push(Change::unset(&schema)),
+        None => {}
+    }
+    Ok(uwf_config::change(&site.root, &changes, &[])?)
+}
+
+/// Tells whether there are threads here, and the remote that the config names was not asked which of them it shares.
+fn lacks_answer(site: &Site) -> Result<bool, EngineError> {
+    Ok(unasked(site)?.is_some() && !State::new(&site.root).threads()?.places.is_empty())
+}
+
 /// Asks the remote that the config still names which threads here it shares, if that was not done. Nobody does it later.
 fn ask_known(site: &Site) -> Result<(), EngineError> {
-    let has_threads = || {
-        State::new(&site.root)
-            .threads()
-            .map(|known| !known.places.is_empty())
-    };
-    if unasked(site)?.is_none() || !has_threads()? {
-        return Ok(());
+    match lacks_answer(site)? {
+        true => ensure_records(site, configured(site)?.as_remote()),
+        false => Ok(()),
     }
-    ensure_records(site, configured(site)?.as_remote())
 }
 
 /// Tells whether an error is that of a remote that may be gone for good.
@@ -164,6 +179,19 @@ pub(super) fn warn_of_others(threads: &[(ThreadId, String)]) {
         },
         ids.join(", "),
         ids[0]
+    ));
+}
+
+/// Names the threads that count as shared, although it is not known whether the lost remote shared them.
+fn warn_of_presumed(threads: &[ThreadId]) {
+    let Some(first) = threads.first() else { return };
+    warn(&format!(
+        "it is not known whether the lost remote shared {} more that {} here, because this root was restored or threads were imported: they count as shared, and are not stepped before they are at the remote; `uwf push {first}` sends the first one, and `uwf thread fork {first}` makes a thread of it that is only here",
+        counted(threads.len(), "thread"),
+        match threads.len() {
+            1 => "is",
+            _ => "are",
+        },
     ));
 }
 

@@ -130,6 +130,15 @@ impl SharedThread {
             let record = new_record(site, known.remote.clone())?;
             site.root.shared(*child).create(&record)?;
         }
+        // A push may have changed the label of the parent, and looked for its children before they were there.
+        let now = there(remote, parent, None)?.and_then(|found| found.listed.label);
+        if now != label {
+            for (child, _) in children {
+                remote
+                    .set_label(*child, now.as_ref())
+                    .map_err(SharingError::from)?;
+            }
+        }
         Ok(())
     }
 
