@@ -80,6 +80,26 @@ fn a_worker_shares_a_step_that_waits_as_soon_as_its_thread_is_free() {
 }
 
 #[test]
+fn a_worker_finishes_its_step_and_ends_when_another_remote_is_chosen() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let thread = shared(&machines, "again");
+        let worker = at_work(one, &["work", "--format", "json"]);
+        let second = new_schema();
+        one.uwf(&["remote", "add", &server.url(), "--schema", &second])
+            .exits(0);
+        open_gate(one);
+        let ended = worker.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains("no longer names the remote"), "{said}");
+        assert_eq!(runs(one), 1, "{said}");
+        assert_eq!(one.show(&thread)["steps"], json!(1), "{said}");
+    });
+}
+
+#[test]
 fn a_worker_that_is_told_to_stop_names_the_step_that_waits() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

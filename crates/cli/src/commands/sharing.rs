@@ -43,6 +43,11 @@ fn remote_config(site: &Site) -> Result<RemoteConfig, EngineError> {
     Ok(uwf_config::load(&site.root)?.unwrap_or_default().remote)
 }
 
+/// Returns the place of the remote that the config names.
+pub(crate) fn place(site: &Site) -> Result<Option<String>, EngineError> {
+    Ok(remote_config(site)?.place())
+}
+
 fn connection(site: &Site, config: &RemoteConfig) -> Result<Kind, EngineError> {
     let address = address(config)?;
     let variables = Variables::read(site)?;

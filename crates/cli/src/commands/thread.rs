@@ -2,6 +2,7 @@
 
 pub(super) mod background;
 mod care;
+mod chosen_remote;
 mod cost;
 mod dry_run;
 mod files;

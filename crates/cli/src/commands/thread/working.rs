@@ -16,6 +16,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Listed, Remote, RemoteError};
 use uwf_util::text::counted;
 
+use super::chosen_remote::ChosenRemote;
 use super::idle::Idle;
 use super::jobs::{Jobs, Next};
 use super::next::ended_for_all;
@@ -56,6 +57,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         context,
         args,
         remote,
+        chosen: ChosenRemote::of(context.site()),
         jobs,
         resting: Resting::new(args.idle),
         paused: PausedHere::default(),
@@ -85,6 +87,7 @@ struct Worker<'a> {
     context: &'a Context,
     args: &'a WorkerArgs,
     remote: Box<dyn Remote + Send>,
+    chosen: ChosenRemote,
     jobs: Jobs<'a>,
     /// The threads that it leaves to others for a while.
     resting: Resting,
@@ -236,6 +239,9 @@ impl Worker<'_> {
     /// thread to nobody as long as this machine has the lease.
     fn look(&mut self) {
         let was_away = self.away.is_some();
+        if let Err(failure) = self.chosen.check(self.context.site()) {
+            return self.fail(failure);
+        }
         if !self.answers() {
             return self.look_later();
         }
