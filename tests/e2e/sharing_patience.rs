@@ -10,6 +10,15 @@ use crate::sharing::{agree, machines_in, shared, with_server};
 use crate::sharing_children::{family, share};
 use crate::world::{World, wait_until};
 
+/// Starts a call that waits for another machine, and returns when it says so.
+fn waits(world: &World, thread: &str, command: &str) -> (Child, impl Fn() -> String + use<>) {
+    let (waiting, messages) = with_messages(world, &["thread", command, thread, "--wait"]);
+    wait_until("it says who works", || {
+        messages().contains("works on it: waiting")
+    });
+    (waiting, messages)
+}
+
 /// A machine at work, and the call of another one that waits for it.
 fn waiting(
     [one, other]: &[World; 2],
@@ -17,10 +26,7 @@ fn waiting(
     command: &str,
 ) -> (Child, Child, impl Fn() -> String + use<>) {
     let working = at_work(one, &["thread", "step", thread]);
-    let (waiting, messages) = with_messages(other, &["thread", command, thread, "--wait"]);
-    wait_until("it says who works", || {
-        messages().contains("works on it: waiting")
-    });
+    let (waiting, messages) = waits(other, thread, command);
     (working, waiting, messages)
 }
 
@@ -94,19 +100,34 @@ fn a_step_waits_until_the_other_machine_is_done_with_a_child() {
         one.step(&thread).exits(0);
         share(&machines, &thread);
         let child = crate::children_care::child(one, &thread);
-        let (mut working, mut step, messages) = {
-            let working = at_work(one, &["thread", "step", &child]);
-            let step = ["thread", "step", &thread, "--wait"];
-            let (step, messages) = with_messages(other, &step);
-            (working, step, messages)
-        };
-        wait_until("it says who works", || {
-            messages().contains("works on it: waiting")
-        });
+        let mut working = at_work(one, &["thread", "step", &child]);
+        let (mut step, messages) = waits(other, &thread, "step");
         open_gate(one);
         assert!(working.wait().unwrap().success());
         assert!(step.wait().unwrap().success(), "{}", messages());
         crate::sharing_children::agree(&machines, &thread, 2);
+    });
+}
+
+#[test]
+fn a_step_waits_until_the_other_machine_is_done_with_the_children_of_branches() {
+    with_server(|server| {
+        let (machines, thread) = family(server, "each: [a, b], workflow: ./middle.yaml");
+        let [one, other] = &machines;
+        one.step(&thread).exits(0);
+        share(&machines, &thread);
+        let branches = one.show(&thread)["children"].clone();
+        let branches = branches.as_array().unwrap().iter();
+        let mut working: Vec<Child> = branches
+            .map(|branch| crate::children_care::child(one, branch["thread"].as_str().unwrap()))
+            .map(|child| at_work(one, &["thread", "step", &child]))
+            .collect();
+        let (mut step, messages) = waits(other, &thread, "step");
+        open_gate(one);
+        for one in &mut working {
+            assert!(one.wait().unwrap().success());
+        }
+        assert!(step.wait().unwrap().success(), "{}", messages());
     });
 }
 
@@ -124,5 +145,8 @@ fn a_wait_says_that_it_sees_only_this_machine() {
         assert!(working.wait().unwrap().success());
         let own = one.start("again");
         assert_eq!(one.uwf(&["thread", "wait", &own]).exits(0).stderr, "");
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        let ended = one.uwf(&["thread", "wait", &thread, "--for", "ended"]);
+        assert_eq!(ended.exits(0).stderr, "", "nobody works on it");
     });
 }

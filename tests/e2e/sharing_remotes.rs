@@ -38,6 +38,8 @@ fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_th
             .exits(1)
             .says("there is no remote there yet")
             .says("if it is lost for good, `uwf remote add <url>` makes another one");
+        let id = format!("the remote with the id `{lost}` shares 1 thread here");
+        one.uwf(&["remote", "status"]).exits(1).says(&id);
         let add = ["remote", "add", &url, "--schema", &schema];
         let replaces = format!("--replaces {lost}`");
         one.uwf(&add).exits(0).says(&replaces);

@@ -1,9 +1,9 @@
 //! Errors for people: what happened, why, and what to type next. And the exit code for scripts.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
-use uwf_engine::{EngineError, NameError, PlannedTry, store_exit};
+use uwf_engine::{BusyElsewhere, EngineError, NameError, PlannedTry, store_exit};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -36,6 +36,8 @@ pub(crate) struct Failure {
 pub(crate) enum About {
     /// Another process works on this thread. Its end helps.
     Busy(ThreadId),
+    /// Another machine works on a thread. Its end helps, too.
+    BusyElsewhere(BusyElsewhere),
     /// The time of this attempt comes.
     NextTry(PlannedTry),
     /// This finished step is kept beside its thread.
@@ -46,7 +48,9 @@ impl About {
     fn of(error: &EngineError) -> Option<Self> {
         let next_try = || error.planned_try().cloned().map(Self::NextTry);
         let kept = || error.kept_step().map(Self::Kept);
-        error.busy().map(Self::Busy).or_else(next_try).or_else(kept)
+        let elsewhere = || error.busy_elsewhere().map(Self::BusyElsewhere);
+        let busy = error.busy().map(Self::Busy).or_else(elsewhere);
+        busy.or_else(next_try).or_else(kept)
     }
 }
 
@@ -114,6 +118,9 @@ impl Failure {
             }
             Some(About::Busy(busy)) => {
                 fields.insert("busy".to_owned(), busy.to_string().into());
+            }
+            Some(About::BusyElsewhere(busy)) => {
+                fields.insert("busyElsewhere".to_owned(), json!(busy));
             }
             Some(About::NextTry(next)) => {
                 if let Ok(Value::Object(next)) = serde_json::to_value(next) {

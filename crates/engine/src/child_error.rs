@@ -7,6 +7,7 @@ use uwf_util::causes::with_causes;
 
 use crate::EngineError;
 use crate::describe::{describe_reached, signal_name};
+use crate::error::about::BusyElsewhere;
 use crate::planned_try::PlannedTry;
 use crate::read::thread_state::ThreadStatus;
 
@@ -149,6 +150,8 @@ pub enum ChildProblem {
         exit: Exit,
         /// The thread that another process works on, if that is why: the child, or a child of it.
         busy: Option<ThreadId>,
+        /// The thread that another machine works on, if that is why.
+        elsewhere: Option<BusyElsewhere>,
         /// The attempt that follows by itself, if one does.
         next_try: Option<PlannedTry>,
     },
@@ -221,6 +224,15 @@ impl ChildError {
                 (*status == ThreadStatus::Running).then_some(*child)
             }
             ChildProblem::NotDone { busy, .. } => *busy,
+            _ => None,
+        }
+    }
+
+    /// Returns the thread that another machine works on, if that is what is wrong.
+    pub(crate) fn busy_elsewhere(&self) -> Option<BusyElsewhere> {
+        match &self.problem {
+            ChildProblem::Failed { source, .. } => source.busy_elsewhere(),
+            ChildProblem::NotDone { elsewhere, .. } => elsewhere.clone(),
             _ => None,
         }
     }

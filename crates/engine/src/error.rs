@@ -1,6 +1,6 @@
 //! The errors of operations, by what the caller can do about them. The command line says what to type next.
 
-mod about;
+pub(crate) mod about;
 mod exit;
 
 use std::path::PathBuf;

@@ -80,6 +80,7 @@ pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use confine::confine;
 pub use describe::{describe_pause, message_option};
 pub use error::EngineError;
+pub use error::about::BusyElsewhere;
 pub use files_error::FilesError;
 pub use fix::Fix;
 pub use fork::{ForkPoint, Forked, MovedOn, Visit, find_visit, fork};
@@ -222,8 +223,8 @@ pub use sharing::names::{
 pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, is_free, is_shared, pause_before_question, presume_shared, replace_remote, shared_by,
-    shared_by_another, shared_threads, waiting_step, waiting_threads,
+    Remotes, is_free, is_shared, pause_before_question, presume_shared, replace_remote,
+    shared_threads, threads_of_others, threads_of_remotes, waiting_step, waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

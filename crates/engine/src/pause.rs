@@ -102,8 +102,8 @@ pub(crate) fn refuse_if_paused(site: &Site, run: &RunDir, id: ThreadId) -> Resul
     }
 }
 
-/// Tells whether an active thread is paused. A record that cannot be understood is one of a pause, too: a person wanted the thread to
-/// stop.
+/// Tells whether a thread has a record of a pause. One that cannot be read counts: a person wanted the thread to stop. The pause of an
+/// ended thread means nothing.
 #[must_use]
 pub fn is_paused(site: &Site, id: ThreadId) -> bool {
     !matches!(site.root.run(id).pause.read(), Ok(None))

@@ -13,6 +13,7 @@ pub(crate) mod nodes;
 pub(crate) mod records;
 pub(crate) mod repair;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -118,28 +119,31 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
-/// Returns the threads that are shared here by another remote than the one with this id, by their ids, each with the id of its remote.
-/// A thread whose record cannot be read is left out.
+/// Returns the threads that are shared here, by the ids of their remotes. A thread whose record cannot be read is left out.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
-pub fn shared_by_another(site: &Site, store: &str) -> Result<Vec<(ThreadId, String)>, EngineError> {
-    let remote_of = |thread: ThreadId| match site.root.shared(thread).read() {
-        Ok(Some(record)) if record.remote != store => Some((thread, record.remote)),
-        _ => None,
-    };
-    let threads = shared_threads(site)?.into_iter();
-    Ok(threads.filter_map(remote_of).collect())
+pub fn threads_of_remotes(site: &Site) -> Result<BTreeMap<String, Vec<ThreadId>>, EngineError> {
+    let mut found: BTreeMap<String, Vec<ThreadId>> = BTreeMap::new();
+    for thread in shared_threads(site)? {
+        if let Ok(Some(record)) = site.root.shared(thread).read() {
+            found.entry(record.remote).or_default().push(thread);
+        }
+    }
+    Ok(found)
 }
 
-/// Returns the threads that are shared here by the remote with this id, by their ids. A thread whose record cannot be read is left out.
+/// Returns the same without the remote with this id.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
-pub fn shared_by(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
-    let is_of_it = |thread: &ThreadId| matches!(site.root.shared(*thread).read(), Ok(Some(record)) if record.remote == store);
-    let threads = shared_threads(site)?.into_iter();
-    Ok(threads.filter(is_of_it).collect())
+pub fn threads_of_others(
+    site: &Site,
+    store: &str,
+) -> Result<BTreeMap<String, Vec<ThreadId>>, EngineError> {
+    let mut found = threads_of_remotes(site)?;
+    found.remove(store);
+    Ok(found)
 }
 
 /// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. Returns the threads.
@@ -149,7 +153,7 @@ pub fn shared_by(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError>
 pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, EngineError> {
     let folder = site.root.shared_folder();
     let _lock = folder.lock()?;
-    let replaced = shared_by(site, lost)?;
+    let replaced = threads_of_remotes(site)?.remove(lost).unwrap_or_default();
     for thread in &replaced {
         let record = new_record(site, store.to_owned())?;
         site.root.shared(*thread).replace(&record)?;

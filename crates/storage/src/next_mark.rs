@@ -1,8 +1,7 @@
 //! The marks under which calls of this root ask a remote for the next thread: `shared/<mark>.next`.
 //!
 //! The remote chooses the thread, so a call that dies with the answer leaves no record of the thread. It leaves its mark, by which a
-//! later call takes the lease over. The marks of a copy of a root are
-//! removed.
+//! later call takes the lease over. The marks in a copy of a root are removed.
 
 use std::path::{Path, PathBuf};
 

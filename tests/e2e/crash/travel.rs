@@ -59,7 +59,6 @@ fn an_import_that_another_one_overtakes_is_busy_and_goes_on_later() {
     let is_active = |world: &World| world.root().join("threads.yaml").exists();
     let mut is_overtaken = false;
     let traced = trace(&world, &args, |point| {
-        // It has planned to add both threads.
         // It has planned to add both threads. From the lock on, another import waits.
         if !is_overtaken && point.call == "lock root/locks/shared" {
             is_overtaken = true;

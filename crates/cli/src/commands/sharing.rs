@@ -8,7 +8,7 @@ mod kind;
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
     Site, ensure_records, fetch_name, has_remote, is_registered, push, push_name, remote_name,
-    remote_names, remote_threads, shared_by_another, shared_threads,
+    remote_names, remote_threads, shared_threads, threads_of_others, threads_of_remotes,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -17,6 +17,7 @@ use uwf_remote::{Hello, Query, Remote, RemoteError};
 use uwf_remote_object::{self as object, Object};
 use uwf_remote_postgres::{self as postgres, Address, Postgres};
 use uwf_util::shell_words;
+use uwf_util::text::counted;
 
 use self::add::{add, warn_of_others};
 use self::beginning::beginning;
@@ -153,7 +154,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = remote_config(site)?;
     let mut remote = connection(site, &config)?;
-    let hello = answer(remote.as_remote().hello())?;
+    let hello = answer(remote.as_remote().hello()).map_err(|error| with_ids(site, error))?;
     let kept = answer(remote.statistics())?;
     let threads = match kept {
         Some(_) => None,
@@ -169,6 +170,20 @@ fn status(context: &Context) -> Result<Exit, Failure> {
         context.format,
     )?;
     Ok(Exit::Done)
+}
+
+/// Returns the failure of a question what the remote is. It names the remotes that share threads here: one of them may be lost.
+fn with_ids(site: &Site, error: EngineError) -> Failure {
+    let known = threads_of_remotes(site).unwrap_or_default();
+    let each = known.iter().map(|(id, threads)| {
+        let threads = counted(threads.len(), "thread");
+        format!("the remote with the id `{id}` shares {threads} here")
+    });
+    let note = each.collect::<Vec<_>>().join("; ");
+    Failure {
+        note: (!note.is_empty()).then(|| note.into()),
+        ..error.into()
+    }
 }
 
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
@@ -241,10 +256,10 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         }
         (false, []) if are_names => Vec::new(),
         (false, []) => {
-            let others = shared_by_another(site, &store)?;
+            let others = threads_of_others(site, &store)?;
             warn_of_others(&others);
             let mut threads = shared_threads(site)?;
-            threads.retain(|thread| others.binary_search_by_key(thread, |one| one.0).is_err());
+            threads.retain(|thread| !others.values().any(|some| some.contains(thread)));
             threads
         }
         (false, named) => {

@@ -1,12 +1,12 @@
 //! What an error is about: a failed attempt, a kept step, a busy thread, the next attempt.
 
+use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_remote::Owner;
 
 use crate::EngineError;
 use crate::agent_failure::AgentFailure;
 use crate::planned_try::PlannedTry;
-use crate::sharing::error::SharingError;
+use crate::sharing::error::{SharingError, machine_of};
 
 impl EngineError {
     /// Returns the failed attempt that this error is about, if it is about one.
@@ -57,17 +57,28 @@ impl EngineError {
         }
     }
 
-    /// Returns the thread that another machine works on, and who that is, if that is what is wrong: the thread itself, or one that works
-    /// for its next step.
+    /// Returns the thread that another machine works on, if that is what is wrong: the thread itself, or one that works for its next step.
     #[must_use]
-    pub fn busy_elsewhere(&self) -> Option<(ThreadId, &Owner)> {
+    pub fn busy_elsewhere(&self) -> Option<BusyElsewhere> {
         match self {
             Self::Sharing(error) => match &**error {
-                SharingError::Busy { thread, owner, .. } => Some((*thread, owner)),
+                SharingError::Busy { thread, owner, .. } => Some(BusyElsewhere {
+                    thread: *thread,
+                    machine: machine_of(owner),
+                }),
                 _ => None,
             },
-            Self::Child(error) => error.source_error()?.busy_elsewhere(),
+            Self::Child(error) => error.busy_elsewhere(),
             _ => None,
         }
     }
+}
+
+/// A thread that another machine works on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BusyElsewhere {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What people call the machine.
+    pub machine: String,
 }

@@ -1,11 +1,12 @@
 //! `uwf remote add`: chooses the remote that the config names, and makes it if there is none.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use uwf_config::Change;
 use uwf_engine::{
     EngineError, SharingError, Site, ensure_records, presume_shared, replace_remote,
-    restore_records, shared_by, shared_by_another, unasked,
+    restore_records, threads_of_others, threads_of_remotes, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -58,7 +59,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         return Err(not_lost(&hello.store));
     }
     let call_ms = time_of_call(&mut remote)?;
-    let presumed = match may_lack_records && !shared_by_another(site, &hello.store)?.is_empty() {
+    let presumed = match may_lack_records && !threads_of_others(site, &hello.store)?.is_empty() {
         true => presume_shared(site, &hello.store)?,
         false => Vec::new(),
     };
@@ -69,7 +70,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         Some(lost) => replace_remote(site, lost, &hello.store)?,
         None => Vec::new(),
     };
-    warn_of_others(&shared_by_another(site, &hello.store)?);
+    warn_of_others(&threads_of_others(site, &hello.store)?);
     warn_of_presumed(&presumed);
     let view = AddedRemoteView {
         made,
@@ -140,7 +141,7 @@ fn not_asked(error: EngineError) -> Failure {
 
 /// Fails if the remote with this id shares no thread here, or if the config names it and it answers: then it is not lost.
 fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
-    if shared_by(site, lost)?.is_empty() {
+    if !threads_of_remotes(site)?.contains_key(lost) {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))
@@ -161,24 +162,23 @@ fn not_lost(id: &str) -> Failure {
 }
 
 /// Says how many threads here other remotes share.
-pub(super) fn warn_of_others(threads: &[(ThreadId, String)]) {
-    let are = match threads.len() {
-        0 => return,
-        1 => "is",
-        _ => "are",
+pub(super) fn warn_of_others(others: &BTreeMap<String, Vec<ThreadId>>) {
+    let Some(first) = others.keys().next() else {
+        return;
     };
-    let mut ids: Vec<&str> = threads.iter().map(|(_, id)| &**id).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    warn(&format!(
-        "{} here {are} shared by {} ({}), and {are} not stepped while the config names the present one; `uwf remote add <address>` with the address of that remote chooses it again, and if it is lost for good, `uwf remote add <address> --replaces {}` with the address of the present one takes its place",
-        counted(threads.len(), "thread"),
+    let threads: usize = others.values().map(Vec::len).sum();
+    let ids: Vec<&str> = others.keys().map(String::as_str).collect();
+    let (are, remotes) = (
+        if threads == 1 { "is" } else { "are" },
         match ids.len() {
             1 => "another remote",
             _ => "other remotes",
         },
+    );
+    warn(&format!(
+        "{} here {are} shared by {remotes} ({}), and {are} not stepped while the config names the present one; `uwf remote add <address>` with the address of that remote chooses it again, and if it is lost for good, `uwf remote add <address> --replaces {first}` with the address of the present one takes its place",
+        counted(threads, "thread"),
         ids.join(", "),
-        ids[0]
     ));
 }
 

@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use uwf_engine::{
-    EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions, StepReport, ThreadAt,
-    machine_of, wait_until_free, wait_until_free_elsewhere,
+    BusyElsewhere, EngineError, Intervention, NoSlot, Runner, Session, Sharing, StepOptions,
+    StepReport, ThreadAt, wait_until_free, wait_until_free_elsewhere,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
-use uwf_remote::Owner;
 
 use super::background::leave_session_if;
 use crate::args::{AgentArgs, HeadArgs, HowArgs, Patience};
@@ -68,29 +67,25 @@ pub(super) fn step_patiently(
 }
 
 /// A busy thread.
-enum Busy<'a> {
+enum Busy {
     /// A process of this machine works on it.
     Here(ThreadId),
     /// Another machine works on it.
-    Elsewhere(ThreadId, &'a Owner),
+    Elsewhere(BusyElsewhere),
 }
 
-impl<'a> Busy<'a> {
-    fn of(error: &'a EngineError) -> Option<Self> {
+impl Busy {
+    fn of(error: &EngineError) -> Option<Self> {
         let here = error.busy().map(Self::Here);
-        here.or_else(|| {
-            let (thread, owner) = error.busy_elsewhere()?;
-            Some(Self::Elsewhere(thread, owner))
-        })
+        here.or_else(|| error.busy_elsewhere().map(Self::Elsewhere))
     }
 
     fn told(&self) -> String {
         match self {
             Self::Here(thread) => format!("thread {thread} is busy: waiting until it is free"),
-            Self::Elsewhere(thread, owner) => format!(
-                "thread {thread} is busy, {} works on it: waiting until it is free",
-                machine_of(owner)
-            ),
+            Self::Elsewhere(BusyElsewhere { thread, machine }) => {
+                format!("thread {thread} is busy, {machine} works on it: waiting until it is free")
+            }
         }
     }
 
@@ -98,7 +93,7 @@ impl<'a> Busy<'a> {
     fn wait(&self, runner: &Runner, deadline: Option<Instant>) -> Result<bool, EngineError> {
         match self {
             Self::Here(thread) => wait_until_free(runner, *thread, deadline),
-            Self::Elsewhere(thread, _) => wait_until_free_elsewhere(runner, *thread, deadline),
+            Self::Elsewhere(busy) => wait_until_free_elsewhere(runner, busy.thread, deadline),
         }
     }
 }

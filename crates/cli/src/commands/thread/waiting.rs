@@ -28,7 +28,12 @@ pub(super) fn wait(context: &Context, args: &WaitArgs) -> Result<Exit, Failure> 
     let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let firsts = threads.iter().map(|thread| glance(context.site(), *thread));
     let firsts: Vec<Glance> = firsts.collect::<Result<_, _>>()?;
-    let shared = threads.iter().copied();
+    // Nobody works on a thread that has ended.
+    let active = threads
+        .iter()
+        .zip(&firsts)
+        .filter(|(_, first)| !first.has_ended);
+    let shared = active.map(|(thread, _)| *thread);
     let shared: Vec<ThreadId> = shared
         .filter(|thread| is_shared(context.site(), *thread))
         .collect();

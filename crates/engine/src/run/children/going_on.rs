@@ -148,6 +148,7 @@ impl Round<'_> {
             message: one.problem.clone().unwrap_or_default(),
             exit: one.exit,
             busy: one.busy,
+            elsewhere: one.elsewhere.clone(),
             next_try: one.next_try.clone(),
         };
         failed_in(

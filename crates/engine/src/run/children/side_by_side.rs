@@ -6,12 +6,14 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use serde::Deserialize as _;
 use serde_json::Value;
 use uwf_process::{EndRequest, NextExit, Tree};
 use uwf_protocol::config::Config;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
+use crate::error::about::BusyElsewhere;
 use crate::planned_try::PlannedTry;
 use crate::run::agent_command;
 use crate::run::cycle::{Session, StepOptions};
@@ -27,6 +29,8 @@ pub(super) struct StepEnd {
     pub(super) problem: Option<String>,
     /// The thread that another process works on, if that is what went wrong.
     pub(super) busy: Option<ThreadId>,
+    /// The thread that another machine works on, if that is what went wrong.
+    pub(super) elsewhere: Option<BusyElsewhere>,
     /// The attempt that follows by itself, if one does.
     pub(super) next_try: Option<PlannedTry>,
 }
@@ -40,6 +44,7 @@ impl StepEnd {
             steps: 0,
             problem: Some(String::new()),
             busy: None,
+            elsewhere: None,
             next_try: None,
         }
     }
@@ -94,6 +99,7 @@ pub(super) fn step(
     };
     if let Err(error) = steps.start(threads) {
         steps.end(grace);
+        steps.tell_left();
         return Err(error);
     }
     // A further cycle goes on with the session of the first.
@@ -169,12 +175,12 @@ impl Steps<'_> {
     /// Tells the person what the processes have said whose ends nobody takes.
     fn tell_left(&mut self) {
         for mut one in std::mem::take(&mut self.running) {
-            self.tell(&lines_of(&mut one.messages), true);
+            self.tell(&lines_of(&mut one.messages));
         }
     }
 
-    fn tell(&self, messages: &[Value], has_ended: bool) {
-        for note in messages.iter().filter_map(|one| note_in(one, has_ended)) {
+    fn tell(&self, messages: &[Value]) {
+        for note in messages.iter().filter_map(note_in) {
             (self.runner.notice)(note);
         }
     }
@@ -189,7 +195,7 @@ impl Steps<'_> {
         let has_ended = exit == Exit::Ended;
         let messages = lines_of(&mut one.messages);
         let problem = messages.iter().find_map(problem_in);
-        self.tell(&messages, has_ended);
+        self.tell(&messages);
         let report = lines_of(&mut one.report).into_iter().next_back();
         Some(StepEnd {
             thread: one.thread,
@@ -199,6 +205,7 @@ impl Steps<'_> {
                 .or_else(|| (!status.success()).then(silent))
                 .filter(|_| !has_ended),
             busy: messages.iter().find_map(busy_in),
+            elsewhere: messages.iter().find_map(elsewhere_in),
             next_try: messages
                 .iter()
                 .find_map(|message| PlannedTry::read(one.thread, message)),
@@ -265,12 +272,12 @@ fn problem_in(message: &Value) -> Option<String> {
     Some(parts.join(": "))
 }
 
-/// Returns what people are told by a message of a child. The parent tells the error, unless the child has ended. Then it matters only
-/// if a step is kept beside the child.
-fn note_in(message: &Value, has_ended: bool) -> Option<&str> {
+/// Returns what people are told by a message of a child. The parent tells at most one error of its children, so each step that is kept is
+/// told here.
+fn note_in(message: &Value) -> Option<&str> {
     let text = match (message.get("error"), message.get("keptStep")) {
-        (Some(error), Some(_)) if has_ended => Some(error),
-        (Some(_), _) => None,
+        (Some(error), Some(_)) => Some(error),
+        (Some(_), None) => None,
         (None, _) => message.get("note").or(message.get("warning")),
     };
     text?.as_str()
@@ -281,10 +288,43 @@ fn busy_in(message: &Value) -> Option<ThreadId> {
     message.get("busy")?.as_str()?.parse().ok()
 }
 
+/// Returns the thread that another machine works on, if an error names one.
+fn elsewhere_in(message: &Value) -> Option<BusyElsewhere> {
+    BusyElsewhere::deserialize(message.get("busyElsewhere")?).ok()
+}
+
 /// Returns how many steps the report of a step tells of, with those of children.
 fn steps_in(report: &Value) -> u64 {
     let own = u64::from(report["step"].is_string());
     let children = report["children"].as_array().into_iter().flatten();
     let children = children.chain(report.get("child"));
     own + children.map(steps_in).sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn people_are_told_notes_and_each_step_that_is_kept_and_no_other_error() {
+        let told = [
+            json!({ "note": "n" }),
+            json!({ "warning": "w" }),
+            json!({ "error": "e", "note": "of an attempt" }),
+            json!({ "error": "kept", "keptStep": "0000000000000" }),
+        ];
+        let told: Vec<&str> = told.iter().filter_map(note_in).collect();
+        assert_eq!(told, ["n", "w", "kept"]);
+    }
+
+    #[test]
+    fn an_error_names_the_thread_that_another_machine_works_on() {
+        let thread = ThreadId::new(1, 0);
+        let busy = json!({ "thread": thread, "machine": "machine `m`" });
+        let named = elsewhere_in(&json!({ "error": "e", "busyElsewhere": busy }));
+        assert_eq!(named.unwrap().thread, thread);
+        assert_eq!(elsewhere_in(&json!({ "busy": thread })), None);
+    }
 }

@@ -22,21 +22,23 @@ impl SharedThread {
         let (site, id) = (&runner.site, self.lease.thread);
         let record = run.ledger.export();
         let is_sent = self.sent.borrow().as_ref() == Some(&record);
-        let mut left = Ok(());
-        if !has_waiting_step(run) && !is_sent {
-            left = self.give_back(site, run, &record);
+        if !has_waiting_step(run)
+            && !is_sent
+            && let Err(error) = self.give_back(site, run, &record)
+        {
+            self.tell_not_left(runner, &error);
+            return None;
         }
-        let left = left.and_then(|()| match self.is_lost() {
-            true => follow_end(runner, run, self.connection.get().remote(), id),
-            false => Ok(None),
-        });
-        match left {
-            Ok(ended) => ended,
-            Err(error) => {
-                self.tell_not_left(runner, &error);
-                None
-            }
+        if !self.is_lost() {
+            return None;
         }
+        let followed = follow_end(runner, run, self.connection.get().remote(), id);
+        followed.unwrap_or_else(|error| {
+            (runner.notice)(&format!(
+                "it is not known whether thread `{id}` has ended on another machine: {error}; `uwf fetch {id}` brings what is done there"
+            ));
+            None
+        })
     }
 
     /// Tells whether the remote got a step of this call.
