@@ -7,7 +7,8 @@
 //! A tool that restores files in place sets the time of the folder's content (mtime) back. It cannot set the time of the folder's last
 //! change (ctime). So a folder with two different times does not count as complete, whatever the file says. A change of a file in the
 //! folder makes both times new. So the doubt is written, durably, before the first change. Other tools leave the times of folders alone,
-//! and put back only files that have changed since the backup. So each new record makes the time of the file new.
+//! and put back only files that have changed since the backup. So each new record makes the time of the file new, and a file with two
+//! different times does not count, either.
 
 use std::fs::Metadata;
 use std::io::Read as _;

@@ -82,18 +82,18 @@ pub(crate) fn is_gone(error: &StoreError) -> bool {
     matches!(error, StoreError::NotFound { .. } | StoreError::Lost { .. })
 }
 
-/// Refuses a finished step that does not follow the thread's head, and tells the person. Tells whether it is kept.
+/// Refuses a finished step that does not follow the thread's head, and tells the person. Returns the step if it is kept.
 pub(crate) fn refuse(
     runner: &Runner,
     run: &RunDir,
     thread: &Thread,
     pending: &Pending,
-) -> Result<bool, EngineError> {
+) -> Result<Option<CasRef>, EngineError> {
     let found = keep_beside(runner, run, thread, pending, Why::HeadMoved)?;
-    if let Some(found) = &found {
-        Astray::of(pending).tell(runner, found);
-    }
-    Ok(found.is_some())
+    Ok(found.map(|found| {
+        Astray::of(pending).tell(runner, &found);
+        pending.step
+    }))
 }
 
 /// Keeps a finished step beside its thread, and removes its pending record. Unless the thread has the step already, here or at the

@@ -144,18 +144,18 @@ fn nodes_between(
 }
 
 /// Keeps a step of an earlier process that does not follow the head, and tells the person. Its nodes become durable. If one of
-/// them is gone, only the record of the step is removed, and also if the thread has the step: another machine went on from it. Tells
-/// whether the step is kept.
+/// them is gone, only the record of the step is removed, and also if the thread has the step: another machine went on from it. Returns
+/// the step if it is kept.
 pub(crate) fn refuse_pending(
     runner: &Runner,
     run: &RunDir,
     (thread, head): (ThreadId, CasRef),
     pending: &Pending,
-) -> Result<bool, EngineError> {
+) -> Result<Option<CasRef>, EngineError> {
     let site = &runner.site;
     if has_on_its_way(site, head, pending.step)? {
         run.outbox.clear_pending()?;
-        return Ok(false);
+        return Ok(None);
     }
     let start = Head::read(&site.store, head)?.start();
     refused::log(runner, thread, pending.step);
@@ -165,11 +165,11 @@ pub(crate) fn refuse_pending(
             if refused::is_gone(&error) && is_unwritten(&error, pending.head) =>
         {
             run.outbox.clear_pending()?;
-            return Ok(false);
+            return Ok(None);
         }
         Err(EngineError::Store(StoreError::Damaged { .. })) => Found::Unreadable,
         Err(error) => return Err(error),
     };
     Astray::of(pending).keep_and_tell(runner, run, &found)?;
-    Ok(true)
+    Ok(Some(pending.step))
 }

@@ -146,12 +146,8 @@ pub(crate) fn keep_waiting_step(
     };
     let site = &runner.site;
     let head = thread::find(site, id)?.head();
-    let is_kept = match is_run(&site.store, head)? {
-        true => refuse_pending(runner, run, (id, head), &pending)?,
-        false => {
-            let thread = Thread::load(&site.store, id, head)?;
-            refuse(runner, run, &thread, &pending)?
-        }
-    };
-    Ok(is_kept.then_some(pending.step))
+    match is_run(&site.store, head)? {
+        true => refuse_pending(runner, run, (id, head), &pending),
+        false => refuse(runner, run, &Thread::load(&site.store, id, head)?, &pending),
+    }
 }
