@@ -75,14 +75,27 @@ impl Azurite {
 
     /// Makes the container, as its owner would do by hand.
     fn make_container(&self) {
-        let path = format!("/{ACCOUNT}/{CONTAINER}");
+        self.put(CONTAINER, "restype=container", &[], 201);
+    }
+
+    /// Sends a signed request without a body. The names of the headers come before `x-ms-date` in the alphabet.
+    pub(crate) fn put(&self, path: &str, query: &str, headers: &[(&str, String)], expected: u16) {
+        let path = format!("/{ACCOUNT}/{path}");
         let now = jiff::Timestamp::now();
         let date = DateTimePrinter::new()
             .timestamp_to_rfc9110_string(&now)
             .unwrap();
-        let headers = format!("x-ms-date:{date}\nx-ms-version:2021-08-06\n");
+        let own = headers
+            .iter()
+            .map(|(name, value)| format!("{name}:{value}\n"));
+        let own = own.collect::<String>();
+        let headers = format!("{own}x-ms-date:{date}\nx-ms-version:2021-08-06\n");
+        let signed_query = match query {
+            "" => String::new(),
+            query => format!("\n{}", query.replace('=', ":")),
+        };
         let signed = format!(
-            "PUT{}{headers}/{ACCOUNT}{path}\nrestype:container",
+            "PUT{}{headers}/{ACCOUNT}{path}{signed_query}",
             "\n".repeat(12)
         );
         let key = BASE64_STANDARD.decode(KEY).unwrap();
@@ -90,13 +103,14 @@ impl Azurite {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let headers = headers.trim_end().replace('\n', "\r\n");
         let request = format!(
-            "PUT {path}?restype=container HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{headers}\r\nAuthorization: SharedKey {ACCOUNT}:{signature}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "PUT {path}?{query} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{headers}\r\nAuthorization: SharedKey {ACCOUNT}:{signature}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             self.port
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+        let expected = format!("HTTP/1.1 {expected}");
+        assert!(answer.starts_with(&expected), "{answer}");
     }
 }
 

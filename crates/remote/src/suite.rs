@@ -66,18 +66,27 @@ pub fn cases_of(abilities: Abilities) -> Vec<Case> {
     [of_all.concat(), of_some.concat()].concat()
 }
 
-/// Runs all tests that fit the abilities of a remote, each in a new place, and returns their names. `begin` is called with the name
-/// of each test before it runs.
+/// How many tests run at once. They mostly wait for the remote, and for time to pass.
+const AT_ONCE: usize = 8;
+
+/// Runs all tests that fit the abilities of a remote, each in a new place, and returns their names. Each runs in a thread with its name, so
+/// the message of a panic has it.
 ///
 /// # Panics
-/// At the first test that does not pass.
-pub fn check(new_place: &dyn Fn() -> Box<dyn Place>, begin: &dyn Fn(&str)) -> Vec<&'static str> {
+/// When the tests have run, if one did not pass.
+pub fn check(new_place: &(dyn Fn() -> Box<dyn Place> + Sync)) -> Vec<&'static str> {
     let hello = new_place().connect().hello();
     let abilities = hello.expect("a remote tells what it is").abilities;
-    let run = |case: Case| {
-        begin(case.name);
-        (case.check)(&*new_place());
-        case.name
+    let cases = cases_of(abilities);
+    let run_several = |some: &[Case]| {
+        std::thread::scope(|scope| {
+            for case in some {
+                let thread = std::thread::Builder::new().name(case.name.to_owned());
+                let running = thread.spawn_scoped(scope, || (case.check)(&*new_place()));
+                running.expect("a thread can be started");
+            }
+        });
     };
-    cases_of(abilities).into_iter().map(run).collect()
+    cases.chunks(AT_ONCE).for_each(run_several);
+    cases.iter().map(|case| case.name).collect()
 }

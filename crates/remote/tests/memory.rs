@@ -25,9 +25,7 @@ impl Place for InMemory {
 
 #[test]
 fn a_remote_in_memory_is_a_remote() {
-    let passed = check(&|| Box::new(InMemory(Memory::default())), &|name| {
-        println!("{name}");
-    });
+    let passed = check(&|| Box::new(InMemory(Memory::default())));
     assert_eq!(passed.len(), cases().len());
     assert!(passed.len() >= 30, "{passed:#?}");
 }

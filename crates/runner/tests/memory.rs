@@ -18,10 +18,10 @@ use uwf_runner::{
 const MAX_KIB: u64 = 64 * 1024;
 
 #[test]
-fn a_step_with_a_gibibyte_of_output_takes_little_memory() {
+fn a_step_takes_little_memory_however_large_its_output_is() {
     let dir = tempfile::tempdir().unwrap();
     let lines = "yes 'a line of some length, as programs print them' | head -c 16M";
-    for (capture, mib) in [(Capture::Text, 1024), (Capture::Lines, 64)] {
+    for (capture, mib) in [(Capture::Text, 256), (Capture::Lines, 64)] {
         let script = format!("head -c {mib}M /dev/zero; {lines}");
         let attempt = run(dir.path(), &task(capture, &script));
         let AttemptEnd::Settled(result) = attempt.end else {

@@ -80,16 +80,16 @@ impl Place for Patiently {
     }
 }
 
-/// Runs the tests of every remote on a server. `begin` is told the name of each.
-fn passes(url: &str, begin: &dyn Fn(&str)) {
-    let passed = check(&|| Box::new(InSchema::new(url)), begin);
+/// Runs the tests of every remote on a server.
+fn passes(url: &str) {
+    let passed = check(&|| Box::new(InSchema::new(url)));
     assert_eq!(passed.len(), cases().len());
 }
 
 #[test]
 fn a_database_is_a_remote() {
     if let Some(server) = postgres::server() {
-        passes(&server.url(), &|name| println!("{name}"));
+        passes(&server.url());
     }
 }
 
@@ -98,7 +98,7 @@ fn a_database_that_serializes_transactions_is_a_remote() {
     let isolation = "options=-cdefault_transaction_isolation%3Dserializable";
     if let Some(server) = postgres::server() {
         let url = format!("{}?{isolation}", server.url());
-        passes(&url, &|name| println!("{name}"));
+        passes(&url);
     }
 }
 
@@ -106,7 +106,7 @@ fn a_database_that_serializes_transactions_is_a_remote() {
 #[test]
 fn the_database_that_the_environment_names_is_a_remote() {
     match std::env::var("UWF_TEST_POSTGRES_URL") {
-        Ok(url) => passes(&url, &|name| println!("{name}")),
+        Ok(url) => passes(&url),
         Err(_) => println!("skipped: UWF_TEST_POSTGRES_URL names no database"),
     }
 }
