@@ -18,6 +18,7 @@
 
 mod address;
 mod bucket;
+mod care;
 mod change;
 mod clock;
 mod failure;
@@ -43,14 +44,13 @@ use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Abilities, Acquired, Advanced, Found, FoundOne, Given, Hello, Lease, Listed, Named, NewThread,
     Part, Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want,
-    Which, random,
+    Which,
 };
 
 pub use address::{Address, AddressError};
 pub use clock::Clock;
 
-use bucket::{Bucket, When};
-use failure::Failure;
+use bucket::Bucket;
 use thread::{Now, Thread};
 use walk::{Trail, Walk};
 
@@ -123,37 +123,6 @@ impl Object {
             record: known.record,
         };
         Ok((found, walked))
-    }
-
-    /// Makes the remote, if there is none, and checks that the store is fit for one: of many writes at once, one may win. A user
-    /// who may only read a remote that is there can use it without the check.
-    ///
-    /// # Errors
-    /// [`RemoteError::Unable`] if the store is not fit.
-    pub fn make(&mut self) -> Result<Hello, RemoteError> {
-        let known = match self.hello() {
-            Err(RemoteError::NotMade) => None,
-            known => Some(known?),
-        };
-        match (race::check(&self.bucket), known) {
-            (Err(RemoteError::NotLetIn(..)), Some(known)) => return Ok(known),
-            (Err(error), _) => return Err(error),
-            (Ok(()), Some(known)) => return Ok(known),
-            (Ok(()), None) => {}
-        }
-        let made = Made {
-            version: VERSION,
-            least_client: VERSION,
-            store: format!("{:016x}{:016x}", random(), random()),
-        };
-        let content = serde_json::to_vec(&made);
-        let content = content.map_err(|problem| RemoteError::Broken(problem.to_string()))?;
-        let written = self.bucket.put_once(names::REMOTE, content, When::New);
-        // Another client may have made it at the same time, or the answer was lost. Then it is there now.
-        self.hello().map_err(|error| match written {
-            Err(failure) => Failure::into_error(failure),
-            Ok(_) => error,
-        })
     }
 
     /// Checks that the remote is there, and that this program is new enough for it, once until it [rests](Remote::rest). Returns its

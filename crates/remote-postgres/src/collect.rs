@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio_postgres::types::Type;
+use uwf_remote::care::Collected;
 use uwf_remote::{RemoteError, Right};
 
 use crate::connection::Parameter;
@@ -16,39 +17,9 @@ use crate::{Postgres, pages, records};
 /// How many nodes one statement removes.
 const BATCH: i64 = 10_000;
 
-/// What a collection did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// How many nodes were condemned that were not before.
-    pub condemned: u64,
-    /// How many nodes are no longer condemned, because they are needed.
-    pub reprieved: u64,
-    /// How many nodes were removed.
-    pub removed: u64,
-}
-
 impl Postgres {
-    /// Condemns the nodes that nothing needs, and removes those that have been condemned for this time. A time that is shorter than
-    /// [`Limits::least_age`](crate::Limits::least_age) counts as that one. The caller [verifies](Self::verify) the remote before
-    /// (point 1).
-    ///
-    /// # Errors
-    /// [`RemoteError`]. A collection can be repeated.
-    pub fn collect(&mut self, age: Duration) -> Result<Collected, RemoteError> {
-        let collected = self.collect_garbage(age);
-        self.unless_older(collected)
-    }
-
-    /// Returns what [`collect`](Self::collect) would do, and changes nothing.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn count_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
-        let counted = self.count_each(age);
-        self.unless_older(counted)
-    }
-
-    fn count_each(&mut self, age: Duration) -> Result<Collected, RemoteError> {
+    /// Returns what a collection would do.
+    pub(crate) fn count_each(&mut self, age: Duration) -> Result<Collected, RemoteError> {
         let age = millis(age.max(self.connection.limits.least_age));
         let named = self.named_by_records()?;
         let statement = &self.statements.count_garbage;
@@ -62,7 +33,9 @@ impl Postgres {
         })
     }
 
-    fn collect_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
+    /// Collects garbage. A time that is shorter than [`Limits::least_age`](crate::Limits::least_age) counts as that one. The caller
+    /// [verifies](uwf_remote::care::Cared::verify) the remote before (point 1).
+    pub(crate) fn collect_garbage(&mut self, age: Duration) -> Result<Collected, RemoteError> {
         self.must_be_new_enough()?;
         self.must_be_allowed()?;
         let age = millis(age.max(self.connection.limits.least_age));

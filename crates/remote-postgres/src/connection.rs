@@ -96,7 +96,7 @@ pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A connection to one server.
 pub(crate) struct Connection {
-    address: Address,
+    pub(crate) address: Address,
     password: Option<String>,
     pub(crate) limits: Limits,
     runtime: Runtime,

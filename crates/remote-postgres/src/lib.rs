@@ -11,6 +11,7 @@
 mod acquire;
 mod address;
 mod advance;
+mod care;
 mod certificate;
 mod collect;
 mod connection;
@@ -37,17 +38,12 @@ use uwf_protocol::raw_node::LinkedNode;
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{
     Abilities, Acquired, Advanced, Found, FoundOne, Given, Hello, Lease, Listed, Named, NewThread,
-    Part, Push, Put, Query, Released, Remote, RemoteError, Renewed, Right, SharedName, Standing,
-    Want, Which,
+    Part, Push, Put, Query, Released, Remote, RemoteError, Renewed, SharedName, Standing, Want,
+    Which,
 };
 
 pub use address::{Address, AddressError, check_schema};
-pub use collect::Collected;
 pub use connection::Limits;
-pub use migrate::Migrated;
-pub use repair::Needing;
-pub use statistics::Statistics;
-pub use verify::{Fault, Look, References, Verified};
 
 use connection::Connection;
 use nodes::Walk;
@@ -57,7 +53,7 @@ use statements::Statements;
 use threads::listed;
 
 /// The version of what this program stores, and its version as a client.
-pub const VERSION: u32 = 2;
+const VERSION: u32 = 2;
 
 /// How often a call is made again because its answer is out of date. For example, a thread was busy, and is free when its row is
 /// read.
@@ -103,35 +99,6 @@ impl Postgres {
             seen: Seen::default(),
             walk: None,
         })
-    }
-
-    /// Makes the tables of the remote, if there are none.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn make(&mut self) -> Result<Hello, RemoteError> {
-        match self.hello() {
-            Err(RemoteError::NotMade) => {}
-            other => return other,
-        }
-        let made = self.connection.script(&self.statements.schema);
-        let made = made.map_err(|error| match error.needing(Right::NewSchema) {
-            RemoteError::Broken(said) => RemoteError::Unable(format!(
-                "its tables cannot be made in the schema: {said}; choose another one with `--schema`"
-            )),
-            other => other,
-        });
-        // Another client may have made them at the same time, or an answer was lost. Then they are there now.
-        self.hello().map_err(|error| match made {
-            Err(first) => first,
-            Ok(()) => error,
-        })
-    }
-
-    /// Returns a script for the owner of the remote, which makes the roles of readers and workers.
-    #[must_use]
-    pub fn roles(&self) -> &str {
-        &self.statements.roles
     }
 
     /// Fails if this program is too old for the remote. A statement that changed nothing may have been refused for that.

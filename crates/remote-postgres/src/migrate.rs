@@ -1,27 +1,16 @@
 //! Adds the tables that a remote lacks because an older version of this program made it.
 
 use tokio_postgres::Row;
+use uwf_remote::care::Migrated;
 use uwf_remote::{Remote, RemoteError, Right};
 
 use crate::rows::column;
 use crate::{Postgres, VERSION};
 
-/// The versions of a remote before and after a migration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Migrated {
-    /// The version of what was stored there.
-    pub from: u32,
-    /// The version of what is stored there now.
-    pub to: u32,
-}
-
 impl Postgres {
     /// Adds the missing tables, sets the version of the remote, and lets its roles use the tables. No other data changes, and older
     /// clients go on.
-    ///
-    /// # Errors
-    /// [`RemoteError`]. A migration can be repeated.
-    pub fn migrate(&mut self) -> Result<Migrated, RemoteError> {
+    pub(crate) fn add_missing(&mut self) -> Result<Migrated, RemoteError> {
         let from = self.hello()?.version;
         let added = self.connection.script(&self.statements.migrate);
         let to = self.hello()?.version;

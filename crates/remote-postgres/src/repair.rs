@@ -6,6 +6,7 @@ use tokio_postgres::types::Type;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::LinkedNode;
 use uwf_remote::RemoteError;
+use uwf_remote::care::Needing;
 
 use crate::advance::Columns;
 use crate::rows::{column, number, numbers};
@@ -15,26 +16,9 @@ use crate::{Postgres, pages};
 /// How many nodes a page has at most.
 const NODES: i64 = 10_000;
 
-/// The threads and names that need certain nodes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Needing {
-    /// The threads, by their ids.
-    pub threads: Vec<String>,
-    /// The names of workflows.
-    pub names: Vec<String>,
-}
-
 impl Postgres {
-    /// Returns the threads and names that need one of these nodes. The nodes may be missing.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
-        let needing = self.all_needing(nodes);
-        self.unless_older(needing)
-    }
-
-    fn all_needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
+    /// Returns the threads and names that need one of these nodes.
+    pub(crate) fn all_needing(&mut self, nodes: &[CasRef]) -> Result<Needing, RemoteError> {
         let reached = above(&self.links()?, numbers(nodes));
         let mut needing = Needing::default();
         pages::each_thread(&mut self.connection, &self.statements.thread_needs, |row| {
@@ -83,12 +67,8 @@ impl Postgres {
         }
     }
 
-    /// Replaces what is stored under the hashes of these nodes, whether it is damaged or not, and takes back its condemnation. A
-    /// node of which nothing is stored is left out. Only the owner of the remote may do that. Returns how many were replaced.
-    ///
-    /// # Errors
-    /// [`RemoteError`]. The call can be repeated.
-    pub fn restore(&mut self, nodes: &[LinkedNode]) -> Result<usize, RemoteError> {
+    /// Replaces what is stored under the hashes of these nodes, and takes back its condemnation.
+    pub(crate) fn replace_nodes(&mut self, nodes: &[LinkedNode]) -> Result<usize, RemoteError> {
         self.must_be_new_enough()?;
         let mut restored = 0;
         for node in nodes {
@@ -103,12 +83,11 @@ impl Postgres {
         Ok(restored)
     }
 
-    /// Replaces what is stored about the references of nodes. The caller has read the references from the payloads. Only the owner
-    /// of the remote may do that. Returns how many nodes were changed.
-    ///
-    /// # Errors
-    /// [`RemoteError`]. The call can be repeated.
-    pub fn relink(&mut self, nodes: &[(CasRef, Vec<CasRef>)]) -> Result<usize, RemoteError> {
+    /// Replaces what is stored about the references of nodes.
+    pub(crate) fn replace_refs(
+        &mut self,
+        nodes: &[(CasRef, Vec<CasRef>)],
+    ) -> Result<usize, RemoteError> {
         self.must_be_new_enough()?;
         let mut relinked = 0;
         for (node, refs) in nodes {

@@ -1,42 +1,15 @@
 //! How much a remote keeps.
 
 use tokio_postgres::Row;
-use uwf_protocol::head_status::HeadStatus;
 use uwf_remote::RemoteError;
+use uwf_remote::care::Statistics;
 
 use crate::Postgres;
 use crate::rows::{column, count, first, status};
 
-/// How much a remote keeps.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// The threads by their status. A status that no thread has is not there.
-    pub threads: Vec<(HeadStatus, u64)>,
-    /// The leases whose time is not over.
-    pub leases: u64,
-    /// The names of workflows.
-    pub names: u64,
-    /// The nodes.
-    pub nodes: u64,
-    /// The bytes of their payloads.
-    pub bytes: u64,
-    /// The nodes that are condemned as garbage.
-    pub condemned: u64,
-    /// The bytes of their payloads.
-    pub condemned_bytes: u64,
-}
-
 impl Postgres {
     /// Counts what the remote keeps.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn statistics(&mut self) -> Result<Statistics, RemoteError> {
-        let counted = self.count();
-        self.unless_older(counted)
-    }
-
-    fn count(&mut self) -> Result<Statistics, RemoteError> {
+    pub(crate) fn count(&mut self) -> Result<Statistics, RemoteError> {
         let groups = self
             .connection
             .maintenance_call(&self.statements.count_threads, &[])?;

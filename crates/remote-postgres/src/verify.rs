@@ -8,10 +8,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::naming::Label;
 use uwf_protocol::raw_node::RawNode;
 use uwf_remote::RemoteError;
+use uwf_remote::care::{Fault, Look, References, Verified};
 
 use crate::rows::{self, column, hash, hashes, is_whole, numbers, raw_node};
 use crate::{Postgres, pages, records};
@@ -21,144 +22,9 @@ const NODES: i64 = 1000;
 /// After how many bytes of payloads a page ends.
 const BYTES: i64 = 8 << 20;
 
-/// Something that is wrong with a remote. A node that a collection has condemned is not missing: it is there until it is removed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    /// A node is not what was stored.
-    #[error("the node {0} is damaged: it is not what was stored")]
-    Damaged(CasRef),
-    /// A node is whole, and what is stored about its references is wrong.
-    #[error("the references stored for node {node} differ from those in its payload")]
-    OtherRefs {
-        /// The node.
-        node: CasRef,
-        /// What it refers to.
-        refs: Vec<CasRef>,
-    },
-    /// A node is whole, and what is stored about its references cannot be checked.
-    #[error("the references of the node {0} cannot be checked: its schema is missing or damaged")]
-    UnknownRefs(CasRef),
-    /// A node needs others that are missing.
-    #[error("the node {node} needs nodes that are missing: {}", named(.missing))]
-    NodeLacks {
-        /// The node.
-        node: CasRef,
-        /// What is missing.
-        missing: Vec<CasRef>,
-    },
-    /// The workflow, a head, or an earlier head of a thread is missing.
-    #[error("the thread {thread} needs nodes that are missing: {}", named(.missing))]
-    ThreadLacks {
-        /// The thread.
-        thread: String,
-        /// What is missing.
-        missing: Vec<CasRef>,
-    },
-    /// The node that a name stands for is missing.
-    #[error("the name {name:?} stands for a node that is missing: {missing}")]
-    NameLacks {
-        /// The name.
-        name: String,
-        /// The node.
-        missing: CasRef,
-    },
-    /// What is stored about a thread makes no sense.
-    #[error("what is stored about the thread {thread} makes no sense: {problem}")]
-    Senseless {
-        /// The thread.
-        thread: String,
-        /// Why.
-        problem: String,
-    },
-}
-
-impl Fault {
-    /// Returns the nodes that would fix the fault, if they were sent.
-    #[must_use]
-    pub fn lost(&self) -> &[CasRef] {
-        match self {
-            Self::OtherRefs { .. } | Self::UnknownRefs(_) | Self::Senseless { .. } => &[],
-            Self::Damaged(_)
-            | Self::NodeLacks { .. }
-            | Self::ThreadLacks { .. }
-            | Self::NameLacks { .. } => self.about(),
-        }
-    }
-
-    /// Returns the nodes that are damaged or missing, or about which something wrong may be stored.
-    #[must_use]
-    pub fn about(&self) -> &[CasRef] {
-        match self {
-            Self::Damaged(node) | Self::OtherRefs { node, .. } | Self::UnknownRefs(node) => {
-                std::slice::from_ref(node)
-            }
-            Self::NodeLacks { missing, .. } | Self::ThreadLacks { missing, .. } => missing,
-            Self::NameLacks { missing, .. } => std::slice::from_ref(missing),
-            Self::Senseless { .. } => &[],
-        }
-    }
-
-    /// Returns whether the fault can be ignored if nothing needs its nodes. Faults of threads, names and stored references cannot,
-    /// because they decide which nodes are garbage.
-    #[must_use]
-    pub fn can_be_garbage(&self) -> bool {
-        match self {
-            Self::Damaged(_) | Self::UnknownRefs(_) | Self::NodeLacks { .. } => true,
-            Self::OtherRefs { .. }
-            | Self::ThreadLacks { .. }
-            | Self::NameLacks { .. }
-            | Self::Senseless { .. } => false,
-        }
-    }
-}
-
-/// What the payload of a node says about its references.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum References {
-    /// Nothing. The content of the node has another hash, or cannot be read.
-    Damaged,
-    /// The node is whole, and its references are unknown, because its schema is missing or damaged.
-    Unknown,
-    /// The node is whole, and these are its references.
-    Are(Vec<CasRef>),
-}
-
-/// Reads the references in the payload of a node. A remote understands no payloads, so the caller does that. The second argument is
-/// the schema of the node, if it is there and whole.
-pub type Look<'a> = dyn FnMut(&RawNode, Option<&RawNode>) -> References + 'a;
-
-fn named(hashes: &[CasRef]) -> String {
-    let texts: Vec<String> = hashes.iter().map(ToString::to_string).collect();
-    texts.join(", ")
-}
-
-/// How much was checked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// The threads.
-    pub threads: u64,
-    /// The nodes.
-    pub nodes: u64,
-    /// The names of workflows.
-    pub names: u64,
-}
-
 impl Postgres {
-    /// Checks everything that the remote keeps, and passes each fault to `found`. Of the threads that have a history and are not
-    /// there, only the first 100 are named.
-    ///
-    /// # Errors
-    /// [`RemoteError`].
-    pub fn verify(
-        &mut self,
-        look: &mut Look<'_>,
-        found: &mut dyn FnMut(Fault),
-    ) -> Result<Verified, RemoteError> {
-        let verified = self.verify_all(look, found);
-        self.unless_older(verified)
-    }
-
-    fn verify_all(
+    /// Checks everything that the remote keeps. Of the threads that have a history and are not there, only the first 100 are named.
+    pub(crate) fn verify_all(
         &mut self,
         look: &mut Look<'_>,
         found: &mut dyn FnMut(Fault),

@@ -2,9 +2,10 @@
 //!
 //! A remote has nodes, threads with their heads, leases, and names of workflows. The head of a shared thread at the remote is the
 //! truth, and the head on a machine is a copy of it. A remote knows what a node refers to, and never looks into a payload. This
-//! crate knows the calls, a remote [in memory](memory), and the [tests](suite) that every remote must pass. It does not know how a
-//! machine keeps its own threads, and opens no connection.
+//! crate knows the calls, the [care] for a remote, a remote [in memory](memory), and the [tests](suite) that every remote must pass.
+//! It does not know how a machine keeps its own threads, and opens no connection.
 
+pub mod care;
 mod digest;
 mod error;
 mod lease;

@@ -13,30 +13,31 @@ use uwf_engine::{
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
+use uwf_remote::care::Cared;
 use uwf_remote::{Hello, Query, Remote, RemoteError};
-use uwf_remote_object::{self as object, Object};
-use uwf_remote_postgres::{self as postgres, Address, Postgres};
 use uwf_util::shell_words;
 use uwf_util::text::counted;
 
 use self::add::{add, warn_of_others};
 use self::beginning::beginning;
-use self::kind::Kind;
+use self::kind::connection;
 use crate::args::{FetchArgs, PushArgs, RemoteCommand};
 use crate::commands::{Context, orchestrate};
 use crate::failure::{Failure, warn};
 use crate::output::print;
 use crate::text::{FetchedView, PushedView, RemoteView, Shared, Wanted};
 
+pub(crate) use self::kind::{check_schema, check_url};
+
 /// How many digits of the id of a thread name it at the remote at least: fewer may be a name that was mistyped.
 const LEAST_OF_ID: usize = 4;
 
 /// Returns the remote that the config of a root names. Nothing is sent yet.
 pub(crate) fn open(site: &Site) -> Result<Box<dyn Remote + Send>, EngineError> {
-    Ok(configured(site)?.into_remote())
+    Ok(configured(site)?)
 }
 
-fn configured(site: &Site) -> Result<Kind, EngineError> {
+fn configured(site: &Site) -> Result<Box<dyn Cared + Send>, EngineError> {
     connection(site, &remote_config(site)?)
 }
 
@@ -47,82 +48,6 @@ fn remote_config(site: &Site) -> Result<RemoteConfig, EngineError> {
 /// Returns the place of the remote that the config names.
 pub(crate) fn place(site: &Site) -> Result<Option<String>, EngineError> {
     Ok(remote_config(site)?.place())
-}
-
-fn connection(site: &Site, config: &RemoteConfig) -> Result<Kind, EngineError> {
-    let address = address(config)?;
-    let variables = Variables::read(site)?;
-    Ok(match address {
-        At::Objects(address) => {
-            let remote = Object::new(&address, &|name| variables.get(name));
-            Kind::Objects(Box::new(answer(remote)?))
-        }
-        At::Database(address) => {
-            let remote = Postgres::new(*address, variables.get(RemoteConfig::PASSWORD));
-            Kind::Database(Box::new(answer(remote)?))
-        }
-    })
-}
-
-/// Where a remote is.
-enum At {
-    Database(Box<Address>),
-    Objects(object::Address),
-}
-
-/// Reads the address in a config. Nothing is sent.
-fn address(config: &RemoteConfig) -> Result<At, EngineError> {
-    let url = config.url.as_deref().ok_or(SharingError::NoRemote)?;
-    let bad = |problem: String| SharingError::BadRemote(problem);
-    if object::Address::is_one(url) {
-        let address = object::Address::new(url).map_err(|problem| bad(problem.to_string()))?;
-        return Ok(At::Objects(address));
-    }
-    let schema = config.schema.as_deref().unwrap_or(RemoteConfig::SCHEMA);
-    let address = Address::new(url, schema).map_err(|problem| bad(problem.to_string()))?;
-    Ok(At::Database(Box::new(address)))
-}
-
-/// Fails if a text cannot be the address of a remote, or has a password in it.
-pub(crate) fn check_url(url: &str) -> Result<(), EngineError> {
-    let config = RemoteConfig {
-        url: Some(url.to_owned()),
-        ..RemoteConfig::default()
-    };
-    address(&config).map(drop)
-}
-
-/// Fails if a text cannot be the name of the schema of a remote.
-pub(crate) fn check_schema(schema: &str) -> Result<(), EngineError> {
-    let checked = postgres::check_schema(schema);
-    checked.map_err(|problem| SharingError::BadRemote(problem.to_string()).into())
-}
-
-/// The variables of the environment, and those of `.env`.
-struct Variables<'a> {
-    site: &'a Site,
-    of_file: Vec<(String, String)>,
-}
-
-impl<'a> Variables<'a> {
-    fn read(site: &'a Site) -> Result<Self, EngineError> {
-        let of_file = uwf_config::load_dotenv(&site.root)?;
-        Ok(Self {
-            site,
-            of_file: of_file.into_iter().collect(),
-        })
-    }
-
-    /// Returns the value of a variable. The environment comes first.
-    fn get(&self, name: &str) -> Option<String> {
-        let of_file = || {
-            let mut variables = self.of_file.iter();
-            let found = variables.find(|(known, _)| known == name);
-            found.map(|(_, value)| value.clone())
-        };
-        let of_environment = self.site.env.var(name).map(str::to_owned);
-        of_environment.or_else(of_file)
-    }
 }
 
 pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Failure> {
@@ -140,7 +65,7 @@ pub(crate) fn run(context: &Context, command: RemoteCommand) -> Result<Exit, Fai
 /// Asks the remote what it is. Returns also whether an older version of this program made it.
 pub(crate) fn greet(site: &Site) -> Result<(Hello, bool), EngineError> {
     let mut remote = configured(site)?;
-    let hello = answer(remote.as_remote().hello())?;
+    let hello = answer(remote.hello())?;
     let is_old = remote.is_older(&hello);
     Ok((hello, is_old))
 }
@@ -154,15 +79,15 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = remote_config(site)?;
     let mut remote = connection(site, &config)?;
-    let hello = answer(remote.as_remote().hello()).map_err(|error| with_ids(site, error))?;
+    let hello = answer(remote.hello()).map_err(|error| with_ids(site, error))?;
     let kept = answer(remote.statistics())?;
     let threads = match kept {
         Some(_) => None,
         // It can only list them.
-        None => Some(remote_threads(remote.as_remote(), &Query::default())?.len()),
+        None => Some(remote_threads(remote.as_mut(), &Query::default())?.len()),
     };
     let config = RemoteConfig {
-        schema: remote.schema(&config),
+        schema: remote.schema().map(str::to_owned),
         ..config
     };
     print(

@@ -10,7 +10,7 @@ use uwf_engine::{
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Listed;
-use uwf_remote_postgres::Statistics;
+use uwf_remote::care::Statistics;
 use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 use uwf_words::remote;

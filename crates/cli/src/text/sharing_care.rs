@@ -6,7 +6,7 @@ use serde::Serialize;
 use uwf_engine::machine_of;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::Lease;
-use uwf_remote_postgres::{Collected, Fault, Migrated, Needing, Statistics, Verified};
+use uwf_remote::care::{Collected, Fault, Migrated, Needing, Statistics, Verified};
 use uwf_util::size;
 use uwf_util::text::counted;
 

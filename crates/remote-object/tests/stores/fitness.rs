@@ -6,6 +6,7 @@ use std::time::Duration;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use uwf_remote::care::Cared;
 use uwf_remote::{Advanced, Given, Part, Remote, RemoteError, Renewed, Standing, Want, Which};
 use uwf_remote_object::Object;
 

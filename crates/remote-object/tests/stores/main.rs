@@ -18,6 +18,7 @@ use faulty::Faulty;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use time::MovedClock;
+use uwf_remote::care::Cared;
 use uwf_remote::suite::{Place, cases_of, check};
 use uwf_remote::{Abilities, Remote};
 use uwf_remote_object::Object;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use uwf_remote::care::Cared;
 use uwf_remote::suite::Place;
 use uwf_remote::{Remote, RemoteError};
 use uwf_remote_object::{Address, Object};

@@ -10,6 +10,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::machine::MachineId;
 use uwf_protocol::raw_node::{LinkedNode, RawNode};
 use uwf_protocol::run::ThreadRecord;
+use uwf_remote::care::Cared;
 use uwf_remote::{
     Acquired, Advanced, After, Lease, Leased, NewThread, Owner, Push, Put, Released, Remote, Want,
     Which,

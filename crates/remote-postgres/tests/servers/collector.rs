@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use uwf_protocol::raw_node::RawNode;
+use uwf_remote::care::{Cared, Collected, Fault, References, Verified};
 use uwf_remote::{Advanced, Given, Part, Put, Remote, RemoteError};
-use uwf_remote_postgres::{Collected, Fault, Limits, Postgres, References, Verified};
+use uwf_remote_postgres::{Limits, Postgres};
 
 use crate::admin::Admin;
 use crate::patient::Patient;
@@ -77,7 +78,7 @@ fn garbage_is_condemned_first_and_removed_when_its_time_has_come() {
     );
     // Nothing is removed within an hour, whatever is asked for.
     assert_eq!(numbers(remote.collect(Duration::ZERO).unwrap()), [0, 0, 0]);
-    assert_eq!(remote.statistics().unwrap().condemned, 2);
+    assert_eq!(remote.statistics().unwrap().unwrap().condemned, 2);
 
     // It is put again, and a record names it.
     let mut lease = take(&mut remote, 1);

@@ -22,6 +22,7 @@ mod world;
 use std::time::Duration;
 
 use patient::Patient;
+use uwf_remote::care::Cared;
 use uwf_remote::suite::{Case, Place, cases, check};
 use uwf_remote::{Remote, RemoteError};
 use uwf_remote_postgres::{Address, Limits, Postgres};

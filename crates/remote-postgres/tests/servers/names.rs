@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use uwf_remote::care::{Cared, Fault, Migrated};
 use uwf_remote::{Named, Put, Remote, RemoteError};
-use uwf_remote_postgres::{Fault, Migrated};
 
 use crate::admin::Admin;
 use crate::collector::{faults, hasty, not_read, numbers, sound};
@@ -52,7 +52,7 @@ fn what_a_name_stands_for_stays_until_the_name_moves_on() {
     assert_eq!(remote.set_name("solve", 2, named[1]), Ok(Named::Lacking));
     // The call of before is repeated.
     assert_eq!(remote.set_name("solve", 0, named[1]), Ok(Named::Already));
-    assert_eq!(remote.statistics().unwrap().names, 1);
+    assert_eq!(remote.statistics().unwrap().unwrap().names, 1);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 
+use uwf_remote::care::Cared;
 use uwf_remote::suite::{Place, cases};
 use uwf_remote::{Advanced, Distrust, Named, Query, Remote, RemoteError};
 use uwf_remote_postgres::{Address, Postgres};
@@ -217,7 +218,7 @@ fn a_reader_reads_and_changes_nothing() {
     assert!(reader.missing(&[hash(START)]).unwrap().is_empty());
     assert_eq!(reader.list(&Query::default(), None, 9).unwrap().len(), 1);
     assert_eq!(reader.names(None, 9).unwrap().len(), 1);
-    assert_eq!(reader.statistics().unwrap().nodes, 3);
+    assert_eq!(reader.statistics().unwrap().unwrap().nodes, 3);
     assert_eq!(crate::collector::sound(&mut reader).threads, 1);
 
     let step = [node(11, &[START])];

@@ -11,13 +11,12 @@ use uwf_engine::{
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_remote::RemoteError;
-use uwf_remote_object as object;
+use uwf_remote::{Remote, RemoteError};
 use uwf_storage::State;
 use uwf_util::text::counted;
 
-use super::kind::Kind;
-use super::{answer, configured, connection, remote_config};
+use super::kind::{connection, is_object_storage};
+use super::{answer, configured, remote_config};
 use crate::args::RemoteAddArgs;
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
@@ -34,7 +33,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         schema: args.schema.clone(),
         lease: known.lease.clone(),
     };
-    if args.schema.is_some() && object::Address::is_one(&args.url) {
+    if args.schema.is_some() && is_object_storage(&args.url) {
         return Err(Failure::usage(
             "an object storage has no schemas; a prefix in the address keeps teams apart, such as `s3://bucket/team-a`",
         ));
@@ -53,17 +52,17 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         },
         None => false,
     };
-    let made = matches!(remote.as_remote().hello(), Err(RemoteError::NotMade));
+    let made = matches!(remote.hello(), Err(RemoteError::NotMade));
     let hello = answer(remote.make())?;
     if args.replaces.as_ref() == Some(&hello.store) {
         return Err(not_lost(&hello.store));
     }
-    let call_ms = time_of_call(&mut remote)?;
+    let call_ms = time_of_call(remote.as_mut())?;
     let presumed = match may_lack_records && !threads_of_others(site, &hello.store)?.is_empty() {
         true => presume_shared(site, &hello.store)?,
         false => Vec::new(),
     };
-    restore_records(site, remote.as_remote(), &place)?;
+    restore_records(site, remote.as_mut(), &place)?;
     choose(site, &args, had_schema)?;
     // The records come last, so a call that dies before can be repeated.
     let replaced = match &args.replaces {
@@ -75,7 +74,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     let view = AddedRemoteView {
         made,
         url: args.url,
-        schema: remote.schema(&config),
+        schema: remote.schema().map(str::to_owned),
         store: hello.store,
         call_ms,
         replaced,
@@ -105,7 +104,7 @@ fn lacks_answer(site: &Site) -> Result<bool, EngineError> {
 /// Asks the remote that the config still names which threads here it shares, if that was not done. Nobody does it later.
 fn ask_known(site: &Site) -> Result<(), EngineError> {
     match lacks_answer(site)? {
-        true => ensure_records(site, configured(site)?.as_remote()),
+        true => ensure_records(site, configured(site)?.as_mut()),
         false => Ok(()),
     }
 }
@@ -147,7 +146,7 @@ fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
         ))
         .hint("an earlier call may have replaced it; `uwf remote add` without `--replaces` names the ids of the other remotes that share threads here"));
     }
-    let answer = configured(site).and_then(|mut remote| answer(remote.as_remote().hello()));
+    let answer = configured(site).and_then(|mut remote| answer(remote.hello()));
     match answer {
         Ok(hello) if hello.store == lost => Err(not_lost(lost)),
         Ok(_) | Err(_) => Ok(()),
@@ -196,8 +195,8 @@ fn warn_of_presumed(threads: &[ThreadId]) {
 }
 
 /// Returns how long the remote takes for a short call, in milliseconds. The remote has answered before, so the connection is there.
-fn time_of_call(remote: &mut Kind) -> Result<f64, EngineError> {
+fn time_of_call(remote: &mut dyn Remote) -> Result<f64, EngineError> {
     let started = Instant::now();
-    answer(remote.as_remote().hello())?;
+    answer(remote.hello())?;
     Ok((started.elapsed().as_secs_f64() * 10_000.0).round() / 10.0)
 }

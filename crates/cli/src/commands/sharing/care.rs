@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use uwf_cas_fs::RawRefs;
 use uwf_engine::{EngineError, SharingError, machine_of, send_lost, whole_nodes};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::raw_node::RawNode;
+use uwf_remote::care::{Cared, Fault, Needing, References, Verified};
 use uwf_remote::{Lease, RemoteError, Standing};
-use uwf_remote_postgres::{Fault, Needing, Verified};
 use uwf_util::time::format_duration;
 
-use super::kind::Kind;
-use super::{answer, configured, connection, here_or_there, open, remote_config};
+use super::{answer, configured, here_or_there, open};
 use crate::args::{ReleaseArgs, RemoteGcArgs, RemoteVerifyArgs};
 use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
@@ -28,16 +29,15 @@ pub(super) fn migrate(context: &Context) -> Result<Exit, Failure> {
 }
 
 pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit, Failure> {
-    let config = remote_config(context.site())?;
-    let mut remote = connection(context.site(), &config)?;
-    let (mut verified, mut faults) = look(&mut remote)?;
+    let mut remote = configured(context.site())?;
+    let (mut verified, mut faults) = look(remote.as_mut())?;
     let mut repaired = None;
     if args.repair {
         let mut done = Repaired::default();
         for _ in 0..2 {
             let had_unknown = faults.iter().any(is_unknown);
-            done.add(repair(context, &mut remote, &faults)?);
-            (verified, faults) = look(&mut remote)?;
+            done.add(repair(context, remote.as_mut(), &faults)?);
+            (verified, faults) = look(remote.as_mut())?;
             // With the schemas that were sent, more references can be checked.
             if !had_unknown {
                 break;
@@ -47,9 +47,9 @@ pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit,
     }
     // The schema that is missing or damaged is a fault of its own.
     faults.retain(|fault| !is_unknown(fault));
-    let needing = needing(&mut remote, &faults)?;
-    let schema = remote.schema(&config).unwrap_or_default();
-    let view = VerifiedRemoteView::new(&schema, verified, faults, needing, repaired);
+    let needing = needing(remote.as_mut(), &faults)?;
+    let schema = remote.schema().unwrap_or_default();
+    let view = VerifiedRemoteView::new(schema, verified, faults, needing, repaired);
     print(&view, context.format)?;
     Ok(if view.is_sound() {
         Exit::Done
@@ -59,9 +59,15 @@ pub(super) fn verify(context: &Context, args: &RemoteVerifyArgs) -> Result<Exit,
 }
 
 /// Looks at everything that a remote keeps.
-fn look(remote: &mut Kind) -> Result<(Verified, Vec<Fault>), Failure> {
+fn look(remote: &mut dyn Cared) -> Result<(Verified, Vec<Fault>), Failure> {
+    let mut refs = RawRefs::default();
+    let mut look = |node: &RawNode, schema: Option<&RawNode>| match refs.of(node, schema) {
+        Ok(Some(refs)) => References::Are(refs),
+        Ok(None) => References::Unknown,
+        Err(_) => References::Damaged,
+    };
     let mut faults = Vec::new();
-    let verified = answer(remote.verify(&mut |fault| faults.push(fault)))?;
+    let verified = answer(remote.verify(&mut look, &mut |fault| faults.push(fault)))?;
     Ok((verified, faults))
 }
 
@@ -70,7 +76,7 @@ fn is_unknown(fault: &Fault) -> bool {
 }
 
 /// Returns who needs the nodes that faults are about.
-fn needing(remote: &mut Kind, faults: &[Fault]) -> Result<Needing, Failure> {
+fn needing(remote: &mut dyn Cared, faults: &[Fault]) -> Result<Needing, Failure> {
     Ok(match nodes(faults, Fault::about).as_slice() {
         [] => Needing::default(),
         nodes => answer(remote.needing(nodes))?,
@@ -85,12 +91,12 @@ fn nodes(faults: &[Fault], of: fn(&Fault) -> &[CasRef]) -> Vec<CasRef> {
 
 /// Sends again what is damaged or missing, as far as it is whole here, and puts right what is stored about references. Only the owner
 /// of the schema changes what is stored.
-fn repair(context: &Context, remote: &mut Kind, faults: &[Fault]) -> Result<Repaired, Failure> {
-    let sent = send_lost(
-        context.site(),
-        remote.as_remote(),
-        &nodes(faults, Fault::lost),
-    )?;
+fn repair(
+    context: &Context,
+    remote: &mut dyn Cared,
+    faults: &[Fault],
+) -> Result<Repaired, Failure> {
+    let sent = send_lost(context.site(), remote, &nodes(faults, Fault::lost))?;
     let is_damaged = |fault: &&Fault| matches!(fault, Fault::Damaged(_));
     let damaged: Vec<Fault> = faults.iter().filter(is_damaged).cloned().collect();
     let whole = whole_nodes(context.site(), &nodes(&damaged, Fault::lost));
@@ -127,7 +133,7 @@ fn as_owner<T>(
 pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure> {
     let mut remote = configured(context.site())?;
     answer(remote.must_collect())?;
-    refuse_damaged(&mut remote)?;
+    refuse_damaged(remote.as_mut())?;
     let older_than = Duration::from_millis(args.older_than);
     let collected = answer(match args.dry_run {
         true => remote.count_garbage(older_than),
@@ -139,7 +145,7 @@ pub(super) fn gc(context: &Context, args: &RemoteGcArgs) -> Result<Exit, Failure
 }
 
 /// Fails if something is damaged or missing that is needed: what that needs cannot be told, and would be removed.
-fn refuse_damaged(remote: &mut Kind) -> Result<(), Failure> {
+fn refuse_damaged(remote: &mut dyn Cared) -> Result<(), Failure> {
     let (_, faults) = look(remote)?;
     let all_can_be = faults.iter().all(Fault::can_be_garbage);
     if all_can_be && needing(remote, &faults)? == Needing::default() {
