@@ -74,12 +74,6 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Tells whether a URL is that of a remote in an object storage.
-    #[must_use]
-    pub fn is_one(url: &str) -> bool {
-        ["s3:", "az:"].iter().any(|scheme| url.starts_with(scheme))
-    }
-
     /// Reads a URL, such as `s3://bucket/prefix?region=eu-central-1`.
     ///
     /// # Errors
