@@ -224,7 +224,8 @@ pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
     Remotes, is_free, is_shared, pause_before_question, presume_shared, replace_remote,
-    shared_threads, threads_of_others, threads_of_remotes, waiting_step, waiting_threads,
+    shared_threads, threads_of_others, threads_of_remotes, topmost_shared, waiting_step,
+    waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

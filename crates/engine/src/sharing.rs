@@ -20,11 +20,12 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Lease, Owner, Remote, Standing};
 use uwf_storage::{
-    HistoryRecord, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
+    HistoryRecord, Located, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
 };
 use uwf_thread::{Head, steps};
 
 use crate::bundle::{self, Side};
+use crate::children::parent_at;
 use crate::sharing::error::SharingError;
 use crate::{EngineError, Site, printed};
 
@@ -143,6 +144,27 @@ pub fn threads_of_others(
 ) -> Result<BTreeMap<String, Vec<ThreadId>>, EngineError> {
     let mut found = threads_of_remotes(site)?;
     found.remove(store);
+    Ok(found)
+}
+
+/// Returns the threads that are here and shared by the remote with this id, without those that work for another thread here: a push of
+/// that one sends them, too.
+///
+/// # Errors
+/// When the folder of the records, or the state, cannot be read.
+pub fn topmost_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let places = State::new(&site.root).threads()?.places;
+    let works_for = |id: ThreadId, place: &Located| match parent_at(site, id, place.head()) {
+        Ok(parent) => parent.map(|parent| parent.thread),
+        // The push says what is wrong with it.
+        Err(_) => None,
+    };
+    let mut found = threads_of_remotes(site)?.remove(store).unwrap_or_default();
+    found.retain(|id| {
+        places.get(id).is_some_and(|place| {
+            works_for(*id, place).is_none_or(|parent| !places.contains_key(&parent))
+        })
+    });
     Ok(found)
 }
 

@@ -63,10 +63,14 @@ pub(crate) struct RemoteAddArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which threads").args(["threads", "all"])))]
 pub(crate) struct PushArgs {
     /// The threads, or runs of pipelines by their ids
-    #[arg(required_unless_present = "workflows")]
+    #[arg(required_unless_present_any = ["workflows", "all"])]
     pub(crate) threads: Vec<String>,
+    /// Push every thread that is shared here, such as after the server was restored or replaced
+    #[arg(long, conflicts_with = "threads")]
+    pub(crate) all: bool,
     /// Share the workflow that this name stands for here, and the name; may be repeated
     #[arg(long = "workflow", value_name = "NAME")]
     pub(crate) workflows: Vec<String>,
@@ -74,10 +78,10 @@ pub(crate) struct PushArgs {
     #[arg(long, requires = "workflows")]
     pub(crate) force: bool,
     /// Give them only to workers with this label from now on
-    #[arg(long, value_name = "KEY=VALUE", requires = "threads")]
+    #[arg(long, value_name = "KEY=VALUE", requires = "which threads")]
     pub(crate) label: Option<Label>,
     /// Take their label away: every worker may do their steps from now on
-    #[arg(long, conflicts_with = "label", requires = "threads")]
+    #[arg(long, conflicts_with = "label", requires = "which threads")]
     pub(crate) no_label: bool,
 }
 

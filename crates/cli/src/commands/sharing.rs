@@ -9,6 +9,7 @@ use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
     Site, ensure_records, fetch_name, has_remote, is_registered, push, push_name, remote_name,
     remote_names, remote_threads, shared_threads, threads_of_others, threads_of_remotes,
+    topmost_shared,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -114,9 +115,14 @@ fn with_ids(site: &Site, error: EngineError) -> Failure {
 pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, Failure> {
     let threads = args.threads.iter();
     let threads = threads.map(|thread| here_or_workflow(context, thread));
-    let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
+    let mut threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let (site, mut remote) = (context.site(), open(context.site())?);
     ensure_records(site, remote.as_mut())?;
+    if args.all {
+        let store = answer(remote.hello())?.store;
+        warn_of_others(&threads_of_others(site, &store)?);
+        threads = topmost_shared(site, &store)?;
+    }
     let names = each(
         args.workflows.iter().collect(),
         |name| the_name(name),

@@ -49,9 +49,9 @@ impl Show for AddedRemoteView {
         let schema = schema.map_or_else(String::new, |schema| format!(" (schema {schema})"));
         let next = match &*self.replaced {
             [] => "`uwf push <thread>` shares one".to_owned(),
-            [first, ..] => format!(
-                "it takes the place of the lost remote for {}, and `uwf push {first}` sends the first one, with a finished step that waits on this machine",
-                counted(self.replaced.len(), "thread")
+            threads => format!(
+                "it takes the place of the lost remote for {}, and `uwf push --all` sends them; do both on every machine before any of them steps a thread, so that no step is paid for twice",
+                counted(threads.len(), "thread")
             ),
         };
         let next = hints::here(&next);
