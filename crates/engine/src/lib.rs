@@ -223,7 +223,7 @@ pub use sharing::names::{
 pub use sharing::records::{ensure_records, restore_records, unasked};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, is_free, is_shared, pause_before_question, presume_shared, replace_remote,
+    Remotes, is_free, is_shared, pause_before_question, presumed_shared, replace_remote,
     shared_threads, threads_of_others, threads_of_remotes, topmost_shared, waiting_step,
     waiting_threads,
 };

@@ -42,6 +42,7 @@ pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, En
     Ok(SharedRecord {
         remote,
         mark: CasRef::from_u64(low).to_string(),
+        presumed: false,
     })
 }
 
@@ -183,21 +184,17 @@ pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<Thread
     Ok(replaced)
 }
 
-/// Lets the remote with this id share all active threads here of which it is not known whether a lost remote shared them. Nothing is sent.
-/// Returns these threads.
+/// Returns the threads that are only presumed to be shared by the remote with this id.
 ///
 /// # Errors
-/// When a record cannot be written.
-pub fn presume_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
-    let mut presumed = Vec::new();
-    for (thread, _) in State::new(&site.root).heads()? {
-        let file = site.root.shared(thread);
-        if matches!(file.read(), Ok(None)) {
-            file.create(&new_record(site, store.to_owned())?)?;
-            presumed.push(thread);
-        }
-    }
-    Ok(presumed)
+/// When the folder of the records cannot be read.
+pub fn presumed_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let mut threads = threads_of_remotes(site)?.remove(store).unwrap_or_default();
+    threads.retain(|thread| {
+        let record = site.root.shared(*thread).read();
+        matches!(record, Ok(Some(record)) if record.presumed)
+    });
+    Ok(threads)
 }
 
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
@@ -313,7 +310,21 @@ pub(crate) fn check_remote(
             thread,
             known: record.remote.clone(),
             found: found.to_owned(),
+            presumed: record.presumed,
         }
         .into()),
+    }
+}
+
+/// Lets the remote with this id share a thread that it has, if another one was only presumed to share it.
+///
+/// # Errors
+/// When another remote shares it for certain.
+pub(crate) fn claim(site: &Site, thread: ThreadId, store: &str) -> Result<(), EngineError> {
+    let file = site.root.shared(thread);
+    match file.read()? {
+        Some(record) if record.presumed => Ok(file.replace(&new_record(site, store.to_owned())?)?),
+        Some(record) => check_remote(thread, &record, store),
+        None => Ok(()),
     }
 }

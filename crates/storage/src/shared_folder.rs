@@ -235,10 +235,15 @@ pub struct LockedFolder<'a> {
     _lock: FileLock,
 }
 
-/// A search for missing records: what the folder said when it began.
+/// A search for missing records.
 #[derive(Debug)]
 #[must_use = "the folder is complete only when the search is settled"]
-pub struct Search(Vec<u8>);
+pub struct Search {
+    /// What the folder said when it began.
+    said: Vec<u8>,
+    /// Whether it is the first one since records may have been missing: no remote was asked yet.
+    pub is_first: bool,
+}
 
 impl LockedFolder<'_> {
     /// Tells whether the records may have the marks of another root: the folder is a copy, or it says nothing.
@@ -271,7 +276,9 @@ impl LockedFolder<'_> {
     pub fn begin(&self) -> Result<Search, StorageError> {
         uwf_durable::create_dir(&self.folder.path)?;
         let looks = format!("{LOOKS}\n");
-        match self.folder.said()? {
+        let said = self.folder.said()?;
+        let is_first = !matches!(&said, Said::Asked(asked) if !asked.is_empty());
+        match said {
             Said::Nothing | Said::OfAnother => self.folder.say(&looks)?,
             Said::PutBack | Said::SetBack => {
                 // The new file makes the times of the folder new.
@@ -282,7 +289,10 @@ impl LockedFolder<'_> {
             Said::Asked(asked) if asked.is_empty() => self.folder.end_with(LOOKS)?,
             Said::Asked(_) => {}
         }
-        Ok(Search(self.folder.content()?))
+        Ok(Search {
+            said: self.folder.content()?,
+            is_first,
+        })
     }
 
     /// Says durably that no record of a thread is missing that the remote at this place shares, unless something was said since the
@@ -291,7 +301,7 @@ impl LockedFolder<'_> {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn settle(self, search: &Search, place: &str) -> Result<(), StorageError> {
-        if self.folder.content()? != search.0 {
+        if self.folder.content()? != search.said {
             return Ok(());
         }
         // A folder that was set back meanwhile may have lost the records that the caller has just made.

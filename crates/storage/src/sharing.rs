@@ -20,6 +20,9 @@ pub struct SharedRecord {
     /// earlier call that died. The lock of the thread keeps two living calls apart. A worker that takes the lease of the next thread
     /// under a new mark replaces this one.
     pub mark: String,
+    /// Whether it is only presumed that the remote shares the thread, because the remote could not be asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub presumed: bool,
 }
 
 /// The record of one thread.
@@ -156,6 +159,7 @@ mod tests {
         let record = |mark: &str| SharedRecord {
             remote: "r".to_owned(),
             mark: mark.to_owned(),
+            presumed: false,
         };
         assert_eq!(file.create(&record("1")).unwrap(), record("1"));
         assert_eq!(file.create(&record("2")).unwrap(), record("1"));
@@ -173,6 +177,7 @@ mod tests {
         let record = |mark: &str| SharedRecord {
             remote: "r".to_owned(),
             mark: mark.to_owned(),
+            presumed: false,
         };
         // One call has read the first record, and writes the second one after another call has noted an end.
         file.create(&record("1")).unwrap();

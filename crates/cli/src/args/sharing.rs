@@ -18,7 +18,7 @@ pub(crate) enum RemoteCommand {
     Verify(RemoteVerifyArgs),
     /// Remove nodes from the remote that nothing needs; they are condemned first, and removed after a time
     Gc(RemoteGcArgs),
-    /// End the lease of a machine that is gone; a step that it still does is kept on that machine, beside the thread
+    /// End the lease of a machine that is gone; a step that it still finishes waits on that machine, and is shared unless others have gone on
     Release(ReleaseArgs),
     /// Print the SQL that makes roles for readers of the remote and for those who work with it, or what a storage must allow
     Roles,

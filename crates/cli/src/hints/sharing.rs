@@ -41,9 +41,12 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Remote(error) => return of_remote(error),
         SharingError::Waits { thread, error } => of_waiting(*thread, error),
         SharingError::Unasked { error, .. } => of_unasked(error),
-        SharingError::OtherRemote { thread, known, .. } => format!(
-            "`uwf remote add <address>` with the address of the remote `{known}` chooses it again; if that remote is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place, and then `uwf push {thread}` sends the thread"
-        ),
+        SharingError::OtherRemote {
+            thread,
+            known,
+            presumed,
+            ..
+        } => of_other_remote(*thread, known, *presumed),
         SharingError::Unknown(thread) => {
             format!("`uwf push {thread}` shares it, on a machine that has it")
         }
@@ -84,6 +87,19 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
         }
     })
+}
+
+/// Returns what to do about a thread that another remote shares, or is presumed to share.
+fn of_other_remote(thread: ThreadId, known: &str, presumed: bool) -> String {
+    let add = "`uwf remote add <address>` with the address of";
+    match presumed {
+        false => format!(
+            "{add} the remote `{known}` chooses it again; if that remote is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place, and then `uwf push {thread}` sends the thread"
+        ),
+        true => format!(
+            "this root was restored, or threads were imported, and the remote `{known}` was not asked since: {add} that remote asks it; if it is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place; `uwf fetch {thread}` looks for the thread at the present one, and `uwf thread fork {thread}` makes a thread that is only here"
+        ),
+    }
 }
 
 /// Returns what shares a finished step that waits here because of an error of the remote.

@@ -51,7 +51,9 @@ impl Taken {
     pub fn bring(&self, runner: &Runner, remote: &mut dyn Remote) -> Result<bool, EngineError> {
         let (site, thread) = (&runner.site, self.thread());
         let file = site.root.shared(thread);
-        if let Some(known) = file.read()? {
+        if let Some(known) = file.read()?
+            && !known.presumed
+        {
             check_remote(thread, &known, &self.shared.remote)?;
         }
         if has_ended_here(site, thread)? {
@@ -193,6 +195,7 @@ pub fn take_next(
         let shared = SharedRecord {
             remote: store.clone(),
             mark: left.mark().to_owned(),
+            presumed: false,
         };
         let Some(taken) = ask(site, remote, wish, (shared, left))? else {
             // The call that died had no thread. Another one may have left its mark, too.

@@ -41,7 +41,8 @@ pub enum SharingError {
     },
     /// The thread is shared by another remote than that of the config.
     #[error(
-        "thread `{thread}` is shared by the remote with the id `{known}`; the remote of the config has the id `{found}`"
+        "thread `{thread}` {} shared by the remote with the id `{known}`; the remote of the config has the id `{found}`",
+        if *presumed { "may be" } else { "is" }
     )]
     OtherRemote {
         /// The thread.
@@ -50,6 +51,8 @@ pub enum SharingError {
         known: String,
         /// The id of the remote of the config.
         found: String,
+        /// Whether that is only presumed, because that remote could not be asked.
+        presumed: bool,
     },
     /// The remote does not know the thread.
     #[error("thread `{0}` is not at the remote: it was never pushed, or the remote has lost it")]

@@ -15,7 +15,7 @@ use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
 use super::{
-    check_remote, has_on_its_way, merge_record, new_record, nodes, owes_end, settle_end,
+    check_remote, claim, has_on_its_way, merge_record, new_record, nodes, owes_end, settle_end,
     waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
@@ -177,7 +177,7 @@ pub(crate) fn bring_threads(
 /// Returns nodes that are here with all that they need, as far as a thread tells them. Fails if the thread is shared here by another
 /// remote.
 fn nodes_here(site: &Site, there: &There, store: &str) -> Result<Vec<CasRef>, EngineError> {
-    check_here(site, there.found.listed.thread, store)?;
+    claim(site, there.found.listed.thread, store)?;
     match &there.here {
         Some(here) => nodes::had_with(site, here.head()),
         None => Ok(Vec::new()),
@@ -285,6 +285,8 @@ fn take(
 /// Fails if a thread is shared here by another remote than the one with the id `store`.
 fn check_here(site: &Site, id: ThreadId, store: &str) -> Result<(), EngineError> {
     match site.root.shared(id).read()? {
+        // The remote may have it.
+        Some(record) if record.presumed => Ok(()),
         Some(record) => check_remote(id, &record, store),
         None => Ok(()),
     }

@@ -5,8 +5,6 @@
 //! missing ([`SharedFolder`]). From then on a thread without a record is not shared. The records of a copy of a root have the marks of that
 //! root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
-use std::collections::BTreeSet;
-
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
 use uwf_storage::{NextMark, Search, SharedFolder, SharedRecord, State};
@@ -40,7 +38,7 @@ pub fn restore_records(
 ) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
     let search = begin(site, &folder)?;
-    add_records(site, remote, place)?;
+    add_records(site, remote, place, search.is_first)?;
     Ok(folder.lock()?.settle(&search, place)?)
 }
 
@@ -55,24 +53,61 @@ fn begin(site: &Site, folder: &SharedFolder) -> Result<Search, EngineError> {
 
 /// Writes a record for each thread here that the remote at this place has. If a person has ended one of the others while this remote could
 /// not be asked, nobody has to be told of that.
-fn add_records(site: &Site, remote: &mut dyn Remote, place: &str) -> Result<(), EngineError> {
-    let places = State::new(&site.root).threads()?.places;
-    let mut only_here: BTreeSet<ThreadId> = places.keys().copied().collect();
-    let asked = places.into_iter().map(|(id, place)| (id, Some(place)));
-    let found = ask_each(remote, asked.collect())?;
-    if !found.is_empty() {
-        let store = remote.hello().map_err(SharingError::from)?.store;
-        // A thread that is damaged there is shared all the same.
-        for (thread, _) in found {
-            let record = new_record(site, store.clone())?;
-            site.root.shared(thread).create(&record)?;
-            only_here.remove(&thread);
-        }
+///
+/// The records may name a remote that was not asked, because it is lost, or is not the one of the config. In the first search after a
+/// doubt, each active thread without a record is presumed to be shared by that one.
+fn add_records(
+    site: &Site,
+    remote: &mut dyn Remote,
+    place: &str,
+    is_first: bool,
+) -> Result<(), EngineError> {
+    let mut only_here = State::new(&site.root).threads()?.places;
+    if only_here.is_empty() {
+        return Ok(());
     }
-    for thread in only_here {
-        site.root.shared(thread).settle_end_at(place)?;
+    let asked = only_here
+        .iter()
+        .map(|(id, place)| (*id, Some(place.clone())));
+    let found = ask_each(remote, asked.collect())?;
+    let store = remote.hello().map_err(SharingError::from)?.store;
+    // A thread that is damaged there is shared all the same.
+    for (thread, _) in found {
+        let (file, record) = (site.root.shared(thread), new_record(site, store.clone())?);
+        match file.read() {
+            Ok(Some(known)) if known.presumed => file.replace(&record)?,
+            _ => drop(file.create(&record)?),
+        }
+        only_here.remove(&thread);
+    }
+    let not_asked = match is_first {
+        true => other_store(site, &store)?,
+        false => None,
+    };
+    for (thread, place_here) in only_here {
+        let file = site.root.shared(thread);
+        match (file.read(), &not_asked) {
+            (Ok(Some(known)), _) if known.presumed && known.remote == store => file.remove()?,
+            (Ok(None), Some(other)) if place_here.end().is_none() => {
+                let record = SharedRecord {
+                    presumed: true,
+                    ..new_record(site, other.clone())?
+                };
+                file.create(&record)?;
+            }
+            _ => {}
+        }
+        file.settle_end_at(place)?;
     }
     Ok(())
+}
+
+/// Returns the id of another remote than the one with this id, if one shares threads here for certain.
+fn other_store(site: &Site, store: &str) -> Result<Option<String>, EngineError> {
+    let threads = site.root.shared_folder().threads()?.into_iter();
+    let mut records = threads.filter_map(|thread| site.root.shared(thread).read().ok().flatten());
+    let other = records.find(|record| !record.presumed && record.remote != store);
+    Ok(other.map(|record| record.remote))
 }
 
 /// Adds a thread that the remote may share. Until it is asked, records count as missing.
@@ -96,7 +131,10 @@ fn renew_marks(site: &Site) -> Result<(), EngineError> {
     for thread in site.root.shared_folder().threads()? {
         let file = site.root.shared(thread);
         if let Ok(Some(record)) = file.read() {
-            file.replace(&new_record(site, record.remote)?)?;
+            file.replace(&SharedRecord {
+                presumed: record.presumed,
+                ..new_record(site, record.remote)?
+            })?;
         }
     }
     Ok(())

@@ -93,6 +93,7 @@ fn a_folder_that_was_set_back_is_not_complete_whatever_is_changed_next() {
     let record = SharedRecord {
         remote: "r".to_owned(),
         mark: "1".to_owned(),
+        presumed: false,
     };
     let thread = ThreadId::new(1, 0);
     type Change<'a> = &'a dyn Fn(&Root);
@@ -141,6 +142,7 @@ fn a_record_that_a_search_adds_does_not_disturb_it() {
     let record = SharedRecord {
         remote: "r".to_owned(),
         mark: "1".to_owned(),
+        presumed: false,
     };
     root.shared(ThreadId::new(1, 0)).create(&record).unwrap();
     folder.lock().unwrap().settle(&search, PLACE).unwrap();
@@ -214,6 +216,7 @@ fn a_new_record_makes_the_time_of_the_file_new() {
     let record = SharedRecord {
         remote: "r".to_owned(),
         mark: "1".to_owned(),
+        presumed: false,
     };
     root.shared(ThreadId::new(1, 0)).create(&record).unwrap();
     assert!(time_of(&folder) > before);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use uwf_config::Change;
 use uwf_engine::{
-    EngineError, SharingError, Site, ensure_records, presume_shared, replace_remote,
+    EngineError, SharingError, Site, ensure_records, presumed_shared, replace_remote,
     restore_records, threads_of_others, threads_of_remotes, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
@@ -43,32 +43,29 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     if let Some(lost) = &args.replaces {
         refuse_living(site, lost)?;
     }
-    // Whether threads here may be shared without a record, and the remote that knows it cannot be asked.
-    let may_lack_records = match known.place() {
-        Some(known) if known == place => lacks_answer(site)?,
-        Some(_) => match (ask_known(site), &args.replaces) {
-            (Err(error), Some(_)) if is_gone(&error) => true,
-            (asked, _) => asked.map(|()| false).map_err(not_asked)?,
-        },
-        None => false,
-    };
+    if known.place().is_some_and(|known| known != place) {
+        match (ask_known(site), &args.replaces) {
+            (Err(error), Some(_)) if is_gone(&error) => warn(&format!(
+                "the remote that the config names could not be asked which threads here it shares: {error}"
+            )),
+            (asked, _) => asked.map_err(not_asked)?,
+        }
+    }
     let made = matches!(remote.hello(), Err(RemoteError::NotMade));
     let hello = answer(remote.make())?;
     if args.replaces.as_ref() == Some(&hello.store) {
         return Err(not_lost(&hello.store));
     }
     let call_ms = time_of_call(remote.as_mut())?;
-    let presumed = match may_lack_records && !threads_of_others(site, &hello.store)?.is_empty() {
-        true => presume_shared(site, &hello.store)?,
-        false => Vec::new(),
-    };
     restore_records(site, remote.as_mut(), &place)?;
     choose(site, &args, had_schema)?;
     // The records come last, so a call that dies before can be repeated.
-    let replaced = match &args.replaces {
-        Some(lost) => replace_remote(site, lost, &hello.store)?,
-        None => Vec::new(),
-    };
+    let (mut replaced, mut presumed) = (Vec::new(), Vec::new());
+    if let Some(lost) = &args.replaces {
+        presumed = presumed_shared(site, lost)?;
+        replaced = replace_remote(site, lost, &hello.store)?;
+        replaced.retain(|thread| !presumed.contains(thread));
+    }
     warn_of_others(&threads_of_others(site, &hello.store)?);
     warn_of_presumed(&presumed);
     let view = AddedRemoteView {
@@ -185,7 +182,7 @@ pub(super) fn warn_of_others(others: &BTreeMap<String, Vec<ThreadId>>) {
 fn warn_of_presumed(threads: &[ThreadId]) {
     let Some(first) = threads.first() else { return };
     warn(&format!(
-        "it is not known whether the lost remote shared {} more that {} here, because this root was restored or threads were imported: they count as shared, and are not stepped before they are at the remote; `uwf push {first}` sends the first one, and `uwf thread fork {first}` makes a thread of it that is only here",
+        "it is not known whether the lost remote shared {} more that {} here, because this root was restored or threads were imported: they count as shared, and are not stepped before they are at the remote; `uwf push --all` sends them, best on the machine that has their newest steps, and `uwf thread fork {first}` makes a thread that is only here",
         counted(threads.len(), "thread"),
         match threads.len() {
             1 => "is",

@@ -183,7 +183,7 @@ pub(super) fn release(context: &Context, args: &ReleaseArgs) -> Result<Exit, Fai
 fn question(lease: &Lease) -> String {
     let left = u64::try_from(lease.lasts.as_millis()).unwrap_or(u64::MAX);
     format!(
-        "{} works on thread {}; its lease ends in {} unless it is renewed. A step that it still does will not be in the thread. End its lease?",
+        "{} works on thread {}; its lease ends in {} unless it is renewed. A step that it still finishes waits there, and is shared unless another machine has gone on. End its lease?",
         machine_of(&lease.owner),
         lease.thread,
         format_duration(left),

@@ -8,6 +8,8 @@ use uwf_protocol::ids::ThreadId;
 
 use super::tally::is_skipped;
 
+/// How often a worker looks for finished steps that wait here.
+pub(super) const LOOK_HERE: Duration = Duration::from_secs(10);
 /// The shortest time between two questions to the remote: for the next thread, or about a thread whose finished step waits here.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 /// How long a worker leaves a thread alone at most on which somebody works here, or whose next attempt is made later.

@@ -4,7 +4,7 @@
 //! lease. So a worker that dies loses no step.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use uwf_engine::{
     EngineError, Taken, is_free, is_paused, pause_before_question, take_next, waiting_threads,
@@ -21,21 +21,20 @@ use super::idle::Idle;
 use super::jobs::{Jobs, Next};
 use super::next::ended_for_all;
 use super::paused_here::PausedHere;
-use super::resting::{PAUSE, Resting};
+use super::resting::{LOOK_HERE, PAUSE, Resting};
 use super::tally::is_skipped;
 use super::worker_count::Count;
 use crate::args::WorkerArgs;
 use crate::commands::{Context, own_program, sharing};
 use crate::failure::{Failure, note, warn};
 
-/// How often a worker looks for finished steps that wait here.
-const LOOK_HERE: Duration = Duration::from_secs(10);
 /// How many answers in turn may make no sense before a worker gives up: each is about a thread that is damaged at the remote.
 const DAMAGED_IN_TURN: u32 = 5;
 
 /// Works until the worker is told to stop, or nothing was ready for as long as the caller wants to wait.
 pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure> {
     let jobs = Jobs::new(context)?;
+    let chosen = ChosenRemote::of(context.site());
     let mut remote = sharing::open(context.site())?;
     // What is wrong with the remote is said before the worker waits for anything.
     let answer = remote.hello();
@@ -57,7 +56,7 @@ pub(crate) fn work(context: &Context, args: &WorkerArgs) -> Result<Exit, Failure
         context,
         args,
         remote,
-        chosen: ChosenRemote::of(context.site()),
+        chosen,
         jobs,
         resting: Resting::new(args.idle),
         paused: PausedHere::default(),

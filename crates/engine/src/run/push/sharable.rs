@@ -10,10 +10,15 @@ use crate::thread::Thread;
 use crate::workspace::family_of;
 use crate::{EngineError, Site};
 
-/// Fails if a thread is a child that is not shared yet. It must be pushed with its parent.
-pub(super) fn check_sharable(site: &Site, thread: &Thread) -> Result<(), EngineError> {
+/// Fails if a thread is a child that is new at the remote. It must be pushed with its parent.
+pub(super) fn check_sharable(
+    site: &Site,
+    thread: &Thread,
+    is_new: bool,
+) -> Result<(), EngineError> {
     let id = thread.id;
-    if parent_of(id, &thread.start).is_some() && site.root.shared(id).read()?.is_none() {
+    if parent_of(id, &thread.start).is_some() && (is_new || site.root.shared(id).read()?.is_none())
+    {
         let parent = family_of(site, thread)?;
         return Err(SharingError::IsChild { thread: id, parent }.into());
     }

@@ -104,7 +104,7 @@ impl SharedThread {
             needed.extend(nodes_of_push(&site.store, *start, None)?);
         }
         needed.retain(|node| seen.insert(*node));
-        let label = there(remote, parent, None)?.and_then(|found| found.listed.label);
+        let mut label = there(remote, parent, None)?.and_then(|found| found.listed.label);
         nodes::send(site, remote, &needed)?;
         if remote.renew(&self.lease).map_err(SharingError::from)? == Renewed::Lost {
             return Err(SharingError::TakenOver(parent).into());
@@ -131,13 +131,17 @@ impl SharedThread {
             site.root.shared(*child).create(&record)?;
         }
         // A push may have changed the label of the parent, and looked for its children before they were there.
-        let now = there(remote, parent, None)?.and_then(|found| found.listed.label);
-        if now != label {
+        for _ in 0..nodes::TIMES {
+            let now = there(remote, parent, None)?.and_then(|found| found.listed.label);
+            if now == label {
+                break;
+            }
             for (child, _) in children {
                 remote
                     .set_label(*child, now.as_ref())
                     .map_err(SharingError::from)?;
             }
+            label = now;
         }
         Ok(())
     }
