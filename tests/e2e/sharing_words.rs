@@ -174,7 +174,7 @@ fn who_fetches_from_an_empty_remote_is_told_so() {
         assert!(fetched.stdout.contains(told), "{}", fetched.stdout);
         // A name has no label.
         let args = ["push", "--workflow", "again", "--label", "gpu=yes"];
-        one.uwf(&args).exits(2).says("<THREADS>");
+        one.uwf(&args).exits(2).says("<THREADS|--all>");
     });
 }
 
