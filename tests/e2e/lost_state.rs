@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::gates::{NOTE, gated_agent, runs};
 use crate::world::{ONE_STEP, REVIEW, World};
 
 const SCRIPT: &str = "roles:\n  writer:\n    - output: { plan: p, note: n }\n  reviewer:\n    - output: { $status: approved, summary: s }\n";
@@ -90,6 +91,24 @@ fn threads_that_a_file_of_the_state_has_lost_are_named_and_nothing_is_built_on_i
     fs::write(&path, good).unwrap();
     world.uwf(&["thread", "list"]).exits(0);
     world.step(&stepped).exits(0);
+}
+
+#[test]
+fn no_agent_is_started_while_the_files_of_the_state_have_lost_a_thread() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world, NOTE);
+    let [first, second] = [(); 2].map(|()| world.start("one"));
+    let path = file(&world, "threads.yaml");
+    let good = fs::read_to_string(&path).unwrap();
+    let first_line = &good[..=good.find('\n').unwrap()];
+    fs::write(&path, first_line).unwrap();
+    world.step(&first).exits(4).says(&second);
+    assert_eq!(runs(&world), 0);
+    fs::write(&path, good).unwrap();
+    for thread in [&first, &second] {
+        world.step(thread).exits(0);
+    }
 }
 
 #[test]

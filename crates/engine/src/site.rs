@@ -2,7 +2,7 @@
 
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Env, LastUsed, Root, Tag, shared_roots};
+use uwf_storage::{Env, LastUsed, Root, State, Tag, shared_roots};
 use uwf_util::mask::Masks;
 
 use crate::thread::Thread;
@@ -27,6 +27,15 @@ impl Site {
         self.root.create()?;
         self.store.create(self.env.now_ms())?;
         self.enlist()
+    }
+
+    /// Makes sure that the result of what is paid for next can be recorded.
+    ///
+    /// # Errors
+    /// When the disk is full, or the files of the state have lost something.
+    pub(crate) fn ready_to_record(&self) -> Result<(), EngineError> {
+        self.root.set_room_aside()?;
+        Ok(State::new(&self.root).check_if_changed()?)
     }
 
     /// Puts the root on the list of a store that it shares: the garbage collector asks every root on the list.

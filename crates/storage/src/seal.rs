@@ -37,7 +37,8 @@ impl Seal {
         serde_json::from_slice(&sealed).ok()
     }
 
-    /// Tells whether the files are unchanged. The caller must have the lock of the state.
+    /// Tells whether the files are unchanged. Without the lock of the state, a writer may be changing them just now, and then the answer is
+    /// no.
     pub(crate) fn is_intact(&self, root: &Root) -> bool {
         self.files == describe(root)
     }

@@ -81,6 +81,7 @@ fn status(context: &Context) -> Result<Exit, Failure> {
     let config = remote_config(site)?;
     let mut remote = connection(site, &config)?;
     let hello = answer(remote.hello()).map_err(|error| with_ids(site, error))?;
+    warn_of_others(&threads_of_others(site, &hello.store)?);
     let kept = answer(remote.statistics())?;
     let threads = match kept {
         Some(_) => None,

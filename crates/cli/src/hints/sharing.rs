@@ -257,7 +257,7 @@ fn remedy(error: &RemoteError) -> Option<String> {
             "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container".to_owned()
         }
         RemoteError::NotMade => {
-            "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`".to_owned()
+            "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`; if threads are shared there already, that one is lost, and `uwf remote status` names its id for `uwf remote add <url> --replaces <id>`".to_owned()
         }
         RemoteError::Denied(right, _) => of_right(right),
         RemoteError::Refused(_) => {

@@ -466,7 +466,7 @@ fn fail(
     ended.unwrap_or(failed)
 }
 
-/// Makes room for what an attempt writes, and removes what an earlier attempt left.
+/// Makes sure that the result of an attempt can be recorded, and removes what an earlier attempt left.
 ///
 /// This comes before the lease record: from then on, every file there counts as the new attempt's.
 fn clear_scratch(
@@ -476,7 +476,7 @@ fn clear_scratch(
     session: Session,
     masks: &Masks,
 ) -> Result<(), EngineError> {
-    runner.site.root.set_room_aside()?;
+    runner.site.ready_to_record()?;
     run.scratch.clear_failure()?;
     run.scratch.clear_usage()?;
     run.scratch.clear_output()?;

@@ -88,8 +88,8 @@ pub fn push(
 ) -> Result<(), EngineError> {
     let located = thread::find(&runner.site, id)?;
     let top = Thread::load(&runner.site.store, id, located.head())?;
+    check_sharable(&runner.site, remote, &top)?;
     let is_new = there(remote, id, None)?.is_none();
-    check_sharable(&runner.site, &top, is_new)?;
     let mut family = Family {
         runner,
         label,

@@ -24,6 +24,17 @@ impl State<'_> {
         self.check_threads(&|| self.root.threads_with_runs())
     }
 
+    /// Makes the same check, unless the files are as the last writer left them.
+    ///
+    /// # Errors
+    /// See [`check`](Self::check).
+    pub fn check_if_changed(&self) -> Result<(), StorageError> {
+        match Seal::read(self.root).is_some_and(|seal| seal.is_intact(self.root)) {
+            true => Ok(()),
+            false => self.check(),
+        }
+    }
+
     /// Returns all threads, and why the files may not have all of them or not as they were: what [`check`](Self::check) fails
     /// with. The files are read once for both.
     ///

@@ -141,7 +141,7 @@ fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))
-        .hint("an earlier call may have replaced it; `uwf remote add` without `--replaces` names the ids of the other remotes that share threads here"));
+        .hint("an earlier call may have replaced it; `uwf remote status` names the ids of the remotes that share threads here"));
     }
     let answer = configured(site).and_then(|mut remote| answer(remote.hello()));
     match answer {

@@ -35,8 +35,7 @@ impl Visiting<'_, '_, '_> {
         self.tell_unused(task)?;
         let mut tried = None;
         loop {
-            // What a program is paid for must not be lost because the disk fills up meanwhile.
-            self.worker.runner.site.root.set_room_aside()?;
+            self.worker.runner.site.ready_to_record()?;
             let number = progress.next_number();
             // It is ours until the attempt is over: dropping it frees it.
             let slot = match self.slot()? {

@@ -1,28 +1,36 @@
 //! Whether a thread can be shared as it is.
 
+use uwf_remote::Remote;
 use uwf_storage::State;
 
 use crate::children::moved::at_work;
 use crate::children::redone::{Redone, redone};
 use crate::children::{of_step, parent_of, recorded};
 use crate::sharing::error::SharingError;
+use crate::sharing::family::there;
 use crate::thread::Thread;
 use crate::workspace::family_of;
 use crate::{EngineError, Site};
 
-/// Fails if a thread is a child that is new at the remote. It must be pushed with its parent.
+/// Fails if a thread is a child that is not shared yet, or if neither it nor its parent is at the remote. It must be pushed with its
+/// parent.
 pub(super) fn check_sharable(
     site: &Site,
+    remote: &mut dyn Remote,
     thread: &Thread,
-    is_new: bool,
 ) -> Result<(), EngineError> {
     let id = thread.id;
-    if parent_of(id, &thread.start).is_some() && (is_new || site.root.shared(id).read()?.is_none())
+    let Some(parent) = parent_of(id, &thread.start) else {
+        return Ok(());
+    };
+    let is_shared = site.root.shared(id).read()?.is_some();
+    if is_shared
+        && (there(remote, id, None)?.is_some() || there(remote, parent.thread, None)?.is_some())
     {
-        let parent = family_of(site, thread)?;
-        return Err(SharingError::IsChild { thread: id, parent }.into());
+        return Ok(());
     }
-    Ok(())
+    let parent = family_of(site, thread)?;
+    Err(SharingError::IsChild { thread: id, parent }.into())
 }
 
 /// Fails if other machines would not find a child that works for the next step of a thread. They look for the first child of the
