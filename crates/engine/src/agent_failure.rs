@@ -41,7 +41,7 @@ pub struct AgentFailure {
 }
 
 impl AgentFailure {
-    /// Says which attempt this is, of whom, and where.
+    /// Returns a line that names the attempt: its number, thread, class, agent and directory.
     #[must_use]
     pub fn which(&self) -> String {
         let Self {

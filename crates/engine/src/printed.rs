@@ -69,8 +69,8 @@ pub(crate) fn of_active(site: &Site, id: ThreadId) -> Result<Option<Pending>, En
     waiting(site, &run, head)
 }
 
-/// Does what [`waiting`] does, and puts a step on record that an agent printed whose engine died. From then on every command finds it there. The
-/// caller has the lock of the thread.
+/// Does what [`waiting`] does, and puts a step on record that an agent printed whose engine died. From then on every command finds it
+/// there. The caller has the lock of the thread.
 ///
 /// # Errors
 /// When the record cannot be read or written.

@@ -121,7 +121,7 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
-/// Returns the threads that are shared here, by the ids of their remotes. A thread whose record cannot be read is left out.
+/// Returns the threads that are shared here, sorted, by the ids of their remotes. A thread whose record cannot be read is left out.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
@@ -135,7 +135,7 @@ pub fn threads_of_remotes(site: &Site) -> Result<BTreeMap<String, Vec<ThreadId>>
     Ok(found)
 }
 
-/// Returns the same without the remote with this id.
+/// Returns the threads that other remotes than the one with this id share here, as [`threads_of_remotes`].
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
@@ -184,7 +184,7 @@ pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<Thread
     Ok(replaced)
 }
 
-/// Returns the threads that are only presumed to be shared by the remote with this id.
+/// Returns the threads that are only presumed to be shared by the remote with this id, sorted.
 ///
 /// # Errors
 /// When the folder of the records cannot be read.

@@ -29,8 +29,8 @@ const DOUBT: &str = "records may be missing";
 const LOOKS: &str = "looking for missing records";
 /// The beginning of a line about a remote that was asked. Its place follows.
 const ASKED: &str = "asked ";
-/// The two times of the folder, and of the file, differ by at most so many seconds, unless somebody restored it. Some file systems keep one of them in steps
-/// of two seconds.
+/// The two times of the folder, and of the file, differ by at most so many seconds, unless somebody restored it. Some file systems keep
+/// one of them in steps of two seconds.
 const TOLERANCE_SECS: u64 = 2;
 
 /// The folder of the records of a root.

@@ -57,7 +57,7 @@ pub(crate) struct RemoteAddArgs {
     /// The schema of the database (unset: uwf)
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// Take the place of the remote with this id, which is lost for good; `uwf push` then sends each of its threads
+    /// Take the place of the remote with this id, which is lost for good; `uwf push --all` then sends its threads
     #[arg(long, value_name = "ID")]
     pub(crate) replaces: Option<String>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct PushArgs {
     #[arg(required_unless_present_any = ["workflows", "all"])]
     pub(crate) threads: Vec<String>,
     /// Push every thread that is shared here, such as after the server was restored or replaced
-    #[arg(long, conflicts_with = "threads")]
+    #[arg(long)]
     pub(crate) all: bool,
     /// Share the workflow that this name stands for here, and the name; may be repeated
     #[arg(long = "workflow", value_name = "NAME")]

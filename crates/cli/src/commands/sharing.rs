@@ -191,7 +191,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
             let others = threads_of_others(site, &store)?;
             warn_of_others(&others);
             let mut threads = shared_threads(site)?;
-            threads.retain(|thread| !others.values().any(|some| some.contains(thread)));
+            threads.retain(|id| others.values().all(|of| of.binary_search(id).is_err()));
             threads
         }
         (false, named) => {

@@ -226,8 +226,9 @@ impl SharedThread {
             match advanced.map_err(SharingError::from)? {
                 Advanced::Moved | Advanced::Already => {
                     self.status.set(step.status);
-                    self.has_shared_step
-                        .set(self.has_shared_step.get() || step.from != step.to);
+                    if step.from != step.to {
+                        self.has_shared_step.set(true);
+                    }
                     if step.lease == After::GiveBack {
                         self.sent.replace(Some(record));
                     }

@@ -151,7 +151,10 @@ pub(crate) fn bring_threads(
     store: &str,
     threads: &[There],
 ) -> Result<Vec<Result<Fetched, EngineError>>, EngineError> {
-    let had = threads.iter().map(|one| nodes_here(site, one, store));
+    let had = threads.iter().map(|one| {
+        claim(site, one.found.listed.thread, store)?;
+        nodes_here(site, one)
+    });
     let had: Vec<Result<Vec<CasRef>, EngineError>> = had.collect();
     let both = threads.iter().zip(&had);
     let sound = both.filter_map(|(one, had)| Some((one, had.as_deref().ok()?)));
@@ -174,10 +177,8 @@ pub(crate) fn bring_threads(
         .collect())
 }
 
-/// Returns nodes that are here with all that they need, as far as a thread tells them. Fails if the thread is shared here by another
-/// remote.
-fn nodes_here(site: &Site, there: &There, store: &str) -> Result<Vec<CasRef>, EngineError> {
-    claim(site, there.found.listed.thread, store)?;
+/// Returns nodes that are here with all that they need, as far as a thread tells them.
+fn nodes_here(site: &Site, there: &There) -> Result<Vec<CasRef>, EngineError> {
     match &there.here {
         Some(here) => nodes::had_with(site, here.head()),
         None => Ok(Vec::new()),

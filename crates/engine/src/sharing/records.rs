@@ -87,6 +87,7 @@ fn add_records(
     for (thread, place_here) in only_here {
         let file = site.root.shared(thread);
         match (file.read(), &not_asked) {
+            // This remote was presumed to share it, and does not know it.
             (Ok(Some(known)), _) if known.presumed && known.remote == store => file.remove()?,
             (Ok(None), Some(other)) if place_here.end().is_none() => {
                 let record = SharedRecord {

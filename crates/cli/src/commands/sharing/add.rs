@@ -64,7 +64,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
     if let Some(lost) = &args.replaces {
         presumed = presumed_shared(site, lost)?;
         replaced = replace_remote(site, lost, &hello.store)?;
-        replaced.retain(|thread| !presumed.contains(thread));
+        replaced.retain(|thread| presumed.binary_search(thread).is_err());
     }
     warn_of_others(&threads_of_others(site, &hello.store)?);
     warn_of_presumed(&presumed);

@@ -26,6 +26,7 @@ impl SharedThread {
             && !is_sent
             && let Err(error) = self.give_back(site, run, &record)
         {
+            self.log(site, &error);
             self.tell_not_left(runner, &error);
             return None;
         }
@@ -34,11 +35,18 @@ impl SharedThread {
         }
         let followed = follow_end(runner, run, self.connection.get().remote(), id);
         followed.unwrap_or_else(|error| {
+            self.log(site, &error);
             (runner.notice)(&format!(
                 "it is not known whether thread `{id}` has ended on another machine: {error}; `uwf fetch {id}` brings what is done there"
             ));
             None
         })
+    }
+
+    fn log(&self, site: &Site, error: &EngineError) {
+        let message = site.loggable(error);
+        let thread = Some(self.lease.thread);
+        site.log_line(tags::LEASE_NOT_RELEASED, &message, thread, None);
     }
 
     /// Tells whether the remote got a step of this call.
@@ -47,9 +55,7 @@ impl SharedThread {
     }
 
     fn tell_not_left(&self, runner: &Runner, error: &EngineError) {
-        let (site, id) = (&runner.site, self.lease.thread);
-        let message = site.loggable(error);
-        site.log_line(tags::LEASE_NOT_RELEASED, &message, Some(id), None);
+        let id = self.lease.thread;
         let waits = match self.is_lost() {
             true => "",
             false => ", and may not go on with it before its lease ends",
