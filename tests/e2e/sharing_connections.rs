@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::gates::{at_work, open_gate};
 use crate::postgres::Server;
-use crate::sharing::with_server;
+use crate::sharing::{at_remote, head, with_server};
 use crate::sharing_place::Place;
 use crate::world::{World, wait_until};
 
@@ -67,6 +67,26 @@ fn a_step_lets_go_of_its_connection_while_the_agent_works() {
         });
         open_gate(one);
         assert!(engine.wait_with_output().unwrap().status.success());
+    });
+}
+
+#[test]
+fn a_server_on_the_same_machine_is_reached_by_its_socket() {
+    with_server(|server| {
+        let place = Place::new(server);
+        let one = &place.machines[0];
+        let socket = server.socket_url();
+        let add = ["remote", "add", &socket, "--schema", &place.schema];
+        one.uwf(&add).exits(0);
+        one.step(&place.thread).exits(0);
+        assert_eq!(
+            at_remote(&place.machines[1], &place.thread)["head"],
+            head(one, &place.thread)
+        );
+        let folder = one.root().join("no-server");
+        let nowhere = format!("postgres:///uwf?host={}&user=uwf", folder.display());
+        let add = ["remote", "add", &nowhere, "--schema", &place.schema];
+        one.uwf(&add).exits(5).says(&folder.display().to_string());
     });
 }
 

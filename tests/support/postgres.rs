@@ -123,6 +123,13 @@ impl Server {
         format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Returns the address of the server on its socket in the file system.
+    #[must_use]
+    pub(crate) fn socket_url(&self) -> String {
+        let (folder, port) = (self.folder.path().display(), self.port);
+        format!("postgres:///postgres?host={folder}&port={port}&user={USER}")
+    }
+
     /// Kills the server amid whatever it does. Its keeper starts it again on the same data.
     ///
     /// # Panics

@@ -168,11 +168,19 @@ fn name_of_far(host: &Host) -> Option<&str> {
     }
 }
 
-/// Returns an address for people: the user, the host and the database.
+/// Returns an address for people: the user, the host and the database. These may be parameters, as for a socket.
 fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
-    shown.to_string()
+    let place = url
+        .query_pairs()
+        .filter(|(key, _)| ["user", "host", "port", "dbname"].contains(&&**key))
+        .map(|(key, value)| format!("{key}={value}"));
+    let place: Vec<String> = place.collect();
+    match place.is_empty() {
+        true => shown.to_string(),
+        false => format!("{shown}?{}", place.join("&")),
+    }
 }
 
 /// Returns what an error says, with its cause.
@@ -228,15 +236,23 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_no_password_and_is_shown_without_parameters() {
+    fn an_address_has_no_password_and_is_shown_without_its_options() {
         for url in ["postgres://u:p@h/d", "postgres://u@h/d?password=p"] {
             assert_eq!(
                 Address::new(url, "uwf").err(),
                 Some(AddressError::HasPassword)
             );
         }
-        let address = Address::new("postgres://u@h/d?application_name=x", "team_a").unwrap();
-        assert_eq!(address.to_string(), "postgres://u@h/d (schema team_a)");
+        let shown = |url: &str| Address::new(url, "team_a").unwrap().to_string();
+        assert_eq!(
+            shown("postgres://u@h/d?application_name=x"),
+            "postgres://u@h/d (schema team_a)"
+        );
+        // Without them, nobody could tell which server is meant.
+        assert_eq!(
+            shown("postgres:///d?host=/run/pg&connect_timeout=3&user=u"),
+            "postgres:///d?host=/run/pg&user=u (schema team_a)"
+        );
     }
 
     #[test]

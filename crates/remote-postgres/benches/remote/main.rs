@@ -34,7 +34,7 @@ fn main() {
     };
     let rounds = number("UWF_BENCH_PAIRS", 40);
     let nodes = number("UWF_BENCH_NODES", 1_000_000);
-    let url = server.url();
+    let url = server.socket_url();
     let (small, large) = (Client::new(&url), Client::new(&url));
     large.fill(nodes);
     println!(
