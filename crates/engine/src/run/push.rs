@@ -277,7 +277,6 @@ fn push_one(
         }
         lost_run::record_at(&runner.site, run, id, head)?;
     }
-    let found = remote.find(id, head).map_err(SharingError::from)?;
     let must_wait = line == Line::Waits && status == HeadStatus::Ready;
     let job = Job {
         site: &runner.site,
@@ -292,10 +291,7 @@ fn push_one(
         store,
         known,
     };
-    let (outcome, nodes) = match &found {
-        None => job.share(remote, label)?,
-        Some(found) => job.forward(remote, found)?,
-    };
+    let (outcome, nodes, found) = job.send(remote, label)?;
     let relabelled = match found {
         Some(found) => relabel(remote, &found.listed, label)?,
         None => None,
@@ -373,12 +369,35 @@ impl Job<'_> {
         Ok(answer.map_err(SharingError::from)?)
     }
 
-    /// Sends a new thread to the remote: the nodes first, then the thread.
+    /// Sends the thread, if it is new to the remote, or what is new of it. Returns what became of it, how many nodes were sent, and the
+    /// thread as the remote had it before.
+    fn send(
+        &self,
+        remote: &mut dyn Remote,
+        label: NewLabel<'_>,
+    ) -> Result<(PushOutcome, usize, Option<Found>), EngineError> {
+        for _ in 0..nodes::TIMES {
+            let found = remote
+                .find(self.thread.id, self.thread.head)
+                .map_err(SharingError::from)?;
+            let sent = match &found {
+                None => self.share(remote, label)?,
+                Some(found) => Some(self.forward(remote, found)?),
+            };
+            if let Some((outcome, nodes)) = sent {
+                return Ok((outcome, nodes, found));
+            }
+        }
+        Err(contended("other machines share the thread again and again"))
+    }
+
+    /// Sends a new thread to the remote: the nodes first, then the thread. Returns `None` if another machine has shared it meanwhile, at
+    /// another head.
     fn share(
         &self,
         remote: &mut dyn Remote,
         label: NewLabel<'_>,
-    ) -> Result<(PushOutcome, usize), EngineError> {
+    ) -> Result<Option<(PushOutcome, usize)>, EngineError> {
         let head = self.thread.head;
         let new = NewThread {
             thread: self.thread.id,
@@ -394,9 +413,9 @@ impl Job<'_> {
         for _ in 0..nodes::TIMES {
             sent += nodes::send(self.site, remote, &needed)?;
             match self.put(remote, &new)? {
-                Put::Done => return Ok((PushOutcome::Shared, sent)),
-                Put::Already => return Ok((PushOutcome::Unchanged, sent)),
-                Put::HeadIs(there) => return Err(self.diverged(there)),
+                Put::Done => return Ok(Some((PushOutcome::Shared, sent))),
+                Put::Already => return Ok(Some((PushOutcome::Unchanged, sent))),
+                Put::HeadIs(_) => return Ok(None),
                 Put::Lacking(_) => {}
                 Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
             }
@@ -472,4 +491,9 @@ impl Job<'_> {
         }
         .into()
     }
+}
+
+/// Returns the error of a call that other calls were in the way of.
+fn contended(problem: &str) -> EngineError {
+    SharingError::Remote(RemoteError::Contended(problem.to_owned())).into()
 }

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use uwf_protocol::ids::CasRef;
 use uwf_remote::{
-    Acquired, Advanced, After, Found, Lease, Leased, Push, Remote, RemoteError, Standing, Want,
-    Which,
+    Acquired, Advanced, After, Found, Lease, Leased, Push, Remote, Standing, Want, Which,
 };
 use uwf_storage::SharedRecord;
 
-use super::Job;
+use super::{Job, contended};
 use crate::EngineError;
 use crate::run::shared::{AtRemote, without_lease};
 use crate::sharing::error::{SharingError, machine_of};
@@ -101,8 +100,7 @@ impl Job<'_> {
                 }
             }
         }
-        let problem = "other machines take the thread again and again".to_owned();
-        Err(SharingError::Remote(RemoteError::Contended(problem)).into())
+        Err(contended("other machines take the thread again and again"))
     }
 
     /// Ends the lease that another machine has, and says so.
@@ -141,8 +139,6 @@ impl Job<'_> {
             record: &self.run.ledger.export_at(to),
             lease: After::GiveBack,
         };
-        let contended =
-            |problem: &str| SharingError::Remote(RemoteError::Contended(problem.to_owned())).into();
         let refused = match remote.advance(lease, &push).map_err(SharingError::from)? {
             Advanced::Moved | Advanced::Already => return Ok(()),
             Advanced::LeaseLost if self.was_done(remote, &push)? => return Ok(()),
