@@ -16,7 +16,7 @@ use crate::sharing_restored::{back_up, put_back};
 use crate::world::{World, wait_until};
 
 /// Returns the id of the remote of a machine.
-fn store(world: &World) -> String {
+pub(crate) fn store(world: &World) -> String {
     let status = world.uwf(&["remote", "status"]).exits(0).json();
     status["store"].as_str().unwrap().to_owned()
 }
@@ -40,6 +40,10 @@ fn a_remote_that_is_lost_for_good_is_replaced_and_a_step_that_waits_is_shared_th
             .says("if it is lost for good, `uwf remote add <url>` makes another one");
         let id = format!("the remote with the id `{lost}` shares 1 thread here");
         one.uwf(&["remote", "status"]).exits(1).says(&id);
+        let url_here = one.uwf(&["config", "get", "remote.url"]).exits(0).json();
+        one.uwf(&["config", "unset", "remote.url"]).exits(0);
+        one.uwf(&["remote", "status"]).exits(1).says(&id);
+        one.configure("remote.url", url_here["value"].as_str().unwrap());
         let add = ["remote", "add", &url, "--schema", &schema];
         let replaces = format!("--replaces {lost}`");
         one.uwf(&add).exits(0).says(&replaces);

@@ -20,7 +20,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
 use uwf_remote::{Lease, Owner, Remote, Standing};
 use uwf_storage::{
-    HistoryRecord, Located, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
+    HistoryRecord, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
 };
 use uwf_thread::{Head, steps};
 
@@ -34,16 +34,17 @@ pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
 
 /// Returns a new record for a thread that is shared by this remote.
 pub(crate) fn new_record(site: &Site, remote: String) -> Result<SharedRecord, EngineError> {
+    Ok(SharedRecord::certain(remote, new_mark(site)?))
+}
+
+/// Returns a new mark for the leases of a thread.
+pub(crate) fn new_mark(site: &Site) -> Result<String, EngineError> {
     let random = site.env.random().map_err(|source| EngineError::Io {
         action: "get random bits from the kernel".to_owned(),
         source,
     })?;
     let low = u64::try_from(random & u128::from(u64::MAX)).expect("64 bits fit");
-    Ok(SharedRecord {
-        remote,
-        mark: CasRef::from_u64(low).to_string(),
-        presumed: false,
-    })
+    Ok(CasRef::from_u64(low).to_string())
 }
 
 /// Tells whether a thread is shared. A record that cannot be read does not count as absent.
@@ -121,7 +122,8 @@ pub fn shared_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     Ok(site.root.shared_folder().threads()?)
 }
 
-/// Returns the threads that are shared here, sorted, by the ids of their remotes. A thread whose record cannot be read is left out.
+/// Returns the threads that are shared here, sorted, by the ids of their remotes. A thread that one of several remotes may share is named
+/// for each of them, and one whose record cannot be read for none.
 ///
 /// # Errors
 /// When the folder of their records cannot be read.
@@ -129,7 +131,9 @@ pub fn threads_of_remotes(site: &Site) -> Result<BTreeMap<String, Vec<ThreadId>>
     let mut found: BTreeMap<String, Vec<ThreadId>> = BTreeMap::new();
     for thread in shared_threads(site)? {
         if let Ok(Some(record)) = site.root.shared(thread).read() {
-            found.entry(record.remote).or_default().push(thread);
+            for remote in record.remotes() {
+                found.entry(remote).or_default().push(thread);
+            }
         }
     }
     Ok(found)
@@ -148,53 +152,76 @@ pub fn threads_of_others(
     Ok(found)
 }
 
-/// Returns the threads that are here and shared by the remote with this id, without those that work for another thread here: a push of
-/// that one sends them, too.
+/// Returns the threads that the remote with this id shares here, sorted. A thread whose record cannot be read is among them: whatever is
+/// done with it says so.
+///
+/// # Errors
+/// When the folder of the records cannot be read.
+pub fn threads_of(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+    let others = threads_of_others(site, store)?;
+    let mut threads = shared_threads(site)?;
+    threads.retain(|id| others.values().all(|of| of.binary_search(id).is_err()));
+    Ok(threads)
+}
+
+/// Returns the [`threads_of`] a remote without those that work for another one of them: a push of that one sends them, too.
 ///
 /// # Errors
 /// When the folder of the records, or the state, cannot be read.
 pub fn topmost_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
     let places = State::new(&site.root).threads()?.places;
-    let works_for = |id: ThreadId, place: &Located| match parent_at(site, id, place.head()) {
-        Ok(parent) => parent.map(|parent| parent.thread),
-        // The push says what is wrong with it.
-        Err(_) => None,
+    let all = threads_of(site, store)?;
+    let works_for_one = |id: &ThreadId| {
+        let parent = places.get(id).map(|at| parent_at(site, *id, at.head()));
+        // If its parent cannot be read, the push says what is wrong with it.
+        let parent = parent.and_then(Result::ok).flatten();
+        parent.is_some_and(|parent| all.binary_search(&parent.thread).is_ok())
     };
-    let mut found = threads_of_remotes(site)?.remove(store).unwrap_or_default();
-    found.retain(|id| {
-        places.get(id).is_some_and(|place| {
-            works_for(*id, place).is_none_or(|parent| !places.contains_key(&parent))
-        })
-    });
-    Ok(found)
+    let topmost = all.iter().filter(|id| !works_for_one(id));
+    Ok(topmost.copied().collect())
 }
 
-/// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. Returns the threads.
+/// The threads of a remote that is lost, and whose place another one has taken.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Replaced {
+    /// Those that the lost remote had shared.
+    pub shared: Vec<ThreadId>,
+    /// Those that it may have shared.
+    pub presumed: Vec<ThreadId>,
+}
+
+/// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. A thread that a third remote may
+/// share, too, is still to be looked for there.
 ///
 /// # Errors
 /// When a record cannot be written.
-pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Vec<ThreadId>, EngineError> {
+pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Replaced, EngineError> {
     let folder = site.root.shared_folder();
     let _lock = folder.lock()?;
-    let replaced = threads_of_remotes(site)?.remove(lost).unwrap_or_default();
-    for thread in &replaced {
-        let record = new_record(site, store.to_owned())?;
-        site.root.shared(*thread).replace(&record)?;
+    let mut replaced = Replaced::default();
+    for thread in shared_threads(site)? {
+        let file = site.root.shared(thread);
+        let Ok(Some(record)) = file.read() else {
+            continue;
+        };
+        let mut remotes = record.remotes();
+        if !remotes.iter().any(|one| one == lost) {
+            continue;
+        }
+        remotes.retain(|one| one != lost && one != store);
+        // The new one comes last: only when all others were asked, the thread is to be pushed there.
+        remotes.push(store.to_owned());
+        if remotes.len() == 1 {
+            file.replace(&new_record(site, store.to_owned())?)?;
+            match record.presumed {
+                true => replaced.presumed.push(thread),
+                false => replaced.shared.push(thread),
+            }
+        } else if let Some(still) = SharedRecord::presumed(remotes, new_mark(site)?) {
+            file.replace(&still)?;
+        }
     }
     Ok(replaced)
-}
-
-/// Returns the threads that are only presumed to be shared by the remote with this id, sorted.
-///
-/// # Errors
-/// When the folder of the records cannot be read.
-pub fn presumed_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError> {
-    let mut threads = threads_of_remotes(site)?.remove(store).unwrap_or_default();
-    threads.retain(|thread| {
-        let record = site.root.shared(*thread).read();
-        matches!(record, Ok(Some(record)) if record.presumed)
-    });
-    Ok(threads)
 }
 
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other

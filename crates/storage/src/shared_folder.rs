@@ -55,6 +55,16 @@ enum Said {
     Asked(Vec<String>),
 }
 
+impl Said {
+    /// Tells whether no remote was asked since records may have been missing.
+    fn is_unasked(&self) -> bool {
+        match self {
+            Self::Nothing | Self::OfAnother | Self::PutBack | Self::SetBack => true,
+            Self::Asked(asked) => asked.is_empty(),
+        }
+    }
+}
+
 impl SharedFolder {
     pub(crate) fn at(path: PathBuf, lock_file: PathBuf) -> Self {
         Self { path, lock_file }
@@ -79,11 +89,16 @@ impl SharedFolder {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn has_doubt(&self) -> Result<bool, StorageError> {
-        Ok(match self.said()? {
-            Said::Nothing => false,
-            Said::Asked(asked) => asked.is_empty(),
-            Said::OfAnother | Said::PutBack | Said::SetBack => true,
-        })
+        let said = self.said()?;
+        Ok(said != Said::Nothing && said.is_unasked())
+    }
+
+    /// Tells whether no remote was asked since records may have been missing. A folder that says nothing says that, too.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn is_unasked(&self) -> Result<bool, StorageError> {
+        Ok(self.said()?.is_unasked())
     }
 
     /// Waits until no other call changes what the folder says of itself.
@@ -277,7 +292,7 @@ impl LockedFolder<'_> {
         uwf_durable::create_dir(&self.folder.path)?;
         let looks = format!("{LOOKS}\n");
         let said = self.folder.said()?;
-        let is_first = !matches!(&said, Said::Asked(asked) if !asked.is_empty());
+        let is_first = said.is_unasked();
         match said {
             Said::Nothing | Said::OfAnother => self.folder.say(&looks)?,
             Said::PutBack | Said::SetBack => {

@@ -23,6 +23,41 @@ pub struct SharedRecord {
     /// Whether it is only presumed that the remote shares the thread, because the remote could not be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub presumed: bool,
+    /// The ids of further remotes, if it is only presumed: one of these may share the thread, too, and none of them was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
+}
+
+impl SharedRecord {
+    /// Returns the record of a thread that a remote shares.
+    #[must_use]
+    pub fn certain(remote: String, mark: String) -> Self {
+        Self {
+            remote,
+            mark,
+            presumed: false,
+            others: Vec::new(),
+        }
+    }
+
+    /// Returns the record of a thread that one of these remotes may share; `None` if there is none.
+    #[must_use]
+    pub fn presumed(remotes: Vec<String>, mark: String) -> Option<Self> {
+        let mut remotes = remotes.into_iter();
+        let first = remotes.next()?;
+        Some(Self {
+            presumed: true,
+            others: remotes.collect(),
+            ..Self::certain(first, mark)
+        })
+    }
+
+    /// Returns the remotes that share the thread, or may.
+    #[must_use]
+    pub fn remotes(&self) -> Vec<String> {
+        let first = std::iter::once(&self.remote);
+        first.chain(&self.others).cloned().collect()
+    }
 }
 
 /// The record of one thread.
@@ -156,11 +191,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = crate::Root::at(folder.path().to_path_buf());
         let file = root.shared(ThreadId::new(1, 0));
-        let record = |mark: &str| SharedRecord {
-            remote: "r".to_owned(),
-            mark: mark.to_owned(),
-            presumed: false,
-        };
+        let record = |mark: &str| SharedRecord::certain("r".to_owned(), mark.to_owned());
         assert_eq!(file.create(&record("1")).unwrap(), record("1"));
         assert_eq!(file.create(&record("2")).unwrap(), record("1"));
         assert_eq!(file.read().unwrap(), Some(record("1")));
@@ -174,11 +205,7 @@ mod tests {
         let root = crate::Root::at(folder.path().to_path_buf());
         let thread = ThreadId::new(1, 0);
         let file = root.shared(thread);
-        let record = |mark: &str| SharedRecord {
-            remote: "r".to_owned(),
-            mark: mark.to_owned(),
-            presumed: false,
-        };
+        let record = |mark: &str| SharedRecord::certain("r".to_owned(), mark.to_owned());
         // One call has read the first record, and writes the second one after another call has noted an end.
         file.create(&record("1")).unwrap();
         file.owe_end(None).unwrap();

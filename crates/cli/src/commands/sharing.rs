@@ -8,7 +8,7 @@ mod kind;
 use uwf_engine::{
     EngineError, FamilyFetch, Fetched, FetchedName, NameError, Pushed, Relabelled, SharingError,
     Site, ensure_records, fetch_name, has_remote, is_registered, push, push_name, remote_name,
-    remote_names, remote_threads, shared_threads, threads_of_others, threads_of_remotes,
+    remote_names, remote_threads, threads_of, threads_of_others, threads_of_remotes,
     topmost_shared,
 };
 use uwf_protocol::config::RemoteConfig;
@@ -79,7 +79,7 @@ pub(super) fn answer<T>(answer: Result<T, RemoteError>) -> Result<T, EngineError
 fn status(context: &Context) -> Result<Exit, Failure> {
     let site = context.site();
     let config = remote_config(site)?;
-    let mut remote = connection(site, &config)?;
+    let mut remote = connection(site, &config).map_err(|error| with_ids(site, error))?;
     let hello = answer(remote.hello()).map_err(|error| with_ids(site, error))?;
     warn_of_others(&threads_of_others(site, &hello.store)?);
     let kept = answer(remote.statistics())?;
@@ -188,11 +188,8 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
         }
         (false, []) if are_names => Vec::new(),
         (false, []) => {
-            let others = threads_of_others(site, &store)?;
-            warn_of_others(&others);
-            let mut threads = shared_threads(site)?;
-            threads.retain(|id| others.values().all(|of| of.binary_search(id).is_err()));
-            threads
+            warn_of_others(&threads_of_others(site, &store)?);
+            threads_of(site, &store)?
         }
         (false, named) => {
             let mut threads = Vec::with_capacity(named.len());

@@ -65,9 +65,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::TakenOver(thread) => format!(
             "nothing is lost: `uwf push {thread}` shares what is finished here, or keeps it beside the thread if another machine has gone on; `uwf thread list --remote` shows who works on what"
         ),
-        SharingError::IsChild { parent, .. } => {
-            format!("`uwf push {parent}` shares both")
-        }
+        SharingError::IsChild { thread, parent } => format!(
+            "`uwf push {parent}` shares both, on a machine that has it; if none has it any more, `uwf thread rm {thread}` forgets this one here"
+        ),
         SharingError::HiddenChild { thread, .. } => {
             format!("`uwf thread step {thread}` goes on; when the role is done, `uwf push {thread}` shares it")
         }
@@ -257,7 +257,7 @@ fn remedy(error: &RemoteError) -> Option<String> {
             "`aws s3 mb s3://<bucket>` makes a bucket, and `az storage container create --account-name <account> --name <container>` a container".to_owned()
         }
         RemoteError::NotMade => {
-            "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`; if threads are shared there already, that one is lost, and `uwf remote status` names its id for `uwf remote add <url> --replaces <id>`".to_owned()
+            "`uwf config get remote` shows where it was looked for; if that is right, `uwf remote add <url>` makes one, in another schema than `uwf` with `--schema <name>`; if threads are shared there already, that one is lost, and `uwf remote status` on a machine that shares them names its id for `uwf remote add <url> --replaces <id>`".to_owned()
         }
         RemoteError::Denied(right, _) => of_right(right),
         RemoteError::Refused(_) => {

@@ -192,11 +192,7 @@ pub fn take_next(
     let is_free = |mark: &str| !not_wanted.marks.contains(mark);
     let wish = (labels, not_wanted.threads.as_slice());
     while let Some(left) = NextMark::take_left(&site.root, is_free)? {
-        let shared = SharedRecord {
-            remote: store.clone(),
-            mark: left.mark().to_owned(),
-            presumed: false,
-        };
+        let shared = SharedRecord::certain(store.clone(), left.mark().to_owned());
         let Some(taken) = ask(site, remote, wish, (shared, left))? else {
             // The call that died had no thread. Another one may have left its mark, too.
             continue;

@@ -5,13 +5,15 @@
 //! missing ([`SharedFolder`]). From then on a thread without a record is not shared. The records of a copy of a root have the marks of that
 //! root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
+use std::collections::BTreeSet;
+
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{NextMark, Search, SharedFolder, SharedRecord, State};
+use uwf_storage::{NextMark, Search, SharedFile, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask_each;
-use super::{Remotes, new_record};
+use super::{Remotes, new_mark, new_record};
 use crate::{EngineError, Site};
 
 /// Makes sure that the threads here that the remote of the config has are on record as shared. The remote is asked if records may be
@@ -21,13 +23,14 @@ use crate::{EngineError, Site};
 /// When the remote does not answer, or the records cannot be written.
 pub fn ensure_records(site: &Site, remote: &mut dyn Remote) -> Result<(), EngineError> {
     match unasked(site)? {
-        Some(place) => restore_records(site, remote, &place),
+        Some(place) => restore_records(site, remote, &place, None),
         None => Ok(()),
     }
 }
 
 /// Asks a remote, which is at this [place](uwf_protocol::config::RemoteConfig::place), which of the threads here it has, and writes a
-/// record for each that has none. If threads are imported meanwhile, or the call dies, the next call asks again.
+/// record for each that has none. If threads are imported meanwhile, or the call dies, the next call asks again. `lost` is the id of a
+/// remote that a person says is lost, and that may have shared threads here.
 ///
 /// # Errors
 /// As [`ensure_records`].
@@ -35,10 +38,15 @@ pub fn restore_records(
     site: &Site,
     remote: &mut dyn Remote,
     place: &str,
+    lost: Option<&str>,
 ) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
     let search = begin(site, &folder)?;
-    add_records(site, remote, place, search.is_first)?;
+    let others = match search.is_first {
+        true => known_remotes(site, lost)?,
+        false => Vec::new(),
+    };
+    add_records(site, remote, place, others)?;
     Ok(folder.lock()?.settle(&search, place)?)
 }
 
@@ -54,13 +62,13 @@ fn begin(site: &Site, folder: &SharedFolder) -> Result<Search, EngineError> {
 /// Writes a record for each thread here that the remote at this place has. If a person has ended one of the others while this remote could
 /// not be asked, nobody has to be told of that.
 ///
-/// The records may name a remote that was not asked, because it is lost, or is not the one of the config. In the first search after a
-/// doubt, each active thread without a record is presumed to be shared by that one.
+/// Other remotes may not have been asked since records may have been missing, because they are lost, or are not the one of the config. Each
+/// active thread without a record is presumed to be shared by one of them.
 fn add_records(
     site: &Site,
     remote: &mut dyn Remote,
     place: &str,
-    is_first: bool,
+    mut others: Vec<String>,
 ) -> Result<(), EngineError> {
     let mut only_here = State::new(&site.root).threads()?.places;
     if only_here.is_empty() {
@@ -71,6 +79,7 @@ fn add_records(
         .map(|(id, place)| (*id, Some(place.clone())));
     let found = ask_each(remote, asked.collect())?;
     let store = remote.hello().map_err(SharingError::from)?.store;
+    others.retain(|other| *other != store);
     // A thread that is damaged there is shared all the same.
     for (thread, _) in found {
         let (file, record) = (site.root.shared(thread), new_record(site, store.clone())?);
@@ -80,35 +89,55 @@ fn add_records(
         }
         only_here.remove(&thread);
     }
-    let not_asked = match is_first {
-        true => other_store(site, &store)?,
-        false => None,
-    };
     for (thread, place_here) in only_here {
         let file = site.root.shared(thread);
-        match (file.read(), &not_asked) {
-            // This remote was presumed to share it, and does not know it.
-            (Ok(Some(known)), _) if known.presumed && known.remote == store => file.remove()?,
-            (Ok(None), Some(other)) if place_here.end().is_none() => {
-                let record = SharedRecord {
-                    presumed: true,
-                    ..new_record(site, other.clone())?
-                };
-                file.create(&record)?;
-            }
-            _ => {}
+        let known = match file.read() {
+            Ok(Some(record)) if record.presumed => Some(record.remotes()),
+            Ok(None) if place_here.end().is_none() => Some(Vec::new()),
+            // It is known who shares it, or nobody needs to know.
+            _ => None,
+        };
+        if let Some(known) = known {
+            presume(site, &file, &known, (&others, &store))?;
         }
         file.settle_end_at(place)?;
     }
     Ok(())
 }
 
-/// Returns the id of another remote than the one with this id, if one shares threads here for certain.
-fn other_store(site: &Site, store: &str) -> Result<Option<String>, EngineError> {
+/// Changes the record of a thread that the remotes in `known` may share, and those in `others`, too. The one with the id `store` does not
+/// have it.
+fn presume(
+    site: &Site,
+    file: &SharedFile,
+    known: &[String],
+    (others, store): (&[String], &str),
+) -> Result<(), EngineError> {
+    let mut remotes = known.to_vec();
+    remotes.extend(others.iter().filter(|one| !known.contains(one)).cloned());
+    remotes.retain(|one| one != store);
+    if remotes == known {
+        return Ok(());
+    }
+    match SharedRecord::presumed(remotes, new_mark(site)?) {
+        // A push may have made a record meanwhile, which stays.
+        Some(record) if known.is_empty() => drop(file.create(&record)?),
+        Some(record) => file.replace(&record)?,
+        None => file.remove()?,
+    }
+    Ok(())
+}
+
+/// Returns the ids of the remotes that share threads here for certain, and of `lost`, sorted.
+fn known_remotes(site: &Site, lost: Option<&str>) -> Result<Vec<String>, EngineError> {
     let threads = site.root.shared_folder().threads()?.into_iter();
-    let mut records = threads.filter_map(|thread| site.root.shared(thread).read().ok().flatten());
-    let other = records.find(|record| !record.presumed && record.remote != store);
-    Ok(other.map(|record| record.remote))
+    let records = threads.filter_map(|thread| site.root.shared(thread).read().ok().flatten());
+    let certain = records.filter(|record| !record.presumed);
+    let ids: BTreeSet<String> = certain
+        .map(|record| record.remote)
+        .chain(lost.map(str::to_owned))
+        .collect();
+    Ok(ids.into_iter().collect())
 }
 
 /// Adds a thread that the remote may share. Until it is asked, records count as missing.
@@ -132,10 +161,8 @@ fn renew_marks(site: &Site) -> Result<(), EngineError> {
     for thread in site.root.shared_folder().threads()? {
         let file = site.root.shared(thread);
         if let Ok(Some(record)) = file.read() {
-            file.replace(&SharedRecord {
-                presumed: record.presumed,
-                ..new_record(site, record.remote)?
-            })?;
+            let mark = new_mark(site)?;
+            file.replace(&SharedRecord { mark, ..record })?;
         }
     }
     Ok(())
@@ -155,7 +182,7 @@ pub(crate) fn record_of(
         return Ok(file.read()?);
     };
     let ensured =
-        remotes(site).and_then(|mut remote| restore_records(site, remote.as_mut(), &place));
+        remotes(site).and_then(|mut remote| restore_records(site, remote.as_mut(), &place, None));
     match ensured {
         Ok(()) => Ok(file.read()?),
         Err(EngineError::Sharing(problem)) => Err(problem.while_unasked(thread).into()),
@@ -180,4 +207,13 @@ pub fn unasked(site: &Site) -> Result<Option<String>, EngineError> {
         Some(place) if !folder.is_complete(&place)? => Ok(Some(place)),
         _ => Ok(None),
     }
+}
+
+/// Tells whether threads are here, and no remote was asked which of them it shares since records may have been missing.
+///
+/// # Errors
+/// When the state or the folder of the records cannot be read.
+pub fn are_unasked(site: &Site) -> Result<bool, EngineError> {
+    let nobody = site.root.shared_folder().is_unasked()?;
+    Ok(nobody && !State::new(&site.root).threads()?.places.is_empty())
 }

@@ -43,6 +43,16 @@ fn denied(url: &str, password: Option<&str>) -> String {
 }
 
 #[test]
+fn the_socket_of_a_server_on_this_machine_needs_no_encryption() {
+    let Some(server) = postgres::own_server() else {
+        return;
+    };
+    let mut remote = connect(&server.socket_url(), None);
+    remote.make().expect("the server is on this machine");
+    assert!(remote.hello().is_ok());
+}
+
+#[test]
 fn a_password_is_asked_for_and_never_shown() {
     let Some(server) = postgres::own_server() else {
         return;

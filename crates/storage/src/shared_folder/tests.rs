@@ -90,11 +90,7 @@ fn a_folder_that_says_nothing_is_left_alone() {
 
 #[test]
 fn a_folder_that_was_set_back_is_not_complete_whatever_is_changed_next() {
-    let record = SharedRecord {
-        remote: "r".to_owned(),
-        mark: "1".to_owned(),
-        presumed: false,
-    };
+    let record = SharedRecord::certain("r".to_owned(), "1".to_owned());
     let thread = ThreadId::new(1, 0);
     type Change<'a> = &'a dyn Fn(&Root);
     let left = |root: &Root| root.shared_dir().join(".uwf-temp-1");
@@ -139,11 +135,7 @@ fn a_record_that_a_search_adds_does_not_disturb_it() {
     let folder = root.shared_folder();
     set_time(&root, SystemTime::now() - HOUR);
     let search = folder.lock().unwrap().begin().unwrap();
-    let record = SharedRecord {
-        remote: "r".to_owned(),
-        mark: "1".to_owned(),
-        presumed: false,
-    };
+    let record = SharedRecord::certain("r".to_owned(), "1".to_owned());
     root.shared(ThreadId::new(1, 0)).create(&record).unwrap();
     folder.lock().unwrap().settle(&search, PLACE).unwrap();
     assert!(folder.is_complete(PLACE).unwrap());
@@ -213,11 +205,7 @@ fn a_new_record_makes_the_time_of_the_file_new() {
     let (_temp, root) = complete_root();
     let folder = root.shared_folder();
     let before = time_of(&folder);
-    let record = SharedRecord {
-        remote: "r".to_owned(),
-        mark: "1".to_owned(),
-        presumed: false,
-    };
+    let record = SharedRecord::certain("r".to_owned(), "1".to_owned());
     root.shared(ThreadId::new(1, 0)).create(&record).unwrap();
     assert!(time_of(&folder) > before);
     assert!(folder.is_complete(PLACE).unwrap());

@@ -1,11 +1,11 @@
 //! `uwf remote add`: chooses the remote that the config names, and makes it if there is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use uwf_config::Change;
 use uwf_engine::{
-    EngineError, SharingError, Site, ensure_records, presumed_shared, replace_remote,
+    EngineError, Replaced, SharingError, Site, are_unasked, ensure_records, replace_remote,
     restore_records, threads_of_others, threads_of_remotes, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
@@ -57,25 +57,23 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         return Err(not_lost(&hello.store));
     }
     let call_ms = time_of_call(remote.as_mut())?;
-    restore_records(site, remote.as_mut(), &place)?;
+    restore_records(site, remote.as_mut(), &place, args.replaces.as_deref())?;
     choose(site, &args, had_schema)?;
     // The records come last, so a call that dies before can be repeated.
-    let (mut replaced, mut presumed) = (Vec::new(), Vec::new());
-    if let Some(lost) = &args.replaces {
-        presumed = presumed_shared(site, lost)?;
-        replaced = replace_remote(site, lost, &hello.store)?;
-        replaced.retain(|thread| presumed.binary_search(thread).is_err());
-    }
+    let replaced = match &args.replaces {
+        Some(lost) => replace_remote(site, lost, &hello.store)?,
+        None => Replaced::default(),
+    };
     warn_of_others(&threads_of_others(site, &hello.store)?);
-    warn_of_presumed(&presumed);
+    warn_of_presumed(&replaced.presumed);
     let view = AddedRemoteView {
         made,
         url: args.url,
         schema: remote.schema().map(str::to_owned),
         store: hello.store,
         call_ms,
-        replaced,
-        presumed,
+        replaced: replaced.shared,
+        presumed: replaced.presumed,
     };
     print(&view, context.format)?;
     Ok(Exit::Done)
@@ -131,13 +129,14 @@ fn not_asked(error: EngineError) -> Failure {
     failure.exit = failed.exit;
     failure.causes = [vec![failed.what], failed.causes].concat();
     failure.hint(
-        "run the same command again when that remote can be reached; if it is gone for good, `uwf config unset remote.url` forgets it first, and a thread that it shares and that has no record here then counts as one that is only here",
+        "run the same command again when that remote can be reached; if it is lost for good, the same command with `--replaces <id>` takes its place: `uwf remote status` on a machine that shares threads by it names the id; if it never shared a thread that is here, `uwf config unset remote.url` forgets it",
     )
 }
 
-/// Fails if the remote with this id shares no thread here, or if the config names it and it answers: then it is not lost.
+/// Fails if the remote with this id shares no thread here, or if the config names it and it answers: then it is not lost. A root that was
+/// restored may lack the records of what it shares, so there the word of the person counts.
 fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
-    if !threads_of_remotes(site)?.contains_key(lost) {
+    if !threads_of_remotes(site)?.contains_key(lost) && !are_unasked(site)? {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))
@@ -162,7 +161,8 @@ pub(super) fn warn_of_others(others: &BTreeMap<String, Vec<ThreadId>>) {
     let Some(first) = others.keys().next() else {
         return;
     };
-    let threads: usize = others.values().map(Vec::len).sum();
+    let threads: BTreeSet<ThreadId> = others.values().flatten().copied().collect();
+    let threads = threads.len();
     let ids: Vec<&str> = others.keys().map(String::as_str).collect();
     let (are, remotes) = (
         if threads == 1 { "is" } else { "are" },

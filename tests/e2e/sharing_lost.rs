@@ -1,0 +1,193 @@
+//! What machines do after a server was lost: they send their threads again, to a remote that takes its place.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::gates::runs;
+use crate::postgres::new_schema;
+use crate::postgres_admin::Admin;
+use crate::sharing::{agree, at_remote, machines_in, shared, with_server};
+use crate::sharing_children::{BRANCHES, family};
+use crate::sharing_remotes::store;
+use crate::sharing_restored::{back_up, put_back};
+use crate::world::{World, wait_until};
+
+#[test]
+fn two_machines_that_send_a_thread_again_at_the_same_time_have_not_gone_on_in_two_ways() {
+    with_server(|server| {
+        for first in [0, 1] {
+            let (schema, admin) = (new_schema(), Admin::new(&server.url()));
+            let machines = machines_in(server, &schema);
+            let thread = shared(&machines, "again");
+            for _ in 0..2 {
+                machines[1].step(&thread).exits(0);
+            }
+            let lost = store(&machines[0]);
+            admin.run(&format!("DROP SCHEMA {schema} CASCADE"));
+            let url = server.url();
+            let add = ["remote", "add", &url, "--schema", &schema];
+            for world in &machines {
+                let replaces = ["--replaces", &lost];
+                world.uwf(&[&add[..], &replaces].concat()).exits(0);
+            }
+            // Both ask what the remote has before one of them can put the thread there.
+            admin.run(&format!("BEGIN; LOCK TABLE {schema}.threads IN SHARE MODE"));
+            let waiting = |count: usize| {
+                wait_until("the call waits", || {
+                    let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'RowExclusiveLock' AND relation = '@.threads'::regclass";
+                    admin.row(&sql.replace('@', &schema)) == count.to_string()
+                });
+            };
+            let push = |world: &World| world.spawn(&["push", "--all"]);
+            let one = push(&machines[first]);
+            waiting(1);
+            let other = push(&machines[1 - first]);
+            waiting(2);
+            admin.run("COMMIT");
+            for call in [one, other] {
+                let said = call.wait_with_output().unwrap();
+                let text = String::from_utf8_lossy(&said.stderr);
+                assert!(said.status.success(), "{text}");
+            }
+            agree(&machines, &thread, 2);
+        }
+    });
+}
+
+#[test]
+fn each_remote_that_was_not_asked_may_share_a_thread() {
+    with_server(|server| {
+        // Both orders in which the two others are asked.
+        for first in [0, 1] {
+            let machines = machines_in(server, &new_schema());
+            let [one, other] = &machines;
+            let add = |world: &World, schema: &str| {
+                let add = ["remote", "add", &server.url(), "--schema", schema];
+                world.uwf(&add).exits(0);
+            };
+            let schema = one.uwf(&["config", "get", "remote.schema"]).exits(0);
+            let known = schema.json()["value"].as_str().unwrap().to_owned();
+            let schemas = [known, new_schema()];
+            // A thread of each remote is on record here, and the one in question is not.
+            shared(&machines, "again");
+            add(one, &schemas[1]);
+            one.uwf(&["push", &one.start("again")]).exits(0);
+            let thread = one.start("again");
+            let third = new_schema();
+            add(one, &third);
+            back_up(one);
+            add(one, &schemas[1 - first]);
+            one.uwf(&["push", &thread]).exits(0);
+            add(other, &schemas[1 - first]);
+            other.uwf(&["fetch", &thread]).exits(0);
+            other.step(&thread).exits(0);
+            put_back(one);
+            fs::remove_file(one.root().join("shared/complete")).unwrap();
+            let refuses = |why: &str| {
+                one.step(&thread).exits(1).says(why);
+                assert_eq!(runs(one), 0, "another machine has paid for the step");
+            };
+            refuses("may be shared by the remote");
+            add(one, &schemas[first]);
+            refuses("may be shared by the remote");
+            add(one, &third);
+            refuses("may be shared by the remote");
+            add(one, &schemas[1 - first]);
+            one.step(&thread).exits(0);
+            agree(&machines, &thread, 2);
+        }
+    });
+}
+
+#[test]
+fn a_restored_root_without_records_is_told_which_remote_is_lost() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let (lost, thread) = (store(one), one.start("again"));
+        back_up(one);
+        one.uwf(&["push", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.step(&thread).exits(0);
+        put_back(one);
+        fs::remove_dir_all(one.root().join("shared")).unwrap();
+        Admin::new(&server.url()).run(&format!("DROP SCHEMA {schema} CASCADE"));
+        let new = new_schema();
+        let add = ["remote", "add", &server.url(), "--schema", &new];
+        one.uwf(&add)
+            .exits(1)
+            .says("`--replaces <id>` takes its place")
+            .says("`uwf remote status` on a machine");
+        let replaces = [&add[..], &["--replaces", &lost]].concat();
+        let replaced = one.uwf(&replaces).exits(0).json();
+        assert_eq!(replaced["presumed"], json!([thread]), "{replaced}");
+        one.step(&thread)
+            .exits(1)
+            .says(&format!("`uwf push {thread}`"));
+        assert_eq!(runs(one), 0, "another machine has paid for the step");
+        other.uwf(&replaces).exits(0);
+        other.uwf(&["push", "--all"]).exits(0);
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 2);
+    });
+}
+
+#[test]
+fn a_push_of_all_threads_names_those_that_it_cannot_send() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let (damaged, whole) = (shared(&machines, "again"), shared(&machines, "again"));
+        let record = one.root().join(format!("shared/{damaged}.json"));
+        let kept = fs::read(&record).unwrap();
+        Admin::new(&server.url()).run(&format!("DELETE FROM {schema}.threads"));
+        fs::write(&record, "").unwrap();
+        one.uwf(&["push", "--all"]).exits(4).says(&damaged);
+        assert_eq!(at_remote(other, &whole)["thread"], json!(whole));
+        fs::write(&record, kept).unwrap();
+        // What the files of the state have lost is not sent, either.
+        let state = one.root().join("threads.yaml");
+        let all = fs::read_to_string(&state).unwrap();
+        let without = all.lines().filter(|line| !line.contains(&damaged));
+        fs::write(
+            &state,
+            without.map(|line| format!("{line}\n")).collect::<String>(),
+        )
+        .unwrap();
+        one.uwf(&["push", "--all"]).exits(4).says(&damaged);
+        fs::write(&state, all).unwrap();
+        one.uwf(&["push", "--all"]).exits(0);
+        assert_eq!(at_remote(other, &damaged)["thread"], json!(damaged));
+    });
+}
+
+#[test]
+fn children_whose_parent_was_removed_everywhere_can_be_forgotten() {
+    with_server(|server| {
+        let (machines, thread) = family(server, BRANCHES);
+        let [one, _] = &machines;
+        one.uwf(&["thread", "run", &thread]).exits(0);
+        one.uwf(&["push", &thread]).exits(0);
+        let listed = one.uwf(&["thread", "list", "--remote", "--all"]).exits(0);
+        let listed = listed.json();
+        let ids = listed.as_array().unwrap().iter();
+        let ids = ids.map(|one| one["thread"].as_str().unwrap());
+        let children: Vec<&str> = ids.filter(|id| *id != thread).collect();
+        assert_eq!(children.len(), 2, "{listed}");
+        one.uwf(&["thread", "rm", &thread]).exits(0);
+        let schema = one.uwf(&["config", "get", "remote.schema"]).exits(0);
+        let schema = schema.json()["value"].as_str().unwrap().to_owned();
+        let forget = ["history", "threads", "nodes"];
+        let forget = forget.map(|table| format!("DELETE FROM {schema}.{table}"));
+        Admin::new(&server.url()).run(&forget.join("; "));
+        let refused = one.uwf(&["push", "--all"]).exits(1);
+        for child in children {
+            assert!(refused.stderr.contains(&format!("`uwf thread rm {child}`")));
+            one.uwf(&["thread", "rm", child]).exits(0);
+        }
+        one.uwf(&["push", "--all"]).exits(0);
+    });
+}
