@@ -170,6 +170,7 @@ mod sharing_patience;
 mod sharing_paused;
 mod sharing_place;
 mod sharing_pushes;
+mod sharing_readers;
 mod sharing_refused;
 mod sharing_remotes;
 mod sharing_repair;

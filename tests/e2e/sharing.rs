@@ -33,11 +33,21 @@ pub(crate) fn with_remote(world: &World, server: &Server, schema: &str) {
 
 /// Lets a machine use the remote as a worker, who may do less than the owner. Returns the name of its user.
 pub(crate) fn as_worker(world: &World, server: &Server, schema: &str) -> String {
+    as_user_with(world, server, schema, "worker")
+}
+
+/// Lets a machine only read the remote. Returns the name of its user.
+pub(crate) fn as_reader(world: &World, server: &Server, schema: &str) -> String {
+    as_user_with(world, server, schema, "reader")
+}
+
+/// Makes the roles of the remote, and a user with one of them for a machine.
+fn as_user_with(world: &World, server: &Server, schema: &str, role: &str) -> String {
     let admin = Admin::new(&server.url());
     admin.run(&world.uwf(&["remote", "roles"]).exits(0).stdout);
     let user = format!("{schema}_machine");
     admin.run(&format!(
-        "CREATE ROLE {user} LOGIN; GRANT {schema}_worker TO {user}"
+        "CREATE ROLE {user} LOGIN; GRANT {schema}_{role} TO {user}"
     ));
     let url = server
         .url()

@@ -72,6 +72,16 @@ pub(crate) fn owner(record: &SharedRecord) -> Owner {
     }
 }
 
+/// Returns a lease of a thread that nobody has: no lease has its number, so none is given back or ended by it.
+pub(crate) fn no_lease(thread: ThreadId, record: &SharedRecord) -> Lease {
+    Lease {
+        thread,
+        fence: 0,
+        owner: owner(record),
+        lasts: Duration::ZERO,
+    }
+}
+
 /// Tells the remote what is known here of the attempts of a thread whose lease this call does not have.
 pub(crate) fn tell_without_lease(
     remote: &mut dyn Remote,
@@ -79,14 +89,7 @@ pub(crate) fn tell_without_lease(
     record: &SharedRecord,
     known: &ThreadRecord,
 ) -> Result<(), EngineError> {
-    // No lease has this number, so none is given back.
-    let none = Lease {
-        thread,
-        fence: 0,
-        owner: owner(record),
-        lasts: Duration::ZERO,
-    };
-    let told = remote.release(&none, known);
+    let told = remote.release(&no_lease(thread, record), known);
     told.map(drop)
         .map_err(|error| SharingError::from(error).into())
 }

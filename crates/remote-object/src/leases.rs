@@ -215,15 +215,15 @@ pub(crate) fn standing(remote: &Object, id: ThreadId) -> Result<Standing, Remote
     })
 }
 
-/// Ends a lease in the place of its owner. Another lease of the thread is left alone.
+/// Ends a lease in the place of its owner. Another lease of the thread is left alone. The thread is stored in each case, so that a user
+/// whose keys only read is refused.
 pub(crate) fn end(remote: &Object, lease: &Lease) -> Result<(), RemoteError> {
     change(&remote.bucket, lease.thread, |thread, _| {
-        let Some(before) = thread else {
+        let Some(mut after) = thread else {
             return Ok(Change::Leave(()));
         };
-        let mut after = before.clone();
         after.end(lease);
-        Ok(stored_if_changed(&before, after, ()))
+        Ok(Change::Store(Box::new(after), ()))
     })
 }
 

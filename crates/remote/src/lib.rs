@@ -92,7 +92,7 @@ pub trait Remote {
     fn standing(&mut self, thread: ThreadId) -> Result<Standing, RemoteError>;
 
     /// Ends a lease in the place of its owner, even if its time is over. Afterwards it does not count, and its owner cannot renew
-    /// it. Another lease of the thread stays.
+    /// it. Another lease of the thread stays. A user who may not change the thread is refused, also if nobody has that lease.
     ///
     /// # Errors
     /// [`RemoteError`]. The call can be repeated.

@@ -80,6 +80,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::LabelDenied { .. } => {
             "what is new is at the remote; the owner of its schema calls `uwf remote migrate`, which lets workers change labels; then run the same command again".to_owned()
         }
+        SharingError::EndDenied { thread, error } => of_denied_end(*thread, error),
         SharingError::EndNotTold(thread) => format!(
             "`uwf push {thread}` tells them; `uwf thread rm --force {thread}` forgets the thread all the same, and they go on with it"
         ),
@@ -87,6 +88,17 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
         }
     })
+}
+
+/// Returns what to do about a thread that a user may not end.
+fn of_denied_end(thread: ThreadId, error: &RemoteError) -> String {
+    let here = format!(
+        "`uwf thread rm --force {thread}` only forgets the thread here, and `uwf thread pause {thread}` holds it here"
+    );
+    match of_remote(error) {
+        Some(first) => format!("{first}; {here}"),
+        None => here,
+    }
 }
 
 /// Returns what to do about a thread that another remote shares, or is presumed to share.

@@ -23,7 +23,9 @@ use crate::children::redone::{Redone, redone};
 use crate::pipelines::chain::is_run;
 use crate::project::config_for;
 use crate::run::agent_command;
-use crate::run::kill::remote::{Away, RemoteOf, end_for_all, lives_on, remote_with_family};
+use crate::run::kill::remote::{
+    Away, RemoteOf, check_may_end, end_for_all, lives_on, remote_with_family,
+};
 use crate::run::left_secrets;
 use crate::run::pipelines::ended::show_cancelled;
 use crate::run::refused::keep_beside;
@@ -79,14 +81,22 @@ pub struct FinishedBelow {
 /// the head does not move.
 ///
 /// # Errors
-/// When the thread is unknown or has ended, or has another head than the caller saw.
+/// When the thread is unknown or has ended, or has another head than the caller saw; when the remote that shares it does not let this user
+/// end it.
 pub fn kill(runner: &Runner, at: impl Into<ThreadAt>) -> Result<Killed, EngineError> {
-    kill_one(runner, at.into(), &Away::default())
+    let (at, away) = (at.into(), Away::default());
+    let mut remote = remote_with_family(runner, at.id, &away);
+    check_may_end(runner, &mut remote, at.id)?;
+    kill_one(runner, at, remote, &away)
 }
 
-fn kill_one(runner: &Runner, at: ThreadAt, away: &Away) -> Result<Killed, EngineError> {
+fn kill_one(
+    runner: &Runner,
+    at: ThreadAt,
+    mut remote: RemoteOf,
+    away: &Away,
+) -> Result<Killed, EngineError> {
     let id = at.id;
-    let mut remote = remote_with_family(runner, id, away);
     let head = archive(runner, &at, &mut remote)?;
     let run = runner.site.root.run(id);
     let mut agent_ended = end_agent(runner, &run)?;
@@ -236,7 +246,8 @@ fn kill_open_children(
 ) -> Result<Vec<Killed>, EngineError> {
     let mut killed = Vec::new();
     for child in open_children(runner, id, head)? {
-        match kill_one(runner, child.into(), away) {
+        let remote = remote_with_family(runner, child, away);
+        match kill_one(runner, child.into(), remote, away) {
             Ok(one) => killed.push(one),
             // It ended meanwhile.
             Err(EngineError::Ended { .. }) => {}

@@ -145,6 +145,14 @@ pub enum SharingError {
         /// What the remote says.
         why: String,
     },
+    /// A person wants to end the thread, and the remote does not let this user end it. Nothing has changed here.
+    #[error("thread `{thread}` goes on, here and at the remote: {error}")]
+    EndDenied {
+        /// The thread.
+        thread: ThreadId,
+        /// What the remote says.
+        error: RemoteError,
+    },
     /// A person has ended the thread here, and the remote was not told. So it cannot be forgotten here, or others have gone on with
     /// it.
     #[error("thread `{0}` was ended here, and the other machines do not know it yet")]
@@ -203,9 +211,10 @@ impl SharingError {
     #[must_use]
     pub fn of_remote(&self) -> Option<&RemoteError> {
         match self {
-            Self::Remote(error) | Self::Waits { error, .. } | Self::Unasked { error, .. } => {
-                Some(error)
-            }
+            Self::Remote(error)
+            | Self::Waits { error, .. }
+            | Self::Unasked { error, .. }
+            | Self::EndDenied { error, .. } => Some(error),
             Self::NoRemote
             | Self::NoRemoteOf(_)
             | Self::BadRemote(_)
@@ -231,9 +240,10 @@ impl SharingError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Busy { .. } | Self::TakenOver(_) => Exit::Busy,
-            Self::Remote(error) | Self::Waits { error, .. } | Self::Unasked { error, .. } => {
-                exit_of(error)
-            }
+            Self::Remote(error)
+            | Self::Waits { error, .. }
+            | Self::Unasked { error, .. }
+            | Self::EndDenied { error, .. } => exit_of(error),
             Self::Clash(_) => Exit::Store,
             Self::NoRemote
             | Self::NoRemoteOf(_)

@@ -35,8 +35,12 @@ pub(crate) struct Faulty {
 
 impl Faulty {
     pub(crate) fn new(fault: Fault) -> Self {
+        Self::over(InMemory::new(), fault)
+    }
+
+    pub(crate) fn over(inner: InMemory, fault: Fault) -> Self {
         Self {
-            inner: InMemory::new(),
+            inner,
             fault,
             calls: AtomicU64::new(0),
         }

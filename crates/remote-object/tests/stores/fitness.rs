@@ -88,6 +88,20 @@ fn who_may_only_read_can_use_a_remote_that_is_there_and_make_none() {
 }
 
 #[test]
+fn who_may_only_read_is_refused_to_end_a_lease_that_nobody_has() {
+    let store = Arc::new(InMemory::new());
+    let mut worker = open(store.clone());
+    worker.make().expect("the store is fit");
+    share(&mut worker, 1);
+    let mut lease = take(&mut worker, 1);
+    lease.fence = 0;
+    assert_eq!(worker.end_lease(&lease), Ok(()));
+    let read_only = Faulty::over(store.fork(), Fault::ReadOnly);
+    let ended = open(Arc::new(read_only)).end_lease(&lease);
+    assert!(matches!(ended, Err(RemoteError::NotLetIn(..))), "{ended:?}");
+}
+
+#[test]
 fn a_remote_for_newer_programs_is_left_alone() {
     let store = Arc::new(InMemory::new());
     let made = r#"{"version":9,"leastClient":9,"store":"x"}"#;

@@ -12,6 +12,7 @@ use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::family_fetch::FamilyFetch;
 use crate::sharing::fetch::fetch;
+use crate::sharing::no_lease;
 use crate::sharing::records::{record_of, unasked};
 use crate::{EngineError, Outcome, Runner};
 
@@ -60,6 +61,28 @@ fn unreachable(error: &EngineError) -> Option<RemoteError> {
     };
     let problem = problem.of_remote()?;
     matches!(problem, RemoteError::Away(_)).then(|| problem.clone())
+}
+
+/// Fails if the remote does not let this user end the thread there: the thread would end only here, and could never be ended for the
+/// others. Nothing has changed here yet. A remote that cannot be asked refuses nothing.
+pub(super) fn check_may_end(
+    runner: &Runner,
+    remote: &mut RemoteOf,
+    id: ThreadId,
+) -> Result<(), EngineError> {
+    let Ok(Some(remote)) = remote else {
+        return Ok(());
+    };
+    let Some(record) = runner.site.root.shared(id).read()? else {
+        return Ok(());
+    };
+    match remote.end_lease(&no_lease(id, &record)) {
+        Err(error @ (RemoteError::Denied(..) | RemoteError::NotLetIn(..))) => {
+            Err(SharingError::EndDenied { thread: id, error }.into())
+        }
+        // The kill itself tells other errors.
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Ends a shared thread at the remote, too, and brings the steps that are only there. If that fails, the person is told what ends it
