@@ -161,6 +161,7 @@ mod sharing_elsewhere;
 mod sharing_ends;
 mod sharing_families;
 mod sharing_labels;
+mod sharing_left_records;
 mod sharing_lost;
 mod sharing_names;
 mod sharing_names_raced;

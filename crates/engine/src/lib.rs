@@ -184,7 +184,9 @@ pub use rebase::Misfit;
 pub use register::{
     Checked, Registered, STANDARD_INPUT, check_file, check_text, put_workflow, put_workflow_text,
 };
-pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
+pub use remove::{
+    About, Prune, PruneOptions, Pruned, PrunedThread, Removable, Removed, prune, remove,
+};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, left_behind, repair};
 pub use review_error::ReviewError;
 pub use run::Runner;

@@ -19,6 +19,7 @@ use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::sharing::error::SharingError;
+use crate::sharing::records::remove_left_record;
 use crate::sharing::{is_shared, owes_end};
 use crate::snapshots::forget_snapshots;
 use crate::workspace::removal::{LeavingBranches, UnkeptChanges, UnkeptThread};
@@ -112,7 +113,16 @@ pub struct About {
     pub task: Option<String>,
 }
 
-/// Removes a thread. The call can be repeated until it succeeds.
+/// What was removed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Removed {
+    /// A thread.
+    Thread(RemovedThread),
+    /// Only the record that a thread is shared, because the thread was not here any more.
+    Record(ThreadId),
+}
+
+/// Removes a thread, or only the record that it is shared if it is not here. The call can be repeated until it succeeds.
 ///
 /// # Errors
 /// When the thread is unknown, when somebody works on it, when it has not ended and only ended ones may be removed, or when
@@ -122,13 +132,18 @@ pub fn remove(
     id: ThreadId,
     which: Removable,
     changes: UnkeptChanges,
-) -> Result<RemovedThread, EngineError> {
+) -> Result<Removed, EngineError> {
     let run = site.root.run(id);
     let alone = LeavingBranches::default();
     match thread::find(site, id) {
         Ok(_) => {}
         // An earlier call was interrupted before it could remove the folder.
         Err(EngineError::Removed(_)) if run.exists() => {}
+        Err(EngineError::Removed(_) | EngineError::UnknownThread(_))
+            if remove_left_record(site, id)? =>
+        {
+            return Ok(Removed::Record(id));
+        }
         Err(error) => return Err(error),
     }
     // Of two threads with the same commits, one keeps them: both look and remove one after the other.
@@ -151,7 +166,7 @@ pub fn remove(
     };
     log_removal(site, &removed);
     remove_folder(site, id, &run)?;
-    Ok(removed)
+    Ok(Removed::Thread(removed))
 }
 
 /// Removes a thread whose lock is ours from the files of the state.
@@ -462,36 +477,4 @@ impl From<&HistoryRecord> for PrunedThread {
 }
 
 #[cfg(test)]
-mod tests {
-    use uwf_cas_fs::Store;
-    use uwf_storage::{Env, Root};
-
-    use super::*;
-
-    #[test]
-    fn the_folder_of_a_thread_that_came_back_before_its_lock_was_ours_stays() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = Root::at(dir.path().join("root"));
-        let store = Store::open(root.path().join("cas"));
-        let env = Env::from_parts(&[], dir.path(), 1_780_000_000_000, 7);
-        let site = Site { env, root, store };
-        site.create().unwrap();
-        let (thread, head) = (ThreadId::new(1_780_000_000_000, 1), CasRef::from_u64(7));
-        let state = State::new(&site.root);
-        state.insert(thread, head).unwrap();
-        let run = site.root.run(thread);
-        run.create().unwrap();
-        let left = [(thread, site.root.run(thread))];
-        remove_left(&site, &left, &HashSet::new()).unwrap();
-        assert!(run.exists());
-        let leaving = Leaving {
-            thread,
-            place: Located::Active(head),
-            used: None,
-            steps: Vec::new(),
-        };
-        state.remove(&[leaving], 1).unwrap();
-        remove_left(&site, &left, &HashSet::new()).unwrap();
-        assert!(!run.exists());
-    }
-}
+mod tests;

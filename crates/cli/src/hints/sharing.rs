@@ -1,7 +1,7 @@
 //! What to type next after an error about threads that several machines work on.
 
 use uwf_engine::{SharingError, Unfound};
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Distrust, Entry, RemoteError, Right};
 use uwf_util::shell_words;
 
@@ -50,12 +50,11 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
         SharingError::Unknown(thread) => {
             format!("`uwf push {thread}` shares it, on a machine that has it")
         }
+        SharingError::OnlyRecord(thread) => of_record(*thread),
         SharingError::Busy { thread, .. } => format!(
             "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release {thread}` ends the lease of a machine that is gone"
         ),
-        SharingError::Diverged { thread, here, .. } => format!(
-            "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
-        ),
+        SharingError::Diverged { thread, here, .. } => of_diverged(*thread, *here),
         SharingError::Ahead { thread, .. } => {
             format!("`uwf push {thread}` sends what is new here; then run the same command again")
         }
@@ -88,6 +87,20 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             format!("`uwf thread fork --thread {thread}` makes a thread that is only here")
         }
     })
+}
+
+/// Returns what to do about the record of a thread that is nowhere.
+fn of_record(thread: ThreadId) -> String {
+    format!(
+        "`uwf thread rm {thread}` removes the record; `uwf push {thread}` shares the thread again, on a machine that has it"
+    )
+}
+
+/// Returns what to do about a thread that has gone on in two ways.
+fn of_diverged(thread: ThreadId, here: CasRef) -> String {
+    format!(
+        "`uwf thread fork {here}` goes on from what is here as a thread of its own, which can be pushed; then `uwf thread rm --force {thread}` and `uwf fetch {thread}` bring what the others did"
+    )
 }
 
 /// Returns what to do about a thread that a user may not end.

@@ -57,6 +57,11 @@ pub enum SharingError {
     /// The remote does not know the thread.
     #[error("thread `{0}` is not at the remote: it was never pushed, or the remote has lost it")]
     Unknown(ThreadId),
+    /// A record here says that the thread is shared, and the thread is neither here nor at the remote.
+    #[error(
+        "a record here says that thread `{0}` is shared, and it is neither here nor at the remote"
+    )]
+    OnlyRecord(ThreadId),
     /// Another machine works on the thread.
     #[error(
         "thread `{thread}` is busy: {} works on it; its lease ends in {} unless it is renewed",
@@ -220,6 +225,7 @@ impl SharingError {
             | Self::BadRemote(_)
             | Self::OtherRemote { .. }
             | Self::Unknown(_)
+            | Self::OnlyRecord(_)
             | Self::Busy { .. }
             | Self::Diverged { .. }
             | Self::Ahead { .. }
@@ -250,6 +256,7 @@ impl SharingError {
             | Self::BadRemote(_)
             | Self::OtherRemote { .. }
             | Self::Unknown(_)
+            | Self::OnlyRecord(_)
             | Self::Diverged { .. }
             | Self::Ahead { .. }
             | Self::HiddenChild { .. }

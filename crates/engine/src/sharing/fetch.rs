@@ -15,8 +15,8 @@ use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
 use super::{
-    check_remote, claim, has_on_its_way, merge_record, new_record, nodes, owes_end, settle_end,
-    waiting_step,
+    check_remote, claim, has_on_its_way, is_shared, merge_record, new_record, nodes, owes_end,
+    settle_end, waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
@@ -86,7 +86,12 @@ pub fn fetch(site: &Site, remote: &mut dyn Remote, id: ThreadId) -> Result<Fetch
     check_here(site, id, &store)?;
     let found = remote.find(id, asked(here.as_ref()));
     let found = found.map_err(SharingError::from)?;
-    let found = found.ok_or(SharingError::Unknown(id))?;
+    let Some(found) = found else {
+        return Err(match here.is_none() && is_shared(site, id) {
+            true => SharingError::OnlyRecord(id).into(),
+            false => SharingError::Unknown(id).into(),
+        });
+    };
     let mut fetched = bring_threads(site, remote, &store, &[There { found, here }])?;
     fetched.pop().expect("one thread was asked for")
 }
@@ -258,6 +263,9 @@ fn take(
     let found = &there.found;
     let (id, head) = (found.listed.thread, found.listed.head);
     let file = site.root.shared(id);
+    // Nobody removes the record before the thread is here.
+    let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
     if file.read()?.is_none() {
         // The record is here before the thread ("A shared thread" in `docs/architecture.md`, point 2).
         let record = file.create(&new_record(site, store.to_owned())?)?;

@@ -13,7 +13,7 @@ use uwf_storage::{NextMark, Search, SharedFile, SharedFolder, SharedRecord, Stat
 
 use super::error::SharingError;
 use super::fetch::ask_each;
-use super::{Remotes, new_mark, new_record};
+use super::{Remotes, is_shared, new_mark, new_record};
 use crate::{EngineError, Site};
 
 /// Makes sure that the threads here that the remote of the config has are on record as shared. The remote is asked if records may be
@@ -152,6 +152,21 @@ pub(crate) fn add_perhaps_shared<T>(
     let locked = folder.lock()?;
     locked.doubt()?;
     add()
+}
+
+/// Removes the record that a thread is shared which is not here. Tells whether there was one, also one that cannot be read. A thread that a
+/// fetch has brought meanwhile keeps its record.
+pub(crate) fn remove_left_record(site: &Site, thread: ThreadId) -> Result<bool, EngineError> {
+    if !is_shared(site, thread) {
+        return Ok(false);
+    }
+    let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
+    if State::new(&site.root).find(thread)?.is_some() {
+        return Ok(false);
+    }
+    site.root.shared(thread).remove()?;
+    Ok(true)
 }
 
 /// Gives each record a new mark, whichever remote shares its thread. The old marks belong to the root that was copied, whose calls may

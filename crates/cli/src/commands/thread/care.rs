@@ -2,8 +2,8 @@
 
 use uwf_cas_fs::Collect;
 use uwf_engine::{
-    Children, EngineError, GcOptions, ListFilter, Prune, PruneOptions, Removable, ThreadStatus,
-    USUAL_GRACE_MS, UnkeptChanges, WaitingAnswer,
+    Children, EngineError, GcOptions, ListFilter, Prune, PruneOptions, Removable, Removed,
+    ThreadStatus, USUAL_GRACE_MS, UnkeptChanges, WaitingAnswer,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -68,8 +68,13 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
                 "step `{step}` was finished and waited in {id}; until `uwf cas gc` removes it, `uwf thread fork {step}` makes a thread with it"
             ));
         }
-        let is_readable = context.site().store.get(removed.head).is_ok();
-        Ok(RemovedView::new(&removed, is_readable))
+        Ok(match removed {
+            Removed::Thread(removed) => {
+                let is_readable = context.site().store.get(removed.head).is_ok();
+                RemovedView::new(&removed, is_readable)
+            }
+            Removed::Record(thread) => RemovedView::of_record(thread),
+        })
     })
 }
 

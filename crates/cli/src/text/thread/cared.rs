@@ -96,7 +96,9 @@ impl Show for UnpausedView {
 pub(crate) struct RemovedView {
     thread: ThreadId,
     removed: bool,
-    head: CasRef,
+    /// Its head; `None` if only the record was removed that it is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<CasRef>,
     /// Whether the head can be read, so that it can be forked.
     #[serde(skip)]
     is_readable: bool,
@@ -107,18 +109,34 @@ impl RemovedView {
         Self {
             thread: removed.removed,
             removed: true,
-            head: removed.head,
+            head: Some(removed.head),
             is_readable,
+        }
+    }
+
+    /// Returns the view of a thread that was not here, and was on record as shared.
+    pub(crate) fn of_record(thread: ThreadId) -> Self {
+        Self {
+            thread,
+            removed: true,
+            head: None,
+            is_readable: false,
         }
     }
 }
 
 impl Show for RemovedView {
     fn text(&self, _page: Page) -> String {
+        let Some(head) = self.head else {
+            return format!(
+                "{} was not here; the record that it is shared is removed",
+                self.thread
+            );
+        };
         if !self.is_readable {
             return format!("{} is removed", self.thread);
         }
-        let fork = format!("uwf thread fork {}", self.head);
+        let fork = format!("uwf thread fork {head}");
         format!(
             "{} is removed\nuntil its nodes are collected, `{}` makes a thread of them again",
             self.thread,
