@@ -96,6 +96,42 @@ fn children_that_are_made_during_a_push_with_a_label_get_it() {
 }
 
 #[test]
+fn children_that_a_call_put_there_before_it_failed_get_the_label_by_the_next_step() {
+    with_server(|server| {
+        let machines = machines(server, BRANCHES);
+        let [one, other] = &machines;
+        let thread = one.start("outer");
+        one.step(&thread).exits(0);
+        share(&machines, &thread);
+        let schema = one.uwf(&["config", "get", "remote.schema"]).exits(0);
+        let schema = schema.json()["value"].as_str().unwrap().to_owned();
+        let admin = Admin::new(&server.url());
+        // The first child gets there, and the second one does not.
+        admin.run(&format!(
+            "CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+               IF (SELECT count(*) FROM {schema}.threads) >= 2 THEN
+                 RAISE insufficient_privilege;
+               END IF;
+               RETURN NEW;
+             END $$;
+             CREATE TRIGGER refuse BEFORE INSERT ON {schema}.threads
+             FOR EACH ROW EXECUTE FUNCTION {schema}.refuse()"
+        ));
+        other.step(&thread).exits(1);
+        assert_eq!(family_at_remote(one, &thread).len(), 2);
+        admin.run(&format!("DROP TRIGGER refuse ON {schema}.threads"));
+        // As a push did that had looked for the children before they were there.
+        admin.run(&format!(
+            "UPDATE {schema}.threads SET label = 'gpu=yes' WHERE id = '{thread}'"
+        ));
+        other.step(&thread).exits(0);
+        let labels = family_at_remote(one, &thread).into_iter();
+        let labels: Vec<_> = labels.map(|one| one["label"].clone()).collect();
+        assert_eq!(labels, [(); 3].map(|()| json!("gpu=yes")));
+    });
+}
+
+#[test]
 fn who_may_not_change_a_label_is_told_what_was_pushed_and_what_to_do() {
     with_server(|server| {
         let schema = new_schema();

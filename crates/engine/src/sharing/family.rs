@@ -12,7 +12,7 @@ use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::work::FAILED;
-use uwf_remote::{Found, Owner, Remote};
+use uwf_remote::{Found, Owner, Remote, RemoteError};
 use uwf_storage::{Located, State};
 
 use super::error::SharingError;
@@ -90,6 +90,7 @@ pub(crate) fn bring_for_step(
         thread,
         Some(signals),
         &mut |remote, children| {
+            give_label_of(remote, thread.id, &children)?;
             let mut news = Vec::new();
             for child in children {
                 if let Some(busy) = at_work_elsewhere(site, &child.found)? {
@@ -102,6 +103,34 @@ pub(crate) fn bring_for_step(
             bring_children(site, remote, &news)
         },
     )
+}
+
+/// Gives children that are not here the label of their parent. The call that put them at the remote may have died before it looked once
+/// more at that label, which a push may have changed meanwhile. If this user may not change labels, the children keep theirs.
+pub(crate) fn give_label_of(
+    remote: &mut dyn Remote,
+    parent: ThreadId,
+    children: &[There],
+) -> Result<(), EngineError> {
+    let mut new = children.iter().filter(|child| child.here.is_none());
+    let Some(first) = new.next() else {
+        return Ok(());
+    };
+    let Some(parent) = there(remote, parent, None)? else {
+        return Ok(());
+    };
+    let label = parent.listed.label.as_ref();
+    for child in std::iter::once(first).chain(new) {
+        let listed = &child.found.listed;
+        if listed.label.as_ref() == label {
+            continue;
+        }
+        match remote.set_label(listed.thread, label) {
+            Ok(()) | Err(RemoteError::Denied(..) | RemoteError::NotLetIn(..)) => {}
+            Err(error) => return Err(SharingError::from(error).into()),
+        }
+    }
+    Ok(())
 }
 
 /// Brings children together. One that has diverged stays as it is here: a step of it tells that, and its siblings go on.

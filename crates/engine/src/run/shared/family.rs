@@ -17,7 +17,8 @@ use crate::children::parent_of;
 use crate::needs::push::nodes_of_push;
 use crate::pipelines::chain::is_run;
 use crate::sharing::error::SharingError;
-use crate::sharing::family::{bring_for_step, fetch_child, there};
+use crate::sharing::family::{bring_for_step, fetch_child, give_label_of, there};
+use crate::sharing::fetch::There;
 use crate::sharing::{is_unused, new_record, nodes};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site};
@@ -77,11 +78,13 @@ impl SharedThread {
     pub(crate) fn bring_child(&self, site: &Site, child: ThreadId) -> Result<bool, EngineError> {
         let mut in_use = self.connection.get();
         let remote = in_use.remote();
-        let is_there = there(remote, child, None)?.is_some();
-        if is_there {
-            fetch_child(site, remote, child)?;
-        }
-        Ok(is_there)
+        let Some(found) = there(remote, child, None)? else {
+            return Ok(false);
+        };
+        let here = State::new(&site.root).find(child)?;
+        give_label_of(remote, self.lease.thread, &[There { found, here }])?;
+        fetch_child(site, remote, child)?;
+        Ok(true)
     }
 
     /// Puts new children at the remote, which are not here yet (points 1 and 3). The nodes of their starts are durable here. They
