@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::gates::{at_work, open_gate, runs};
 use crate::postgres::{new_schema, own_server};
+use crate::postgres_admin::Admin;
 use crate::processes;
 use crate::sharing::{at_remote, machines_in, shared, with_remote, with_server};
 use crate::sharing_runs;
@@ -106,6 +107,36 @@ fn a_removal_of_a_shared_thread_says_that_it_is_only_forgotten_here() {
         one.uwf(&["fetch", &thread]).exits(0);
         one.step(&thread).exits(0);
     });
+}
+
+#[test]
+fn a_removal_of_a_thread_that_never_got_to_the_remote_does_not_promise_that_it_is_there() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let schema = new_schema();
+    let [one, _] = &machines_in(&server, &schema);
+    let thread = one.start("again");
+    // The server goes away when the record is here, and before the thread is there.
+    Admin::new(&server.url()).run(&format!(
+        "CREATE FUNCTION {schema}.wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           PERFORM pg_sleep(60);
+           RETURN NEW;
+         END $$;
+         CREATE TRIGGER wait BEFORE INSERT ON {schema}.threads
+         FOR EACH ROW EXECUTE FUNCTION {schema}.wait()"
+    ));
+    let mut pushing = one.spawn(&["push", &thread]);
+    let record = one.root().join("shared").join(format!("{thread}.json"));
+    wait_until("the record is here", || record.exists());
+    server.pause();
+    assert_eq!(pushing.wait().unwrap().code(), Some(5));
+    let refused = one.uwf(&["thread", "rm", &thread]).exits(1);
+    refused
+        .says("it goes on at the remote, if that has it")
+        .says(&format!(
+            "`uwf push {thread}` sends what the remote does not have"
+        ));
 }
 
 /// A record that cannot be read does not count as absent.

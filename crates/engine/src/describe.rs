@@ -63,7 +63,9 @@ pub(crate) fn describe_loss(
             true => ", and lose a finished step that waits to be shared",
             false => "",
         };
-        return format!("removing it would forget it here{lost}; it goes on at the remote");
+        return format!(
+            "removing it would forget it here{lost}; it goes on at the remote, if that has it"
+        );
     }
     let steps = match steps {
         None => "its steps".to_owned(),

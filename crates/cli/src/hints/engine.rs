@@ -166,7 +166,7 @@ fn of_removal(error: &EngineError) -> Option<String> {
     }
     let first = match has_finished_step {
         true => format!("`uwf push {thread}` shares what waits here; "),
-        false => String::new(),
+        false => format!("`uwf push {thread}` sends what the remote does not have; "),
     };
     Some(format!(
         "{first}`uwf thread rm --force {thread}` forgets it here, and `uwf fetch {thread}` brings it again; `uwf thread kill {thread}` ends it for all machines"
