@@ -110,6 +110,33 @@ fn a_removal_of_a_shared_thread_says_that_it_is_only_forgotten_here() {
 }
 
 #[test]
+fn a_fetch_of_all_threads_lists_what_is_new_and_counts_the_rest() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let threads = [(); 3].map(|()| shared(&machines, "again"));
+        for fetch in [&["fetch"][..], &["fetch", "--all"]] {
+            let as_text = [fetch, &["--format", "text"]].concat();
+            let said = |expected: &str| {
+                let said = other.uwf(&as_text).exits(0).stdout;
+                assert!(said.contains(expected), "{said}");
+                said
+            };
+            assert_eq!(said("nothing new in 3 threads").lines().count(), 1);
+            one.step(&threads[1]).exits(0);
+            let news = said("nothing new in 2 other threads");
+            assert!(news.contains(&threads[1]), "{news}");
+            assert!(!news.contains(&threads[0]), "{news}");
+            let whole = other.uwf(fetch).exits(0).json();
+            assert_eq!(whole.as_array().map(Vec::len), Some(3), "{whole}");
+        }
+        let named = ["fetch", &threads[0], "--format", "text"];
+        let named = other.uwf(&named).exits(0).stdout;
+        assert!(named.contains("nothing new") && named.contains(&threads[0]));
+    });
+}
+
+#[test]
 fn a_removal_of_a_thread_that_never_got_to_the_remote_does_not_promise_that_it_is_there() {
     let Some(server) = own_server() else {
         return;

@@ -180,7 +180,7 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     // If it cannot be reached, that is said once, and not for each thread.
     let store = answer(remote.hello())?.store;
     ensure_records(site, remote.as_mut())?;
-    let are_names = args.workflows || !args.names.is_empty();
+    let are_names = wanted(args) == Wanted::Names;
     let threads = match (args.all, args.threads.as_slice()) {
         (true, _) => {
             let listed = remote_threads(remote.as_mut(), &Query::default())?;
@@ -222,17 +222,23 @@ pub(crate) fn fetch_threads(context: &Context, args: &FetchArgs) -> Result<Exit,
     let fetched = fetched.into_iter().map(Shared::Thread);
     let (fetched, exit) = together(names, (fetched.collect(), exit));
     if exit == Exit::Done || !fetched.is_empty() {
-        let wanted = match (are_names, args.all) {
-            (true, _) => Wanted::Names,
-            (false, true) => Wanted::AllThreads,
-            (false, false) => Wanted::SomeThreads,
-        };
+        let wanted = wanted(args);
         print(&FetchedView { fetched, wanted }, context.format)?;
     }
     Ok(match exit {
         Exit::Done if is_held_up => Exit::Busy,
         exit => exit,
     })
+}
+
+fn wanted(args: &FetchArgs) -> Wanted {
+    let are_names = args.workflows || !args.names.is_empty();
+    match (are_names, args.all, args.threads.is_empty()) {
+        (true, _, _) => Wanted::Names,
+        (false, true, _) => Wanted::AllThreads,
+        (false, false, true) => Wanted::SharedThreads,
+        (false, false, false) => Wanted::NamedThreads,
+    }
 }
 
 /// Brings the names that are asked for.

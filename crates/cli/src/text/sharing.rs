@@ -260,8 +260,8 @@ pub(crate) enum Shared<T, N> {
 }
 
 /// Returns a table of the threads and one of the names, of those that have rows.
-fn tables<T, N>(
-    all: &[Shared<T, N>],
+fn tables<'a, T: 'a, N: 'a>(
+    all: impl IntoIterator<Item = &'a Shared<T, N>>,
     nodes: &str,
     thread: impl Fn(&T) -> Vec<String>,
     name: impl Fn(&N) -> Vec<String>,
@@ -356,6 +356,11 @@ fn fetched(one: &Fetched) -> String {
     }
 }
 
+/// Tells whether a fetch has brought something of a thread, or a person has to do something about it.
+fn is_news(one: &Fetched) -> bool {
+    one.outcome != Outcome::Unchanged || one.nodes > 0 || one.waiting_step.is_some()
+}
+
 /// What was to be fetched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -363,8 +368,10 @@ pub(crate) enum Wanted {
     Names,
     /// All threads of the remote.
     AllThreads,
-    /// Threads that are shared here, or that were named.
-    SomeThreads,
+    /// The threads that are shared here.
+    SharedThreads,
+    /// Threads that were named.
+    NamedThreads,
 }
 
 /// Threads and names that were fetched.
@@ -386,12 +393,19 @@ impl Show for FetchedView {
                 Wanted::AllThreads => {
                     "the remote has no thread; `uwf push <thread>` shares one that is here"
                 }
-                Wanted::SomeThreads => {
+                Wanted::SharedThreads | Wanted::NamedThreads => {
                     "no thread is shared here; `uwf fetch --all` brings those of the remote"
                 }
             };
             return hints::here(nothing).into_owned();
         }
+        let is_told = |one: &&Shared<Fetched, FetchedName>| match (one, self.wanted) {
+            (Shared::Thread(one), Wanted::AllThreads | Wanted::SharedThreads) => is_news(one),
+            (Shared::Thread(_), Wanted::NamedThreads | Wanted::Names) | (Shared::Name(_), _) => {
+                true
+            }
+        };
+        let told: Vec<_> = self.fetched.iter().filter(is_told).collect();
         let thread = |one: &Fetched| {
             let said = fetched(one);
             row(&one.thread, one.head, one.nodes, &said)
@@ -404,6 +418,14 @@ impl Show for FetchedView {
             };
             row(&one.workflow, one.hash, one.nodes, &said)
         };
-        tables(&self.fetched, "NODES", thread, name)
+        let tables = tables(told.iter().copied(), "NODES", thread, name);
+        match (told.len(), self.fetched.len() - told.len()) {
+            (_, 0) => tables,
+            (0, others) => format!("nothing new in {}", counted(others as u64, "thread")),
+            (_, others) => {
+                let others = counted(others as u64, "other thread");
+                format!("{tables}\n\nnothing new in {others}")
+            }
+        }
     }
 }
