@@ -118,6 +118,8 @@ fn an_authority_that_is_not_known_is_named_by_its_file() {
         "its authority is not known here",
         "uwf remote add '<url>?sslrootcert=<file>'",
     );
+    let (_, run, _) = add(&ours, &other.pem);
+    run.says("if the address has a `?` already, it is `&sslrootcert=<file>`");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn of_entry(entry: Entry) -> Option<String> {
             "who cares for the server lets the user in by a line in its `pg_hba.conf`, for this machine and this database"
         }
         Entry::Plain => {
-            "a connection to a server on this machine is encrypted only if the address says so: `uwf remote add '<url>?sslmode=verify-full'`, or `?sslrootcert=<file>` if the system does not know the authority of the server; or who cares for the server lets the user in without, by a line in its `pg_hba.conf`"
+            "a connection to a server on this machine is encrypted only if the address says so: `uwf remote add '<url>?sslmode=verify-full'`, or `?sslrootcert=<file>` if the system does not know the authority of the server, with `&` in place of `?` if the address has a `?` already; or who cares for the server lets the user in without, by a line in its `pg_hba.conf`"
         }
         Entry::Keys => {
             "check the keys in `.env` or the environment, and what they may do: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for `s3:`, with AWS_SESSION_TOKEN if they are valid for a time only, AZURE_STORAGE_ACCOUNT_KEY for `az:`; who reads must be allowed to get and list objects, and a machine that works to put them, too"
@@ -211,7 +211,7 @@ const CERTIFICATE: &str = "openssl req -new -x509 -days 365 -nodes -out server.c
 fn of_distrust(distrust: Distrust) -> Option<String> {
     let hint = match distrust {
         Distrust::Authority => {
-            "`uwf remote add '<url>?sslrootcert=<file>'` names the file of its authority, by an absolute path, or that of the certificate itself if the server has signed it itself".to_owned()
+            "`uwf remote add '<url>?sslrootcert=<file>'` names the file of its authority, by an absolute path, or that of the certificate itself if the server has signed it itself; if the address has a `?` already, it is `&sslrootcert=<file>`".to_owned()
         }
         Distrust::Name => format!(
             "use a name of the certificate in the address, or give the server one for its name: `{CERTIFICATE}`, with `IP:<number>` in place of `DNS:<host>` if the address has a number"
