@@ -110,6 +110,38 @@ fn a_removal_of_a_shared_thread_says_that_it_is_only_forgotten_here() {
 }
 
 #[test]
+fn a_shared_thread_is_shown_as_one() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let only_here = one.start("again");
+        let thread = shared(&machines, "again");
+        let text = |world: &World, thread: &str| {
+            let show = ["thread", "show", thread, "--format", "text"];
+            world.uwf(&show).exits(0).stdout
+        };
+        for world in &machines {
+            assert_eq!(world.show(&thread)["shared"], json!(true));
+            let shown = text(world, &thread);
+            let line = shown.lines().find(|line| line.starts_with("shared"));
+            assert!(
+                line.is_some_and(|line| line.contains("list --remote")),
+                "{shown}"
+            );
+        }
+        assert!(one.show(&only_here)["shared"].is_null());
+        assert!(!text(one, &only_here).contains("shared"));
+        one.uwf(&["thread", "kill", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        let ended = text(other, &thread);
+        assert!(
+            ended.contains("with other machines") && !ended.contains("--remote"),
+            "{ended}"
+        );
+    });
+}
+
+#[test]
 fn a_fetch_of_all_threads_lists_what_is_new_and_counts_the_rest() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

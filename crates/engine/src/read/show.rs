@@ -27,7 +27,7 @@ use crate::read::standing::Standing;
 use crate::read::summary::SummaryView;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::verdict::VerdictView;
-use crate::sharing::owes_end;
+use crate::sharing::{is_shared, owes_end};
 use crate::thread::{self, Thread};
 use crate::waiting_answer::WaitingAnswer;
 use crate::workspace::WorkspaceView;
@@ -52,6 +52,9 @@ pub struct ThreadView {
     /// Its state.
     #[serde(flatten)]
     pub state: ThreadState,
+    /// Whether it is shared, so that other machines may work on it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// Whether it was ended here, and other machines may not know it yet.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub end_not_told: bool,
@@ -173,11 +176,10 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let state = state.with_pause(run.pause.read()?);
     let name = thread.program.name();
     let steps = count_steps(&site.store, &run.ledger, head)?;
-    let waiting_answer = activity.waiting_answer;
-    let waiting_answer = waiting_answer.map(|answer| answer.in_view(site, &thread.start, name));
+    let in_view = |answer: WaitingAnswer| answer.in_view(site, &thread.start, name);
     let children = child_views(site, &thread, &route)?;
     Ok(ThreadView {
-        waiting_answer,
+        waiting_answer: activity.waiting_answer.map(in_view),
         with_children: sums_with_children(site, &thread, &route, &children, steps)?,
         children,
         parent: ParentView::of(site, id, &thread.start),
@@ -186,6 +188,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         head,
         forked_from: run.origin.read(),
         run: RunOfThread::of(site, id, &thread.start),
+        shared: is_shared(site, id),
         end_not_told: false,
         hint: None,
         state,
@@ -229,6 +232,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         head: record.head,
         forked_from: run.origin.read(),
         state: ThreadState::plain(ended_status(record.reason)),
+        shared: is_shared(site, record.thread),
         end_not_told: owes_end(site, record)?,
         hint: None,
         blocked_reason: None,

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use uwf_engine::{
-    GraphNode, GraphView, Site, StepStory, StepsPage, ThreadView, is_shared, show, story_page,
+    GraphNode, GraphView, StepStory, StepsPage, ThreadView, show, story_page,
     thread_graph_of_newest,
 };
 use uwf_protocol::ids::CasRef;
@@ -47,7 +47,7 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
     let running = view.running.is_some();
     let turns = running.then(|| live::turns(site, id));
     let title = task(&view.outline).to_owned();
-    let shared = shared(site, &view);
+    let shared = shared(&view);
     let main = html! {
         (header(&view, &title, site.env.now_ms(), &shared))
         (background::notice(asked, &view))
@@ -81,9 +81,9 @@ pub(crate) fn page(asked: &Asked) -> Result<Page, Trouble> {
 
 /// Says that the thread is shared, and that this machine has its lease if the thread is at work here. Only the remote knows of other
 /// leases, and no page of a thread asks it.
-fn shared(site: &Site, view: &ThreadView) -> Markup {
+fn shared(view: &ThreadView) -> Markup {
     html! {
-        @if is_shared(site, view.thread) {
+        @if view.shared {
             span {
                 b { "Shared" }
                 @if view.running.is_some() { ", leased by this machine" }

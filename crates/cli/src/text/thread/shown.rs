@@ -178,6 +178,7 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
     rows.extend(view.forked_from.as_ref().map(origin_row));
     let run = view.run.as_ref();
     rows.extend(run.map(|run| ("run", format!("{}, in {}", run.id, run.folder.display()))));
+    rows.extend(view.shared.then(|| shared_row(view)));
     rows.extend(view.parent.as_ref().map(parent_row));
     rows.extend(view.workspace.as_ref().map(workspace_row));
     rows.extend(outline.started_at_ms.map(|ms| ("started", at(ms))));
@@ -194,6 +195,18 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
 /// Tells whether a thread is a run of a pipeline that called no model.
 fn is_free_run(view: &ThreadView, used: &UsageTotal) -> bool {
     view.run.is_some() && used.cost_usd == Some(0.0) && used.tokens == Some(0)
+}
+
+/// Returns the row of a shared thread. Only the remote knows who works on it, and it is not asked.
+fn shared_row(view: &ThreadView) -> (&'static str, String) {
+    let line = match view.state.status.is_ended() {
+        true => "with other machines".to_owned(),
+        false => {
+            let list = hints::here("`uwf thread list --remote` shows who works on it");
+            format!("with other machines; {list}")
+        }
+    };
+    ("shared", line)
 }
 
 /// Returns the row of the worktree.
