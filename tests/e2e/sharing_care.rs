@@ -327,6 +327,11 @@ fn a_kill_ends_the_agent_of_another_machine() {
             "{said}"
         );
         assert!(!said.contains("thread list --remote"), "{said}");
+        let attempts = other.state(&format!("runs/{thread}/attempts.jsonl"));
+        assert!(
+            attempts.contains("so the agent was ended: the thread has ended on another machine"),
+            "{attempts}"
+        );
         assert!(!processes::is_running(agent), "it works for nothing");
         assert_eq!(other.show(&thread)["status"], json!("cancelled"));
         agree(&machines, &thread, 0);

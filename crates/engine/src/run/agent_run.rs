@@ -168,7 +168,7 @@ fn clean_up(
 /// Returns the step of a run whose agent was started, or why there is none.
 fn check_run(
     runner: &Runner,
-    run: &RunDir,
+    run: &OwnedRun,
     agent_run: &AgentRun<'_>,
     ended: EndedRun,
 ) -> Result<Result<FinishedStep, Problem>, EngineError> {
@@ -217,7 +217,7 @@ fn has_whole_output(run: &RunDir, ended: &EndedRun) -> bool {
 /// finished only after a limit of time does not count. One that was finished after we were told to stop counts: it was paid for, and
 /// nothing is wrong with it.
 fn finished_step(
-    run: &RunDir,
+    run: &OwnedRun,
     thread: &Thread,
     agent: &AgentCommand,
     ending: &RunEnding,
@@ -234,7 +234,10 @@ fn finished_step(
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
         (None, RunEnding::Interrupted(signal)) => Err(Problem::interrupted(*signal)),
-        (None, RunEnding::Unwanted) => Err(Problem::taken_over()),
+        (None, RunEnding::Unwanted) => {
+            let why = run.shared.as_ref().map(SharedThread::why_lost);
+            Err(Problem::taken_over(&why.unwrap_or_default()))
+        }
         (None, ending) => Err(agent.ended(ending)),
     })
 }

@@ -109,12 +109,14 @@ impl Problem {
         }
     }
 
-    /// Returns the problem of a run that was ended because its step would not be in the thread.
-    pub(crate) fn taken_over() -> Self {
+    /// Returns the problem of a run that was ended because its step would not be in the thread. `why` says why the lease was lost.
+    pub(crate) fn taken_over(why: &str) -> Self {
         Self {
             phase: Phase::Agent,
             class: FailureClass::Cancelled,
-            text: "this machine no longer has the lease of the thread, so the agent was ended: another machine has taken it over, or a person has ended the lease".to_owned(),
+            text: format!(
+                "this machine no longer has the lease of the thread, so the agent was ended: {why}"
+            ),
             exit_code: None,
             hint: None,
             cause: Cause::TakenOver,

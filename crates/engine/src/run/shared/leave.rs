@@ -3,13 +3,14 @@
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{After, Released};
+use uwf_remote::{After, Listed, Released};
 use uwf_storage::RunDir;
 
 use crate::limits::status_for_others;
 use crate::run::shared::ended::follow_end;
 use crate::run::shared::{NewHead, SharedThread, has_waiting_step};
-use crate::sharing::error::SharingError;
+use crate::sharing::error::{SharingError, machine_of};
+use crate::sharing::family::there;
 use crate::thread::{Thread, active_head};
 use crate::{EngineError, Runner, Site, tags};
 
@@ -41,6 +42,24 @@ impl SharedThread {
             ));
             None
         })
+    }
+
+    /// Returns why this call has lost the lease, as far as the remote tells it.
+    pub(crate) fn why_lost(&self) -> String {
+        let found = there(self.connection.get().remote(), self.lease.thread, None);
+        let listed = found.ok().flatten().map(|found| found.listed);
+        match listed {
+            Some(listed) if listed.status == HeadStatus::Ended => {
+                "the thread has ended on another machine".to_owned()
+            }
+            Some(Listed {
+                busy: Some((owner, _)),
+                ..
+            }) => format!("{} has taken it over", machine_of(&owner)),
+            Some(_) | None => {
+                "another machine has taken it over, or a person has ended the lease".to_owned()
+            }
+        }
     }
 
     fn log(&self, site: &Site, error: &EngineError) {
