@@ -51,6 +51,23 @@ fn the_next_thread_is_one_that_nobody_works_on() {
 }
 
 #[test]
+fn a_worker_prints_no_heading_for_a_step_that_failed() {
+    with_server(|server| {
+        let [one, _] = &machines_in(server, &new_schema());
+        let work = ["work", "--idle", "1s", "--format", "text"];
+        let thread = one.start("again");
+        one.uwf(&["push", &thread]).exits(0);
+        one.scripted_agent("exit 3");
+        let failed = one.uwf(&work).exits(3);
+        assert_eq!(failed.stdout, "");
+        failed.says(&format!("{thread} error: `writer` failed"));
+        gated_agent(one, TWO_STEPS);
+        let done = one.uwf(&work).exits(0).stdout;
+        assert!(done.starts_with(&format!("{thread}:\n")), "{done}");
+    });
+}
+
+#[test]
 fn the_next_thread_is_none_at_work_here_though_its_lease_has_ended_in_an_outage() {
     with_server(|server| {
         let machines = machines_in(server, &new_schema());

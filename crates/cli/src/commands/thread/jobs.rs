@@ -16,6 +16,7 @@ use uwf_process::{EndRequest, Event, NextExit, Stop, Tree};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
+use super::many::heading;
 use crate::commands::{Context, own_program};
 use crate::failure::Failure;
 use crate::output;
@@ -189,6 +190,8 @@ impl Job {
         }
         match text_of(&self.stdout).map_err(unread)? {
             text if text.is_empty() => Ok(()),
+            // People read on stderr why there is no step.
+            text if text.trim_end() == heading(self.thread) => Ok(()),
             text => output::write(text.trim_end()),
         }
     }

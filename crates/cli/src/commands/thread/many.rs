@@ -163,6 +163,11 @@ fn report_damaged(context: &Context, item: &ThreadItem) -> Result<Exit, Failure>
     Ok(failure.exit)
 }
 
+/// Returns the line above what comes of one of several threads, as text.
+pub(super) fn heading(thread: ThreadId) -> String {
+    format!("{thread}:")
+}
+
 /// Does the steps of one of several threads, and prints what came of it. Returns the exit code of a single call.
 fn step_one(
     context: &Context,
@@ -171,7 +176,7 @@ fn step_one(
     thread: ThreadId,
 ) -> Result<Exit, Failure> {
     if context.format == Format::Text {
-        write(&format!("{thread}:"))?;
+        write(&heading(thread))?;
     }
     let mut options = StepOptions {
         early: args.early.into(),
