@@ -289,6 +289,31 @@ fn who_holds_a_thread_and_what_was_left_is_told() {
 }
 
 #[test]
+fn a_finished_step_in_a_folder_without_a_thread_is_not_to_be_committed() {
+    let world = sound();
+    let thread = &world.uwf(&["thread", "list", "--all"]).exits(0).json()[1];
+    let head = thread["head"].as_str().unwrap();
+    let forgotten = format!("{}.forgotten", thread["thread"].as_str().unwrap());
+    let folder = world.root().join("runs").join(&forgotten);
+    fs::create_dir(&folder).unwrap();
+    let pending = json!({ "step": head, "head": head, "atMs": 1 });
+    fs::write(folder.join("pending.json"), pending.to_string()).unwrap();
+    let run = doctor(&world, &["--offline"]).exits(0);
+    finds(&run, "leftovers", "warning", &forgotten);
+    let [[subject, _, message, hint]] = &found(&run, "pending")[..] else {
+        panic!("one check is expected: {}", run.stdout)
+    };
+    assert_eq!(subject, &forgotten);
+    assert!(message.contains("is not here any more"), "{message}");
+    assert!(!hint.contains("thread step"), "{hint}");
+    assert!(
+        hint.contains(&format!("`uwf thread fork {head}`")),
+        "{hint}"
+    );
+    world.uwf(&["thread", "fork", head]).exits(0);
+}
+
+#[test]
 fn a_broken_config_is_told_in_full() {
     let world = sound();
     fs::write(

@@ -222,12 +222,17 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
             (Ok(Some(pending)), Some(item))
                 if item.head == pending.step || item.status == ThreadStatus::Running => {}
             (Ok(Some(pending)), item) => {
-                let (message, hint) = match item.filter(|item| item.status.is_ended()) {
-                    Some(_) => (
+                let (message, hint) = match item {
+                    Some(item) if item.status.is_ended() => (
                         "a step was finished when the thread ended",
                         format!("`uwf thread fork {}` goes on from it", pending.step),
                     ),
+                    // The folder is one of the leftovers, which can be deleted then.
                     None => (
+                        "a step was finished for a thread that is not here any more",
+                        format!("`uwf thread fork {}` goes on from it", pending.step),
+                    ),
+                    Some(_) => (
                         "a finished step is not committed yet",
                         format!("`uwf thread step {thread}` commits it"),
                     ),
