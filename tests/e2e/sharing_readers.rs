@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::gates::{at_work, open_gate, runs};
-use crate::postgres::new_schema;
+use crate::postgres::{USER, new_schema};
 use crate::sharing::{agree, as_reader, at_remote, machines_in, shared, with_server};
+use crate::world::World;
 
 #[test]
 fn the_kill_of_a_reader_is_refused_and_changes_nothing() {
@@ -32,6 +33,37 @@ fn the_kill_of_a_reader_is_refused_and_changes_nothing() {
         agree(&machines, &thread, 1);
         one.uwf(&["thread", "kill", &thread]).exits(0);
         assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+    });
+}
+
+#[test]
+fn a_reader_that_adds_the_remote_is_not_told_to_push() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let add = |world: &World, url: &str| {
+            let add = ["remote", "add", url, "--schema", &schema];
+            let text = [&add[..], &["--format", "text"]].concat();
+            let only_reads = world.uwf(&add).exits(0).json()["onlyReads"].clone();
+            (only_reads, world.uwf(&text).exits(0).stdout)
+        };
+        let (only_reads, said) = add(one, &server.url());
+        assert!(only_reads.is_null());
+        assert!(said.contains("`uwf push <thread>` shares one"), "{said}");
+        let user = as_reader(other, server, &schema);
+        let url = server
+            .url()
+            .replace(&format!("//{USER}@"), &format!("//{user}@"));
+        let (only_reads, said) = add(other, &url);
+        assert_eq!(only_reads, json!(true));
+        assert!(!said.contains("push"), "{said}");
+        assert!(said.contains("`uwf fetch --all` brings them"), "{said}");
+        let stranger = World::new();
+        add(&stranger, &url);
+        stranger.uwf(&["fetch", "--all"]).exits(0);
+        assert_eq!(stranger.show(&thread)["shared"], json!(true));
     });
 }
 

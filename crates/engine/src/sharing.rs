@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_remote::{Lease, Owner, Remote, Standing};
+use uwf_remote::{Lease, Owner, Remote, RemoteError, Standing};
 use uwf_storage::{
     HistoryRecord, RunDir, SharedRecord, State, StorageError, machine_id, machine_name,
 };
@@ -69,6 +69,22 @@ pub(crate) fn owner(record: &SharedRecord) -> Owner {
         machine: machine_id(),
         name: machine_name(),
         mark: record.mark.clone(),
+    }
+}
+
+/// Tells whether a remote lets its user change threads, as far as it can be told without a change: an object storage refuses only a
+/// change.
+///
+/// # Errors
+/// When the remote does not answer.
+pub fn may_change(site: &Site, remote: &mut dyn Remote) -> Result<bool, EngineError> {
+    let record = new_record(site, String::new())?;
+    // No thread has this id.
+    let none = no_lease(ThreadId::new(0, 0), &record);
+    match remote.end_lease(&none) {
+        Ok(()) => Ok(true),
+        Err(RemoteError::Denied(..) | RemoteError::NotLetIn(..)) => Ok(false),
+        Err(error) => Err(SharingError::from(error).into()),
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) struct AddedRemoteView {
     pub(crate) store: String,
     /// How long it takes for a short call, in milliseconds.
     pub(crate) call_ms: f64,
+    /// Whether its user may only read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) only_reads: bool,
     /// The threads that a lost remote has shared, and this one shares from now on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) replaced: Vec<ThreadId>,
@@ -48,6 +51,9 @@ impl Show for AddedRemoteView {
         let schema = self.schema.as_ref();
         let schema = schema.map_or_else(String::new, |schema| format!(" (schema {schema})"));
         let next = match &*self.replaced {
+            [] if self.only_reads => {
+                "this user may only read: `uwf fetch --all` brings them".to_owned()
+            }
             [] => "`uwf push <thread>` shares one".to_owned(),
             threads => format!(
                 "it takes the place of the lost remote for {}, and `uwf push --all` sends them; do both on every machine before any of them steps a thread, so that no step is paid for twice",

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use uwf_config::Change;
 use uwf_engine::{
-    EngineError, Replaced, SharingError, Site, are_unasked, ensure_records, replace_remote,
-    restore_records, threads_of_others, threads_of_remotes, unasked,
+    EngineError, Replaced, SharingError, Site, are_unasked, ensure_records, may_change,
+    replace_remote, restore_records, threads_of_others, threads_of_remotes, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -57,6 +57,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         return Err(not_lost(&hello.store));
     }
     let call_ms = time_of_call(remote.as_mut())?;
+    let only_reads = !may_change(site, remote.as_mut())?;
     restore_records(site, remote.as_mut(), &place, args.replaces.as_deref())?;
     choose(site, &args, had_schema)?;
     // The records come last, so a call that dies before can be repeated.
@@ -72,6 +73,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         schema: remote.schema().map(str::to_owned),
         store: hello.store,
         call_ms,
+        only_reads,
         replaced: replaced.shared,
         presumed: replaced.presumed,
     };
