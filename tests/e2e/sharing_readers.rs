@@ -2,10 +2,12 @@
 
 use serde_json::json;
 
-use crate::gates::{at_work, open_gate, runs};
+use crate::gates::{at_work, gated_agent, open_gate, runs};
 use crate::postgres::{USER, new_schema};
-use crate::sharing::{agree, as_reader, at_remote, machines_in, shared, with_server};
-use crate::world::World;
+use crate::sharing::{
+    MORE, agree, as_reader, at_remote, machine, machines_in, shared, with_server,
+};
+use crate::world::{AGAIN, World};
 
 #[test]
 fn the_kill_of_a_reader_is_refused_and_changes_nothing() {
@@ -64,6 +66,31 @@ fn a_reader_that_adds_the_remote_is_not_told_to_push() {
         add(&stranger, &url);
         stranger.uwf(&["fetch", "--all"]).exits(0);
         assert_eq!(stranger.show(&thread)["shared"], json!(true));
+    });
+}
+
+#[test]
+fn a_limit_that_a_reader_raises_is_not_raised() {
+    with_server(|server| {
+        let schema = new_schema();
+        let limited = AGAIN.replace('@', "limits: { maxSteps: 1 }");
+        let machines = [(); 2].map(|()| {
+            let world = machine(server, &schema, &limited);
+            gated_agent(&world, MORE);
+            world
+        });
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        one.step(&thread).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        as_reader(other, server, &schema);
+        let before = other.show(&thread);
+        assert_eq!(before["status"], json!("suspended"));
+        let raise = ["thread", "resume", &thread, "--raise", "maxSteps=3"];
+        let refused = other.uwf(&raise).exits(1);
+        refused.says("the remote refuses this user");
+        assert_eq!(other.show(&thread), before);
+        assert_eq!(at_remote(one, &thread)["status"], json!("suspended"));
     });
 }
 
