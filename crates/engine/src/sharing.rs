@@ -27,7 +27,7 @@ use uwf_thread::{Head, steps};
 use crate::bundle::{self, Side};
 use crate::children::parent_at;
 use crate::sharing::error::SharingError;
-use crate::{EngineError, Site, printed};
+use crate::{EngineError, Site, printed, thread};
 
 /// Returns the remote that the config of a root names. It connects at its first call.
 pub type Remotes = fn(&Site) -> Result<Box<dyn Remote + Send>, EngineError>;
@@ -183,7 +183,8 @@ pub fn threads_of(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError
     Ok(threads)
 }
 
-/// Returns the [`threads_of`] a remote without those that work for another one of them: a push of that one sends them, too.
+/// Returns the [`threads_of`] a remote without those that work for another one of them: a push of that one sends them, too. A thread that
+/// is not here is left out, unless the files of the state have lost it.
 ///
 /// # Errors
 /// When the folder of the records, or the state, cannot be read.
@@ -196,7 +197,11 @@ pub fn topmost_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineE
         let parent = parent.and_then(Result::ok).flatten();
         parent.is_some_and(|parent| all.binary_search(&parent.thread).is_ok())
     };
-    let topmost = all.iter().filter(|id| !works_for_one(id));
+    let is_here = |id: &ThreadId| {
+        places.contains_key(id)
+            || !matches!(thread::find(site, *id), Err(EngineError::UnknownThread(_)))
+    };
+    let topmost = all.iter().filter(|id| is_here(id) && !works_for_one(id));
     Ok(topmost.copied().collect())
 }
 
