@@ -10,7 +10,7 @@ use crate::sharing::{machines_in, shared, with_server};
 use crate::world::World;
 
 /// Moves a thread away from the root, as the hint of a lost thread says, so that only the record of it is left.
-fn move_away(world: &World, thread: &str) {
+pub(crate) fn move_away(world: &World, thread: &str) {
     let heads = world.root().join("threads.yaml");
     let lines = fs::read_to_string(&heads).unwrap();
     let others = lines.lines().filter(|line| !line.starts_with(thread));

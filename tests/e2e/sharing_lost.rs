@@ -5,52 +5,101 @@ use std::fs;
 use serde_json::json;
 
 use crate::gates::runs;
-use crate::postgres::new_schema;
+use crate::postgres::{Server, new_schema};
 use crate::postgres_admin::Admin;
 use crate::sharing::{agree, at_remote, machines_in, shared, with_server};
 use crate::sharing_children::{BRANCHES, family};
+use crate::sharing_left_records::move_away;
 use crate::sharing_remotes::store;
 use crate::sharing_restored::{back_up, put_back};
-use crate::world::{World, wait_until};
+use crate::world::{Run, World, wait_until};
+
+/// Drops the schema of a remote, and returns the call that makes another one there, which takes the place of the lost one.
+fn lose(server: &Server, schema: &str, lost: &str) -> Vec<String> {
+    Admin::new(&server.url()).run(&format!("DROP SCHEMA {schema} CASCADE"));
+    let url = server.url();
+    let replace = [
+        "remote",
+        "add",
+        &url,
+        "--schema",
+        schema,
+        "--replaces",
+        lost,
+    ];
+    replace.map(str::to_owned).to_vec()
+}
+
+/// Lets the remote of a machine forget all threads.
+fn forget_all(server: &Server, world: &World) {
+    let schema = world.uwf(&["config", "get", "remote.schema"]).exits(0);
+    let schema = schema.json()["value"].as_str().unwrap().to_owned();
+    let forget = ["history", "threads", "nodes"];
+    let forget = forget.map(|table| format!("DELETE FROM {schema}.{table}"));
+    Admin::new(&server.url()).run(&forget.join("; "));
+}
+
+fn call(world: &World, args: &[String]) -> Run {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    world.uwf(&args)
+}
+
+/// Lets two machines send all threads at once: both ask what the remote has before one of them can put anything there.
+fn send_at_once(server: &Server, schema: &str, machines: [&World; 2]) {
+    let admin = Admin::new(&server.url());
+    admin.run(&format!("BEGIN; LOCK TABLE {schema}.threads IN SHARE MODE"));
+    let calls = [1, 2].map(|count| {
+        let call = machines[count - 1].spawn(&["push", "--all"]);
+        wait_until("the call waits", || {
+            let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'RowExclusiveLock' AND relation = '@.threads'::regclass";
+            admin.row(&sql.replace('@', schema)) == count.to_string()
+        });
+        call
+    });
+    admin.run("COMMIT");
+    for call in calls {
+        let said = call.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success(), "{text}");
+    }
+}
 
 #[test]
 fn two_machines_that_send_a_thread_again_at_the_same_time_have_not_gone_on_in_two_ways() {
     with_server(|server| {
         for first in [0, 1] {
-            let (schema, admin) = (new_schema(), Admin::new(&server.url()));
+            let schema = new_schema();
             let machines = machines_in(server, &schema);
+            let [one, other] = &machines;
             let thread = shared(&machines, "again");
-            for _ in 0..2 {
-                machines[1].step(&thread).exits(0);
-            }
-            let lost = store(&machines[0]);
-            admin.run(&format!("DROP SCHEMA {schema} CASCADE"));
-            let url = server.url();
-            let add = ["remote", "add", &url, "--schema", &schema];
+            other.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+            let replace = lose(server, &schema, &store(one));
             for world in &machines {
-                let replaces = ["--replaces", &lost];
-                world.uwf(&[&add[..], &replaces].concat()).exits(0);
+                call(world, &replace).exits(0);
             }
-            // Both ask what the remote has before one of them can put the thread there.
-            admin.run(&format!("BEGIN; LOCK TABLE {schema}.threads IN SHARE MODE"));
-            let waiting = |count: usize| {
-                wait_until("the call waits", || {
-                    let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'RowExclusiveLock' AND relation = '@.threads'::regclass";
-                    admin.row(&sql.replace('@', &schema)) == count.to_string()
-                });
-            };
-            let push = |world: &World| world.spawn(&["push", "--all"]);
-            let one = push(&machines[first]);
-            waiting(1);
-            let other = push(&machines[1 - first]);
-            waiting(2);
-            admin.run("COMMIT");
-            for call in [one, other] {
-                let said = call.wait_with_output().unwrap();
-                let text = String::from_utf8_lossy(&said.stderr);
-                assert!(said.status.success(), "{text}");
-            }
+            send_at_once(server, &schema, [&machines[first], &machines[1 - first]]);
             agree(&machines, &thread, 2);
+        }
+    });
+}
+
+#[test]
+fn a_kill_is_told_also_if_another_machine_sends_the_thread_at_the_same_time() {
+    with_server(|server| {
+        // Either machine may be the first to put the thread there.
+        for _ in 0..4 {
+            let schema = new_schema();
+            let machines = machines_in(server, &schema);
+            let [one, other] = &machines;
+            let thread = shared(&machines, "again");
+            let replace = lose(server, &schema, &store(one));
+            one.uwf(&["thread", "kill", &thread]).exits(0);
+            for world in &machines {
+                call(world, &replace).exits(0);
+            }
+            send_at_once(server, &schema, [one, other]);
+            assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
+            other.step(&thread).exits(7);
         }
     });
 }
@@ -161,6 +210,11 @@ fn a_push_of_all_threads_names_those_that_it_cannot_send() {
         fs::write(&state, all).unwrap();
         one.uwf(&["push", "--all"]).exits(0);
         assert_eq!(at_remote(other, &damaged)["thread"], json!(damaged));
+        // A thread that was removed is not missed, though its record came back.
+        let kept = fs::read(&record).unwrap();
+        one.uwf(&["thread", "rm", "--force", &damaged]).exits(0);
+        fs::write(&record, kept).unwrap();
+        one.uwf(&["push", "--all"]).exits(0);
     });
 }
 
@@ -178,16 +232,88 @@ fn children_whose_parent_was_removed_everywhere_can_be_forgotten() {
         let children: Vec<&str> = ids.filter(|id| *id != thread).collect();
         assert_eq!(children.len(), 2, "{listed}");
         one.uwf(&["thread", "rm", &thread]).exits(0);
-        let schema = one.uwf(&["config", "get", "remote.schema"]).exits(0);
-        let schema = schema.json()["value"].as_str().unwrap().to_owned();
-        let forget = ["history", "threads", "nodes"];
-        let forget = forget.map(|table| format!("DELETE FROM {schema}.{table}"));
-        Admin::new(&server.url()).run(&forget.join("; "));
+        forget_all(server, one);
         let refused = one.uwf(&["push", "--all"]).exits(1);
         for child in children {
             assert!(refused.stderr.contains(&format!("`uwf thread rm {child}`")));
             one.uwf(&["thread", "rm", child]).exits(0);
         }
         one.uwf(&["push", "--all"]).exits(0);
+    });
+}
+
+#[test]
+fn a_thread_of_a_replaced_remote_waits_for_the_others_and_is_not_forgotten_then() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let url = server.url();
+        let add = |world: &World, schema: &str| {
+            let add = ["remote", "add", &url, "--schema", schema];
+            world.uwf(&add).exits(0);
+        };
+        shared(&machines, "again");
+        let lost = store(one);
+        let (second, new) = (new_schema(), new_schema());
+        add(one, &second);
+        one.uwf(&["push", &one.start("again")]).exits(0);
+        let thread = one.start("again");
+        add(one, &schema);
+        back_up(one);
+        one.uwf(&["push", &thread]).exits(0);
+        other.uwf(&["fetch", &thread]).exits(0);
+        other.step(&thread).exits(0);
+        put_back(one);
+        fs::remove_file(one.root().join("shared/complete")).unwrap();
+        let mut replace = lose(server, &schema, &lost);
+        replace[4].clone_from(&new);
+        call(one, &replace).exits(0);
+        add(one, &second);
+        add(one, &new);
+        one.step(&thread)
+            .exits(1)
+            .says(&format!("`uwf push {thread}`"));
+        assert_eq!(runs(one), 0, "another machine has paid for the step");
+        call(other, &replace).exits(0);
+        other.uwf(&["push", "--all"]).exits(0);
+        one.step(&thread).exits(0);
+        agree(&machines, &thread, 2);
+    });
+}
+
+#[test]
+fn a_lost_remote_is_replaced_also_if_the_config_names_a_third_one_that_answers() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, _] = &machines;
+        let (lost, thread) = (store(one), one.start("again"));
+        let third = new_schema();
+        let add = ["remote", "add", &server.url(), "--schema", &third];
+        one.uwf(&add).exits(0);
+        fs::remove_dir_all(one.root().join("shared")).unwrap();
+        let replace = lose(server, &schema, &lost);
+        let replaced = call(one, &replace)
+            .exits(0)
+            .says("no record here names the remote with the id");
+        assert_eq!(replaced.json()["presumed"], json!([thread]));
+        one.step(&thread).exits(1).says("is not at the remote");
+        assert_eq!(runs(one), 0);
+    });
+}
+
+#[test]
+fn children_of_a_parent_that_is_not_here_are_not_left_out() {
+    with_server(|server| {
+        let (machines, thread) = family(server, BRANCHES);
+        let [one, _] = &machines;
+        one.step(&thread).exits(0);
+        one.uwf(&["push", &thread]).exits(0);
+        move_away(one, &thread);
+        forget_all(server, one);
+        one.uwf(&["push", "--all"])
+            .exits(1)
+            .says("cannot be shared alone");
     });
 }

@@ -35,6 +35,10 @@ fn the_kill_of_a_reader_is_refused_and_changes_nothing() {
         agree(&machines, &thread, 1);
         one.uwf(&["thread", "kill", &thread]).exits(0);
         assert_eq!(at_remote(other, &thread)["status"], json!("ended"));
+        // There is nothing to refuse, whether the end is known here or only there.
+        for _ in 0..2 {
+            other.uwf(&["thread", "kill", &thread]).exits(7);
+        }
     });
 }
 

@@ -222,12 +222,13 @@ pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, is_registered, push_name,
     remote_name, remote_names,
 };
-pub use sharing::records::{are_unasked, ensure_records, restore_records, unasked};
+pub use sharing::records::{
+    Replaced, are_unasked, ensure_records, replace_remote, restore_records, unasked,
+};
 pub use sharing::repair::{send_lost, whole_nodes};
 pub use sharing::{
-    Remotes, Replaced, is_free, is_shared, may_change, pause_before_question, replace_remote,
-    shared_threads, threads_of, threads_of_others, threads_of_remotes, topmost_shared,
-    waiting_step, waiting_threads,
+    Remotes, is_free, is_shared, may_change, pause_before_question, shared_threads, threads_of,
+    threads_of_others, threads_of_remotes, topmost_shared, waiting_step, waiting_threads,
 };
 pub use short_names::{Candidate, NameError, find_in_thread, find_node, find_thread};
 pub use site::Site;

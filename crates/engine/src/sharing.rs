@@ -183,7 +183,7 @@ pub fn threads_of(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineError
     Ok(threads)
 }
 
-/// Returns the [`threads_of`] a remote without those that work for another one of them: a push of that one sends them, too. A thread that
+/// Returns the [`threads_of`] a remote without children whose parent is among them, because a push of the parent sends them. A thread that
 /// is not here is left out, unless the files of the state have lost it.
 ///
 /// # Errors
@@ -193,59 +193,18 @@ pub fn topmost_shared(site: &Site, store: &str) -> Result<Vec<ThreadId>, EngineE
     let all = threads_of(site, store)?;
     let works_for_one = |id: &ThreadId| {
         let parent = places.get(id).map(|at| parent_at(site, *id, at.head()));
-        // If its parent cannot be read, the push says what is wrong with it.
+        // If it cannot be read, the push says what is wrong with it.
         let parent = parent.and_then(Result::ok).flatten();
-        parent.is_some_and(|parent| all.binary_search(&parent.thread).is_ok())
+        let parent = parent.map(|parent| parent.thread);
+        parent.is_some_and(|id| places.contains_key(&id) && all.binary_search(&id).is_ok())
     };
-    let is_here = |id: &ThreadId| {
-        places.contains_key(id)
-            || !matches!(thread::find(site, *id), Err(EngineError::UnknownThread(_)))
+    let is_gone = |id: &ThreadId| {
+        use EngineError::{Removed, UnknownThread};
+        !places.contains_key(id)
+            && matches!(thread::find(site, *id), Err(UnknownThread(_) | Removed(_)))
     };
-    let topmost = all.iter().filter(|id| is_here(id) && !works_for_one(id));
+    let topmost = all.iter().filter(|id| !is_gone(id) && !works_for_one(id));
     Ok(topmost.copied().collect())
-}
-
-/// The threads of a remote that is lost, and whose place another one has taken.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Replaced {
-    /// Those that the lost remote had shared.
-    pub shared: Vec<ThreadId>,
-    /// Those that it may have shared.
-    pub presumed: Vec<ThreadId>,
-}
-
-/// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. A thread that a third remote may
-/// share, too, is still to be looked for there.
-///
-/// # Errors
-/// When a record cannot be written.
-pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Replaced, EngineError> {
-    let folder = site.root.shared_folder();
-    let _lock = folder.lock()?;
-    let mut replaced = Replaced::default();
-    for thread in shared_threads(site)? {
-        let file = site.root.shared(thread);
-        let Ok(Some(record)) = file.read() else {
-            continue;
-        };
-        let mut remotes = record.remotes();
-        if !remotes.iter().any(|one| one == lost) {
-            continue;
-        }
-        remotes.retain(|one| one != lost && one != store);
-        // The new one comes last: only when all others were asked, the thread is to be pushed there.
-        remotes.push(store.to_owned());
-        if remotes.len() == 1 {
-            file.replace(&new_record(site, store.to_owned())?)?;
-            match record.presumed {
-                true => replaced.presumed.push(thread),
-                false => replaced.shared.push(thread),
-            }
-        } else if let Some(still) = SharedRecord::presumed(remotes, new_mark(site)?) {
-            file.replace(&still)?;
-        }
-    }
-    Ok(replaced)
 }
 
 /// Returns the active shared threads with a finished step that waits here. This root may still have their leases, so no other
@@ -361,21 +320,8 @@ pub(crate) fn check_remote(
             thread,
             known: record.remote.clone(),
             found: found.to_owned(),
-            presumed: record.presumed,
+            presumed: record.is_presumed(),
         }
         .into()),
-    }
-}
-
-/// Lets the remote with this id share a thread that it has, if another one was only presumed to share it.
-///
-/// # Errors
-/// When another remote shares it for certain.
-pub(crate) fn claim(site: &Site, thread: ThreadId, store: &str) -> Result<(), EngineError> {
-    let file = site.root.shared(thread);
-    match file.read()? {
-        Some(record) if record.presumed => Ok(file.replace(&new_record(site, store.to_owned())?)?),
-        Some(record) => check_remote(thread, &record, store),
-        None => Ok(()),
     }
 }

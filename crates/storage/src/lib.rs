@@ -27,6 +27,7 @@ mod run_log;
 mod run_root;
 mod seal;
 mod shared_folder;
+mod shared_record;
 pub mod shared_roots;
 mod sharing;
 mod slots;
@@ -56,7 +57,8 @@ pub use run_dir::{
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
 pub use shared_folder::{LockedFolder, Search, SharedFolder};
-pub use sharing::{SharedFile, SharedRecord};
+pub use shared_record::{Presumption, SharedRecord};
+pub use sharing::SharedFile;
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registered, Registering, State, Threads,

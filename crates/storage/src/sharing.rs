@@ -4,61 +4,10 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use uwf_durable::{Draft, Durability, Placed};
 use uwf_protocol::ids::ThreadId;
 
-use crate::{BadLine, SharedFolder, StorageError};
-
-/// That a thread is shared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SharedRecord {
-    /// The id of the remote where it is, as the remote tells it.
-    pub remote: String,
-    /// What tells the leases of this root from those of all others. A later call has the same mark, so it takes over the lease of an
-    /// earlier call that died. The lock of the thread keeps two living calls apart. A worker that takes the lease of the next thread
-    /// under a new mark replaces this one.
-    pub mark: String,
-    /// Whether it is only presumed that the remote shares the thread, because the remote could not be asked.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub presumed: bool,
-    /// The ids of further remotes, if it is only presumed: one of these may share the thread, too, and none of them was asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<String>,
-}
-
-impl SharedRecord {
-    /// Returns the record of a thread that a remote shares.
-    #[must_use]
-    pub fn certain(remote: String, mark: String) -> Self {
-        Self {
-            remote,
-            mark,
-            presumed: false,
-            others: Vec::new(),
-        }
-    }
-
-    /// Returns the record of a thread that one of these remotes may share; `None` if there is none.
-    #[must_use]
-    pub fn presumed(remotes: Vec<String>, mark: String) -> Option<Self> {
-        let mut remotes = remotes.into_iter();
-        let first = remotes.next()?;
-        Some(Self {
-            presumed: true,
-            others: remotes.collect(),
-            ..Self::certain(first, mark)
-        })
-    }
-
-    /// Returns the remotes that share the thread, or may.
-    #[must_use]
-    pub fn remotes(&self) -> Vec<String> {
-        let first = std::iter::once(&self.remote);
-        first.chain(&self.others).cloned().collect()
-    }
-}
+use crate::{BadLine, SharedFolder, SharedRecord, StorageError};
 
 /// The record of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +52,7 @@ impl SharedFile {
     /// See [`read`](Self::read).
     pub fn create(&self, record: &SharedRecord) -> Result<SharedRecord, StorageError> {
         self.folder.before_new_record()?;
-        let content = serde_json::to_vec(record).expect("it is two texts");
+        let content = serde_json::to_vec(record).expect("it is texts");
         let draft = Draft::beside(&self.path, &content)?;
         draft.sync()?;
         // The other call may not have come so far, so the name is made durable in both cases.
@@ -122,7 +71,7 @@ impl SharedFile {
     /// [`StorageError::Io`].
     pub fn replace(&self, record: &SharedRecord) -> Result<(), StorageError> {
         self.folder.before_new_record()?;
-        let content = serde_json::to_vec(record).expect("it is two texts");
+        let content = serde_json::to_vec(record).expect("it is texts");
         let durably = Durability::Durable;
         uwf_durable::replace(&self.path, &content, durably)?;
         self.folder.after_new_record()

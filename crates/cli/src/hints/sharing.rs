@@ -47,9 +47,9 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             presumed,
             ..
         } => of_other_remote(*thread, known, *presumed),
-        SharingError::Unknown(thread) => {
-            format!("`uwf push {thread}` shares it, on a machine that has it")
-        }
+        SharingError::Unknown(thread) => format!(
+                "`uwf push {thread}` shares it, on a machine that has it; if the remote has lost it, call `uwf push --all` on each machine before one of them does a step"
+        ),
         SharingError::OnlyRecord(thread) => of_record(*thread),
         SharingError::Busy { thread, .. } => format!(
             "run the same command again later; `uwf thread list --remote` shows who works on what, and `uwf remote release {thread}` ends the lease of a machine that is gone"
@@ -119,7 +119,7 @@ fn of_other_remote(thread: ThreadId, known: &str, presumed: bool) -> String {
     let add = "`uwf remote add <address>` with the address of";
     match presumed {
         false => format!(
-            "{add} the remote `{known}` chooses it again; if that remote is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place, and then `uwf push {thread}` sends the thread"
+            "{add} the remote `{known}` chooses it again; if that remote is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place, and then `uwf push --all` on each machine sends its threads, before one of them does a step"
         ),
         true => format!(
             "this root was restored, or threads were imported, and the remote `{known}` was not asked since: {add} that remote asks it; if it is lost for good, `uwf remote add <address> --replaces {known}` with the address of the present one takes its place; `uwf fetch {thread}` looks for the thread at the present one, and `uwf thread fork {thread}` makes a thread that is only here"

@@ -20,7 +20,7 @@ use crate::run::shared::lease_time;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::bring_those_above;
 use crate::sharing::fetch::fetch;
-use crate::sharing::records::ensure_records;
+use crate::sharing::records::{ensure_records, set_record};
 use crate::sharing::{check_remote, is_unused, new_record, owner};
 use crate::{EngineError, Outcome, Runner, Site, thread};
 
@@ -52,19 +52,19 @@ impl Taken {
         let (site, thread) = (&runner.site, self.thread());
         let file = site.root.shared(thread);
         if let Some(known) = file.read()?
-            && !known.presumed
+            && !known.is_presumed()
         {
             check_remote(thread, &known, &self.shared.remote)?;
         }
         if has_ended_here(site, thread)? {
             // The push takes the same lease again, and gives it back.
-            file.replace(&self.shared)?;
+            set_record(site, thread, &self.shared)?;
             push_alone(runner, remote, thread)?;
             self.forget_mark();
             return Ok(false);
         }
         refuse_if_paused(site, &site.root.run(thread), thread)?;
-        file.replace(&self.shared)?;
+        set_record(site, thread, &self.shared)?;
         // A finished step that waits here is no obstacle: the next step shares it first.
         match fetch(site, remote, thread)?.outcome == Outcome::Busy {
             true => return Err(thread::busy(thread, None)),

@@ -391,8 +391,8 @@ impl Job<'_> {
         Err(contended("other machines share the thread again and again"))
     }
 
-    /// Sends a new thread to the remote: the nodes first, then the thread. Returns `None` if another machine has shared it meanwhile, at
-    /// another head.
+    /// Sends a new thread to the remote: the nodes first, then the thread. Returns `None` if another machine has shared it meanwhile, or an
+    /// earlier try of this call whose answer was lost.
     fn share(
         &self,
         remote: &mut dyn Remote,
@@ -414,8 +414,8 @@ impl Job<'_> {
             sent += nodes::send(self.site, remote, &needed)?;
             match self.put(remote, &new)? {
                 Put::Done => return Ok(Some((PushOutcome::Shared, sent))),
-                Put::Already => return Ok(Some((PushOutcome::Unchanged, sent))),
-                Put::HeadIs(_) => return Ok(None),
+                // Another machine has shared it at this head or another one. Its status and its label may be others, too.
+                Put::Already | Put::HeadIs(_) => return Ok(None),
                 Put::Lacking(_) => {}
                 Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
             }

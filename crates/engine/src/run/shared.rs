@@ -4,7 +4,7 @@
 
 mod connection;
 pub(crate) mod ended;
-mod family;
+pub(crate) mod family;
 mod leave;
 mod renewer;
 

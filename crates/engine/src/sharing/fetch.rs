@@ -14,9 +14,10 @@ use uwf_storage::{Located, ReplacedStep, RunDir, State};
 use uwf_thread::{Head, steps};
 
 use super::error::SharingError;
+use super::records::claim;
 use super::{
-    check_remote, claim, has_on_its_way, is_shared, merge_record, new_record, nodes, owes_end,
-    settle_end, waiting_step,
+    check_remote, has_on_its_way, is_shared, merge_record, new_record, nodes, owes_end, settle_end,
+    waiting_step,
 };
 use crate::bundle::{Outcome, Status, Travelling, apply, contradiction, judged, plan};
 use crate::thread::{self, Thread};
@@ -263,9 +264,12 @@ fn take(
     let found = &there.found;
     let (id, head) = (found.listed.thread, found.listed.head);
     let file = site.root.shared(id);
-    // Nobody removes the record before the thread is here.
     let folder = site.root.shared_folder();
-    let _lock = folder.lock()?;
+    // Nobody removes the record before the thread is here.
+    let _lock = match there.here.is_none() {
+        true => Some(folder.lock()?),
+        false => None,
+    };
     if file.read()?.is_none() {
         // The record is here before the thread ("A shared thread" in `docs/architecture.md`, point 2).
         let record = file.create(&new_record(site, store.to_owned())?)?;
@@ -295,7 +299,7 @@ fn take(
 fn check_here(site: &Site, id: ThreadId, store: &str) -> Result<(), EngineError> {
     match site.root.shared(id).read()? {
         // The remote may have it.
-        Some(record) if record.presumed => Ok(()),
+        Some(record) if record.is_presumed() => Ok(()),
         Some(record) => check_remote(id, &record, store),
         None => Ok(()),
     }

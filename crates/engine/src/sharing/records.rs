@@ -5,15 +5,15 @@
 //! missing ([`SharedFolder`]). From then on a thread without a record is not shared. The records of a copy of a root have the marks of that
 //! root, and get new ones. See "A shared thread" in `docs/architecture.md`, point 2.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::Remote;
-use uwf_storage::{NextMark, Search, SharedFile, SharedFolder, SharedRecord, State};
+use uwf_storage::{Located, NextMark, Search, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask_each;
-use super::{Remotes, is_shared, new_mark, new_record};
+use super::{Remotes, check_remote, is_shared, new_mark, new_record};
 use crate::{EngineError, Site};
 
 /// Makes sure that the threads here that the remote of the config has are on record as shared. The remote is asked if records may be
@@ -46,8 +46,10 @@ pub fn restore_records(
         true => known_remotes(site, lost)?,
         false => Vec::new(),
     };
-    add_records(site, remote, place, others)?;
-    Ok(folder.lock()?.settle(&search, place)?)
+    let answer = ask_for_all(site, remote)?;
+    let locked = folder.lock()?;
+    add_records(site, &answer, place, &others)?;
+    Ok(locked.settle(&search, place)?)
 }
 
 /// Gives the records marks of this root, if they may be those of another one, and begins to look for records that are missing.
@@ -59,71 +61,71 @@ fn begin(site: &Site, folder: &SharedFolder) -> Result<Search, EngineError> {
     Ok(locked.begin()?)
 }
 
-/// Writes a record for each thread here that the remote at this place has. If a person has ended one of the others while this remote could
-/// not be asked, nobody has to be told of that.
-///
-/// Other remotes may not have been asked since records may have been missing, because they are lost, or are not the one of the config. Each
-/// active thread without a record is presumed to be shared by one of them.
-fn add_records(
-    site: &Site,
-    remote: &mut dyn Remote,
-    place: &str,
-    mut others: Vec<String>,
-) -> Result<(), EngineError> {
+/// What a remote has said of the threads that are here.
+struct Answer {
+    /// The id of the remote.
+    store: String,
+    /// The threads that it has.
+    found: Vec<ThreadId>,
+    /// The other threads, and where they are here.
+    only_here: BTreeMap<ThreadId, Located>,
+}
+
+/// Asks a remote which of the threads here it has.
+fn ask_for_all(site: &Site, remote: &mut dyn Remote) -> Result<Answer, EngineError> {
     let mut only_here = State::new(&site.root).threads()?.places;
-    if only_here.is_empty() {
-        return Ok(());
-    }
     let asked = only_here
         .iter()
         .map(|(id, place)| (*id, Some(place.clone())));
-    let found = ask_each(remote, asked.collect())?;
-    let store = remote.hello().map_err(SharingError::from)?.store;
-    others.retain(|other| *other != store);
     // A thread that is damaged there is shared all the same.
-    for (thread, _) in found {
-        let (file, record) = (site.root.shared(thread), new_record(site, store.clone())?);
-        match file.read() {
-            Ok(Some(known)) if known.presumed => file.replace(&record)?,
-            _ => drop(file.create(&record)?),
-        }
-        only_here.remove(&thread);
-    }
-    for (thread, place_here) in only_here {
-        let file = site.root.shared(thread);
-        let known = match file.read() {
-            Ok(Some(record)) if record.presumed => Some(record.remotes()),
-            Ok(None) if place_here.end().is_none() => Some(Vec::new()),
-            // It is known who shares it, or nobody needs to know.
-            _ => None,
-        };
-        if let Some(known) = known {
-            presume(site, &file, &known, (&others, &store))?;
-        }
-        file.settle_end_at(place)?;
-    }
-    Ok(())
+    let found = ask_each(remote, asked.collect())?;
+    let found: Vec<ThreadId> = found.into_iter().map(|(thread, _)| thread).collect();
+    only_here.retain(|thread, _| !found.contains(thread));
+    Ok(Answer {
+        store: remote.hello().map_err(SharingError::from)?.store,
+        found,
+        only_here,
+    })
 }
 
-/// Changes the record of a thread that the remotes in `known` may share, and those in `others`, too. The one with the id `store` does not
-/// have it.
-fn presume(
+/// Writes a record for each thread here that the remote at this place has. If a person has ended one of the others while this remote could
+/// not be asked, nobody has to be told of that. The caller has the lock of the folder.
+///
+/// The remotes with the ids in `others` may not have been asked since records may have been missing, because they are lost, or are not the
+/// one of the config. Each active thread without a record is presumed to be shared by one of them.
+fn add_records(
     site: &Site,
-    file: &SharedFile,
-    known: &[String],
-    (others, store): (&[String], &str),
+    answer: &Answer,
+    place: &str,
+    others: &[String],
 ) -> Result<(), EngineError> {
-    let mut remotes = known.to_vec();
-    remotes.extend(others.iter().filter(|one| !known.contains(one)).cloned());
-    remotes.retain(|one| one != store);
-    if remotes == known {
-        return Ok(());
+    for thread in &answer.found {
+        let file = site.root.shared(*thread);
+        let record = new_record(site, answer.store.clone())?;
+        match file.read() {
+            Ok(Some(known)) if known.is_presumed() => file.replace(&record)?,
+            _ => drop(file.create(&record)?),
+        }
     }
-    match SharedRecord::presumed(remotes, new_mark(site)?) {
-        // A push may have made a record meanwhile, which stays.
-        Some(record) if known.is_empty() => drop(file.create(&record)?),
-        Some(record) => file.replace(&record)?,
-        None => file.remove()?,
+    let mut unknown = others.to_vec();
+    unknown.retain(|other| *other != answer.store);
+    for (thread, place_here) in &answer.only_here {
+        let file = site.root.shared(*thread);
+        match file.read() {
+            Ok(Some(known)) => match known.after_answer(&answer.store, others) {
+                Some(left) if left == known => {}
+                Some(left) => file.replace(&left)?,
+                None => file.remove()?,
+            },
+            Ok(None) if place_here.end().is_none() => {
+                let record = SharedRecord::presumed(unknown.clone(), None, new_mark(site)?);
+                // A push may make a record meanwhile, which stays.
+                record.map(|record| file.create(&record)).transpose()?;
+            }
+            // It has ended here, or its calls say what is wrong with its record.
+            Ok(None) | Err(_) => {}
+        }
+        file.settle_end_at(place)?;
     }
     Ok(())
 }
@@ -132,7 +134,7 @@ fn presume(
 fn known_remotes(site: &Site, lost: Option<&str>) -> Result<Vec<String>, EngineError> {
     let threads = site.root.shared_folder().threads()?.into_iter();
     let records = threads.filter_map(|thread| site.root.shared(thread).read().ok().flatten());
-    let certain = records.filter(|record| !record.presumed);
+    let certain = records.filter(|record| !record.is_presumed());
     let ids: BTreeSet<String> = certain
         .map(|record| record.remote)
         .chain(lost.map(str::to_owned))
@@ -224,11 +226,72 @@ pub fn unasked(site: &Site) -> Result<Option<String>, EngineError> {
     }
 }
 
-/// Tells whether threads are here, and no remote was asked which of them it shares since records may have been missing.
+/// Tells whether threads are here, and no remote was asked about them since records may have been missing.
 ///
 /// # Errors
 /// When the state or the folder of the records cannot be read.
 pub fn are_unasked(site: &Site) -> Result<bool, EngineError> {
     let nobody = site.root.shared_folder().is_unasked()?;
     Ok(nobody && !State::new(&site.root).threads()?.places.is_empty())
+}
+
+/// What became of the threads of a lost remote, when another one took its place.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Replaced {
+    /// Those that the lost remote had shared.
+    pub shared: Vec<ThreadId>,
+    /// Those that it may have shared, and no other remote.
+    pub presumed: Vec<ThreadId>,
+}
+
+/// Lets a remote share the threads of one that is lost. Both are named by their ids. Nothing is sent. A thread that a third remote may
+/// share, too, is still to be looked for there, and is not among those that are returned.
+///
+/// # Errors
+/// When a record cannot be written.
+pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Replaced, EngineError> {
+    let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
+    let mut replaced = Replaced::default();
+    for thread in folder.threads()? {
+        let file = site.root.shared(thread);
+        let Ok(Some(record)) = file.read() else {
+            continue;
+        };
+        let Some(after) = record.after_loss(lost, store) else {
+            continue;
+        };
+        file.replace(&after)?;
+        match (after.is_presumed(), record.is_presumed()) {
+            (true, _) => {}
+            (false, true) => replaced.presumed.push(thread),
+            (false, false) => replaced.shared.push(thread),
+        }
+    }
+    Ok(replaced)
+}
+
+/// Replaces the record of a thread that the remote of the record has.
+pub(crate) fn set_record(
+    site: &Site,
+    thread: ThreadId,
+    record: &SharedRecord,
+) -> Result<(), EngineError> {
+    let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
+    Ok(site.root.shared(thread).replace(record)?)
+}
+
+/// Lets the remote with this id share a thread that it has, if another one was only presumed to share it.
+///
+/// # Errors
+/// When another remote shares it for certain.
+pub(crate) fn claim(site: &Site, thread: ThreadId, store: &str) -> Result<(), EngineError> {
+    match site.root.shared(thread).read()? {
+        Some(record) if record.is_presumed() => {
+            set_record(site, thread, &new_record(site, store.to_owned())?)
+        }
+        Some(record) => check_remote(thread, &record, store),
+        None => Ok(()),
+    }
 }

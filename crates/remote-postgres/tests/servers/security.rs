@@ -170,7 +170,10 @@ impl Shared {
     fn of(owned: InSchema) -> Self {
         let (url, schema) = (&owned.url, &owned.schema);
         let admin = Admin::new(url);
-        admin.run(owned.open().roles());
+        // It may be run again.
+        for _ in 0..2 {
+            admin.run(owned.open().roles());
+        }
         let user = |role: &str| {
             admin.run(&format!(
                 "CREATE ROLE {schema}_user_{role} LOGIN; GRANT {schema}_{role} TO {schema}_user_{role}"

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use uwf_config::Change;
 use uwf_engine::{
-    EngineError, Replaced, SharingError, Site, are_unasked, ensure_records, may_change,
-    replace_remote, restore_records, threads_of_others, threads_of_remotes, unasked,
+    EngineError, Replaced, SharingError, Site, are_unasked, may_change, replace_remote,
+    restore_records, threads_of_others, threads_of_remotes, unasked,
 };
 use uwf_protocol::config::RemoteConfig;
 use uwf_protocol::exit::Exit;
@@ -44,7 +44,7 @@ pub(super) fn add(context: &Context, args: RemoteAddArgs) -> Result<Exit, Failur
         refuse_living(site, lost)?;
     }
     if known.place().is_some_and(|known| known != place) {
-        match (ask_known(site), &args.replaces) {
+        match (ask_known(site, args.replaces.as_deref()), &args.replaces) {
             (Err(error), Some(_)) if is_gone(&error) => warn(&format!(
                 "the remote that the config names could not be asked which threads here it shares: {error}"
             )),
@@ -93,16 +93,14 @@ fn choose(site: &Site, args: &RemoteAddArgs, had_schema: bool) -> Result<(), Eng
     Ok(uwf_config::change(&site.root, &changes, &[])?)
 }
 
-/// Tells whether there are threads here, and the remote that the config names was not asked which of them it shares.
-fn lacks_answer(site: &Site) -> Result<bool, EngineError> {
-    Ok(unasked(site)?.is_some() && !State::new(&site.root).threads()?.places.is_empty())
-}
-
-/// Asks the remote that the config still names which threads here it shares, if that was not done. Nobody does it later.
-fn ask_known(site: &Site) -> Result<(), EngineError> {
-    match lacks_answer(site)? {
-        true => ensure_records(site, configured(site)?.as_mut()),
-        false => Ok(()),
+/// Asks the remote that the config still names which threads here it shares, if that was not done. Nobody does it later. `lost` is the id
+/// of the remote that is replaced.
+fn ask_known(site: &Site, lost: Option<&str>) -> Result<(), EngineError> {
+    match unasked(site)? {
+        Some(place) if !State::new(&site.root).threads()?.places.is_empty() => {
+            restore_records(site, configured(site)?.as_mut(), &place, lost)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -138,7 +136,12 @@ fn not_asked(error: EngineError) -> Failure {
 /// Fails if the remote with this id shares no thread here, or if the config names it and it answers: then it is not lost. A root that was
 /// restored may lack the records of what it shares, so there the word of the person counts.
 fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
-    if !threads_of_remotes(site)?.contains_key(lost) && !are_unasked(site)? {
+    let is_named = threads_of_remotes(site)?.contains_key(lost);
+    if !is_named && are_unasked(site)? {
+        warn(&format!(
+            "no record here names the remote with the id `{lost}`, because this root was restored or threads were imported: `uwf remote status` on another machine shows whether the id is right"
+        ));
+    } else if !is_named {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))

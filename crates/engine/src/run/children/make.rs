@@ -6,7 +6,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::work::{Player, alone};
 use uwf_protocol::workflow_stored;
-use uwf_storage::{Located, State};
+use uwf_storage::Located;
 
 use super::round::Said;
 use crate::children::Child;
@@ -14,6 +14,7 @@ use crate::project::config_for;
 use crate::run::contract;
 use crate::run::pipelines::put_start;
 use crate::run::shared::SharedThread;
+use crate::run::shared::family::add_children;
 use crate::run::workspace::{self, own_directory};
 use crate::thread::{Thread, graph_of};
 use crate::{EngineError, Runner, check_files, tags};
@@ -66,11 +67,8 @@ pub(super) fn make(
         made.push((child.thread, start));
     }
     batch.commit()?;
-    if let Some(shared) = shared {
-        shared.share_children(site, &made)?;
-    }
     let parent = (thread.id, thread.expected_head());
-    if !State::new(&site.root).insert_children(parent, &made)? {
+    if !add_children(site, shared, parent, &made)? {
         // A person has ended the thread meanwhile.
         crate::thread::active_head(site, thread.id)?;
         return Err(crate::thread::busy(thread.id, None));

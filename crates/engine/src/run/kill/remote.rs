@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::ThreadId;
 use uwf_remote::{Remote, RemoteError};
+use uwf_storage::State;
 
 use crate::run::push::push_alone;
 use crate::run::shared::ended::take_end;
@@ -63,8 +64,8 @@ fn unreachable(error: &EngineError) -> Option<RemoteError> {
     matches!(problem, RemoteError::Away(_)).then(|| problem.clone())
 }
 
-/// Fails if the remote does not let this user end the thread there: the thread would end only here, and could never be ended for the
-/// others. Nothing has changed here yet. A remote that cannot be asked refuses nothing.
+/// Fails if an active thread is at the remote, and that does not let this user end it: the thread would end only here, and could never be
+/// ended for the others. It has not ended here yet. A remote that cannot be asked refuses nothing.
 pub(super) fn check_may_end(
     runner: &Runner,
     remote: &mut RemoteOf,
@@ -76,6 +77,14 @@ pub(super) fn check_may_end(
     let Some(record) = runner.site.root.shared(id).read()? else {
         return Ok(());
     };
+    let is_active = State::new(&runner.site.root).head(id)?.is_some();
+    let is_its = is_active
+        && remote
+            .hello()
+            .is_ok_and(|hello| hello.store == record.remote);
+    if !is_its || !matches!(there(remote.as_mut(), id, None), Ok(Some(_))) {
+        return Ok(());
+    }
     match remote.end_lease(&no_lease(id, &record)) {
         Err(error @ (RemoteError::Denied(..) | RemoteError::NotLetIn(..))) => {
             Err(SharingError::EndDenied { thread: id, error }.into())

@@ -32,6 +32,7 @@ use crate::register::{Finder, Place, put_pipeline, store};
 use crate::run::cycle::{Pace, StepOptions, step_untold};
 use crate::run::kill::kill;
 use crate::run::patience::wait_for_next_try;
+use crate::run::shared::family::add_children;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, check_files, tags};
 
@@ -343,10 +344,8 @@ impl Playing<'_> {
         batch.commit()?;
         let run = self.worker.thread;
         let made = [(child.thread, start)];
-        if let Some(shared) = &self.worker.run.shared {
-            shared.share_children(site, &made)?;
-        }
-        if !State::new(&site.root).insert_children((run, self.head), &made)? {
+        let shared = self.worker.run.shared.as_ref();
+        if !add_children(site, shared, (run, self.head), &made)? {
             self.worker.check_active()?;
             return Err(crate::thread::busy(run, None));
         }

@@ -23,6 +23,26 @@ use crate::sharing::{is_unused, new_record, nodes};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, Site};
 
+/// Adds new children of a thread with this head, whose starts are durable here: at the remote first, if the thread is shared. Returns
+/// whether the thread still is active and has this head.
+///
+/// # Errors
+/// When this call has lost the lease of the thread, because another machine may be making the same children.
+pub(crate) fn add_children(
+    site: &Site,
+    shared: Option<&SharedThread>,
+    parent: (ThreadId, CasRef),
+    children: &[(ThreadId, CasRef)],
+) -> Result<bool, EngineError> {
+    match shared {
+        Some(shared) => {
+            shared.share_children(site, children)?;
+            shared.insert_children(site, parent.1, children)
+        }
+        None => Ok(State::new(&site.root).insert_children(parent, children)?),
+    }
+}
+
 impl SharedThread {
     /// Brings what other machines have done for the next step (point 5). If the thread is a child that its parent does not need any
     /// more, this ends the thread and fails (point 7): the machine that should have ended it has died, or found it at work here.
@@ -92,14 +112,12 @@ impl SharedThread {
     ///
     /// # Errors
     /// When this call has lost the lease of this thread, because another machine may be making the same children.
-    pub(crate) fn share_children(
+    fn share_children(
         &self,
         site: &Site,
         children: &[(ThreadId, CasRef)],
     ) -> Result<(), EngineError> {
         let parent = self.lease.thread;
-        let known = site.root.shared(parent).read()?;
-        let known = known.ok_or(SharingError::Unknown(parent))?;
         let mut in_use = self.connection.get();
         let remote = in_use.remote();
         let (mut needed, mut seen) = (Vec::new(), HashSet::new());
@@ -129,9 +147,6 @@ impl SharedThread {
                 }
                 Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
             }
-            // The record is here before the child (point 2 about the steps).
-            let record = new_record(site, known.remote.clone())?;
-            site.root.shared(*child).create(&record)?;
         }
         // A push may have changed the label of the parent, and looked for its children before they were there.
         for _ in 0..nodes::TIMES {
@@ -147,6 +162,26 @@ impl SharedThread {
             label = now;
         }
         Ok(())
+    }
+
+    /// Adds the children that [were put at the remote](Self::share_children) to the state, as [`State::insert_children`]. Their records are
+    /// here before them (point 2 about the steps), and nobody removes these in between.
+    fn insert_children(
+        &self,
+        site: &Site,
+        head: CasRef,
+        children: &[(ThreadId, CasRef)],
+    ) -> Result<bool, EngineError> {
+        let parent = self.lease.thread;
+        let folder = site.root.shared_folder();
+        let _lock = folder.lock()?;
+        let known = site.root.shared(parent).read()?;
+        let known = known.ok_or(SharingError::Unknown(parent))?;
+        for (child, _) in children {
+            let record = new_record(site, known.remote.clone())?;
+            site.root.shared(*child).create(&record)?;
+        }
+        Ok(State::new(&site.root).insert_children((parent, head), children)?)
     }
 
     /// Ends the thread for all machines. The caller has its lock, and no finished step of it waits.
