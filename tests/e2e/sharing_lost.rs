@@ -1,6 +1,7 @@
 //! What machines do after a server was lost: they send their threads again, to a remote that takes its place.
 
 use std::fs;
+use std::process::Output;
 
 use serde_json::json;
 
@@ -44,8 +45,9 @@ fn call(world: &World, args: &[String]) -> Run {
     world.uwf(&args)
 }
 
-/// Lets two machines send all threads at once: both ask what the remote has before one of them can put anything there.
-fn send_at_once(server: &Server, schema: &str, machines: [&World; 2]) {
+/// Lets two machines send all threads at once: both ask what the remote has before one of them can put anything there. Returns what they
+/// say.
+fn send_at_once(server: &Server, schema: &str, machines: [&World; 2]) -> [Output; 2] {
     let admin = Admin::new(&server.url());
     admin.run(&format!("BEGIN; LOCK TABLE {schema}.threads IN SHARE MODE"));
     let calls = [1, 2].map(|count| {
@@ -57,8 +59,12 @@ fn send_at_once(server: &Server, schema: &str, machines: [&World; 2]) {
         call
     });
     admin.run("COMMIT");
-    for call in calls {
-        let said = call.wait_with_output().unwrap();
+    calls.map(|call| call.wait_with_output().unwrap())
+}
+
+#[track_caller]
+fn succeed(calls: [Output; 2]) {
+    for said in calls {
         let text = String::from_utf8_lossy(&said.stderr);
         assert!(said.status.success(), "{text}");
     }
@@ -77,7 +83,11 @@ fn two_machines_that_send_a_thread_again_at_the_same_time_have_not_gone_on_in_tw
             for world in &machines {
                 call(world, &replace).exits(0);
             }
-            send_at_once(server, &schema, [&machines[first], &machines[1 - first]]);
+            succeed(send_at_once(
+                server,
+                &schema,
+                [&machines[first], &machines[1 - first]],
+            ));
             agree(&machines, &thread, 2);
         }
     });
@@ -97,9 +107,39 @@ fn a_kill_is_told_also_if_another_machine_sends_the_thread_at_the_same_time() {
             for world in &machines {
                 call(world, &replace).exits(0);
             }
-            send_at_once(server, &schema, [one, other]);
+            succeed(send_at_once(server, &schema, [one, other]));
             assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
             other.step(&thread).exits(7);
+        }
+    });
+}
+
+#[test]
+fn an_end_that_two_machines_send_at_the_same_time_is_one_way() {
+    with_server(|server| {
+        for _ in 0..4 {
+            let schema = new_schema();
+            let machines = machines_in(server, &schema);
+            let [one, other] = &machines;
+            let thread = shared(&machines, "again");
+            let admin = Admin::new(&server.url());
+            let tables = ["threads", "history"];
+            let each = |text: &str| {
+                let each = tables.map(|table| text.replace('@', &format!("{schema}.{table}")));
+                admin.run(&each.join("; "));
+            };
+            each("CREATE TABLE @_kept AS TABLE @");
+            one.step(&thread).exits(0);
+            one.uwf(&["thread", "kill", &thread]).exits(0);
+            other.uwf(&["fetch", &thread]).exits(0);
+            // The server is set back.
+            each("DELETE FROM @; INSERT INTO @ TABLE @_kept");
+            for said in send_at_once(server, &schema, [one, other]) {
+                let text = String::from_utf8_lossy(&said.stderr);
+                assert!(matches!(said.status.code(), Some(0 | 5)), "{text}");
+            }
+            one.uwf(&["push", "--all"]).exits(0);
+            assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
         }
     });
 }

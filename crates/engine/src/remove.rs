@@ -382,7 +382,8 @@ fn remove_left(
 fn remove_folder(site: &Site, thread: ThreadId, run: &RunDir) -> Result<(), EngineError> {
     forget_snapshots(site, thread, run);
     workspace::removal::remove(site, thread)?;
-    site.root.shared(thread).remove()?;
+    // A fetch may have brought the thread again: then its record stays.
+    remove_left_record(site, thread)?;
     Ok(run.remove()?)
 }
 

@@ -1,7 +1,7 @@
 //! A thread that comes back while it is removed.
 
 use uwf_cas_fs::Store;
-use uwf_storage::{Env, Root};
+use uwf_storage::{Env, Root, SharedRecord};
 
 use super::*;
 
@@ -19,8 +19,14 @@ fn the_folder_of_a_thread_that_came_back_before_its_lock_was_ours_stays() {
     let run = site.root.run(thread);
     run.create().unwrap();
     let left = [(thread, site.root.run(thread))];
+    let record = SharedRecord::certain("r".to_owned(), "1".to_owned());
+    site.root.shared(thread).create(&record).unwrap();
     remove_left(&site, &left, &HashSet::new()).unwrap();
     assert!(run.exists());
+    // It may also come back after that, before its record is removed.
+    remove_folder(&site, thread, &run).unwrap();
+    assert!(is_shared(&site, thread));
+    run.create().unwrap();
     let leaving = Leaving {
         thread,
         place: Located::Active(head),
@@ -29,5 +35,5 @@ fn the_folder_of_a_thread_that_came_back_before_its_lock_was_ours_stays() {
     };
     state.remove(&[leaving], 1).unwrap();
     remove_left(&site, &left, &HashSet::new()).unwrap();
-    assert!(!run.exists());
+    assert!(!run.exists() && !is_shared(&site, thread));
 }

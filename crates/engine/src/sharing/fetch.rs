@@ -264,12 +264,9 @@ fn take(
     let found = &there.found;
     let (id, head) = (found.listed.thread, found.listed.head);
     let file = site.root.shared(id);
+    // Nobody removes the record before the thread is here. One that was here may have been removed since.
     let folder = site.root.shared_folder();
-    // Nobody removes the record before the thread is here.
-    let _lock = match there.here.is_none() {
-        true => Some(folder.lock()?),
-        false => None,
-    };
+    let _lock = folder.lock()?;
     if file.read()?.is_none() {
         // The record is here before the thread ("A shared thread" in `docs/architecture.md`, point 2).
         let record = file.create(&new_record(site, store.to_owned())?)?;

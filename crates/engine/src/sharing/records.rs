@@ -13,7 +13,7 @@ use uwf_storage::{Located, NextMark, Search, SharedFolder, SharedRecord, State};
 
 use super::error::SharingError;
 use super::fetch::ask_each;
-use super::{Remotes, check_remote, is_shared, new_mark, new_record};
+use super::{Remotes, check_remote, is_shared, new_mark, new_record, threads_of_remotes};
 use crate::{EngineError, Site};
 
 /// Makes sure that the threads here that the remote of the config has are on record as shared. The remote is asked if records may be
@@ -130,15 +130,10 @@ fn add_records(
     Ok(())
 }
 
-/// Returns the ids of the remotes that share threads here for certain, and of `lost`, sorted.
+/// Returns the ids of the remotes that share threads here, or may, and of `lost`, sorted.
 fn known_remotes(site: &Site, lost: Option<&str>) -> Result<Vec<String>, EngineError> {
-    let threads = site.root.shared_folder().threads()?.into_iter();
-    let records = threads.filter_map(|thread| site.root.shared(thread).read().ok().flatten());
-    let certain = records.filter(|record| !record.is_presumed());
-    let ids: BTreeSet<String> = certain
-        .map(|record| record.remote)
-        .chain(lost.map(str::to_owned))
-        .collect();
+    let mut ids: BTreeSet<String> = threads_of_remotes(site)?.into_keys().collect();
+    ids.extend(lost.map(str::to_owned));
     Ok(ids.into_iter().collect())
 }
 

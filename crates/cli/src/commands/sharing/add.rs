@@ -145,7 +145,7 @@ fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
         return Err(Failure::request(format!(
             "no thread here is shared by a remote with the id `{lost}`"
         ))
-        .hint("an earlier call may have replaced it; `uwf remote status` names the ids of the remotes that share threads here"));
+        .hint("an earlier call may have replaced it; `uwf remote status` names the ids of the remotes that share threads here; if this root was restored, `uwf fetch --all` brings what other machines have sent to the present one, before you do a step"));
     }
     let answer = configured(site).and_then(|mut remote| answer(remote.hello()));
     match answer {

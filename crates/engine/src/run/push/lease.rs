@@ -41,8 +41,12 @@ impl Job<'_> {
     ) -> Result<(), EngineError> {
         match self.lease(remote, record)? {
             Some(leased) => self.advance(remote, &leased.lease, (from, to)),
-            // It has ended there, and has gone on here.
-            None => Err(self.diverged(from)),
+            None => match there(remote, self.thread.id, Some(to))? {
+                // Another machine has moved it there, and further perhaps.
+                Some(found) if found.had || found.listed.head == to => Ok(()),
+                // It has ended there, and has gone on here.
+                Some(_) | None => Err(self.diverged(from)),
+            },
         }
     }
 
