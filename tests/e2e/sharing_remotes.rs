@@ -282,23 +282,31 @@ fn a_thread_that_was_imported_beside_threads_of_another_remote_waits_until_that_
         let schema = new_schema();
         let machines = machines_in(server, &schema);
         let [one, other] = &machines;
-        shared(&machines, "again");
-        let (first, thread) = (store(one), other.start("again"));
-        let bundle = one.dir().join("bundle");
-        let bundle = bundle.to_str().unwrap();
-        let export = ["thread", "export", &thread, "-o", bundle];
-        other.uwf(&export).exits(0);
-        other.uwf(&["push", &thread]).exits(0);
-        other.step(&thread).exits(0);
+        let known = shared(&machines, "again");
+        let first = store(one);
+        let elsewhere = || {
+            let thread = other.start("again");
+            let bundle = one.dir().join(&thread).to_str().unwrap().to_owned();
+            let export = ["thread", "export", &thread, "-o", &bundle];
+            other.uwf(&export).exits(0);
+            other.uwf(&["push", &thread]).exits(0);
+            other.step(&thread).exits(0);
+            (thread, bundle)
+        };
+        let ((thread, bundle), (late, late_bundle)) = (elsewhere(), elsewhere());
         let own = one.start("again");
         let second = new_schema();
         let add = ["remote", "add", &server.url(), "--schema", &second];
         one.uwf(&add).exits(0).says("shared by another remote");
-        one.uwf(&["thread", "import", bundle]).exits(0);
+        one.uwf(&["thread", "import", &bundle]).exits(0);
         let refused = format!("may be shared by the remote with the id `{first}`");
         for thread in [&thread, &own] {
             one.step(thread).exits(1).says(&refused);
         }
+        // That remote is not forgotten with the last thread that it shares for certain.
+        one.uwf(&["thread", "rm", "--force", &known]).exits(0);
+        one.uwf(&["thread", "import", &late_bundle]).exits(0);
+        one.step(&late).exits(1).says(&refused);
         // A thread that is made now cannot be there.
         let new = one.start("again");
         one.step(&new).exits(0);
@@ -306,7 +314,7 @@ fn a_thread_that_was_imported_beside_threads_of_another_remote_waits_until_that_
         one.uwf(&add).exits(0);
         one.step(&own).exits(0);
         one.step(&thread).exits(0);
-        assert_eq!([one, other].map(runs), [3, 1]);
+        assert_eq!([one, other].map(runs), [3, 2]);
         agree(&machines, &thread, 2);
     });
 }
