@@ -149,6 +149,7 @@ mod setup_asks;
 mod setup_presets;
 mod shared_trees;
 mod sharing;
+mod sharing_advice;
 mod sharing_answers;
 mod sharing_care;
 mod sharing_certificates;

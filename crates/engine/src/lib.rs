@@ -217,7 +217,7 @@ pub use run::slots::NoSlot;
 pub use run::summary::summarize_thread;
 pub use sharing::error::{SharingError, machine_of};
 pub use sharing::family_fetch::FamilyFetch;
-pub use sharing::fetch::{Fetched, fetch, remote_threads};
+pub use sharing::fetch::{Fetched, HowEnded, fetch, remote_threads};
 pub use sharing::names::{
     FetchedAs, FetchedName, PushedAs, PushedName, fetch_name, is_registered, push_name,
     remote_name, remote_names,

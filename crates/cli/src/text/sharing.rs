@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use uwf_engine::{
-    Fetched, FetchedAs, FetchedName, Outcome, PushOutcome, Pushed, PushedAs, PushedName,
+    Fetched, FetchedAs, FetchedName, HowEnded, Outcome, PushOutcome, Pushed, PushedAs, PushedName,
     Relabelled, machine_of,
 };
 use uwf_protocol::config::RemoteConfig;
@@ -339,9 +339,23 @@ fn row(one: &impl ToString, hash: CasRef, nodes: usize, said: &str) -> Vec<Strin
     ]
 }
 
+/// Returns what a fetch did to a thread. If the thread has ended here by it, that is said, too.
+fn outcome_of(one: &Fetched) -> String {
+    let said = outcome_text(one.outcome, one.thread, "fetch it again");
+    let end = one.end.map(|end| match end {
+        HowEnded::Completed => "it has ended there (completed)",
+        HowEnded::Cancelled => "it has ended there (cancelled)",
+    });
+    match (one.outcome, end) {
+        (Outcome::FastForwarded, Some(end)) if !one.is_new_head => end.to_owned(),
+        (Outcome::FastForwarded | Outcome::Added, Some(end)) => format!("{said}; {end}"),
+        _ => said,
+    }
+}
+
 /// Returns what happened to a thread that was fetched.
 fn fetched(one: &Fetched) -> String {
-    let said = || outcome_text(one.outcome, one.thread, "fetch it again");
+    let said = || outcome_of(one);
     let waits = || {
         format!(
             "a finished step is here and not at the remote; `uwf push {}` shares it, or keeps it beside the thread",

@@ -44,6 +44,21 @@ pub struct Fetched {
     /// Whether it has ended at the remote.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ended_there: bool,
+    /// How it has ended there, if it has.
+    #[serde(skip)]
+    pub end: Option<HowEnded>,
+    /// Whether the head here was another one before.
+    #[serde(skip)]
+    pub is_new_head: bool,
+}
+
+/// How a thread has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HowEnded {
+    /// Its graph ends there.
+    Completed,
+    /// A person has ended it.
+    Cancelled,
 }
 
 /// Returns the threads at the remote that a query is about, by their ids.
@@ -276,12 +291,8 @@ fn take(
     if has_ended {
         settle_end(site, id)?;
     }
-    let outcome = follow(
-        site,
-        found,
-        there.here.as_ref().map(Located::head),
-        replaced,
-    )?;
+    let here = there.here.as_ref().map(Located::head);
+    let (outcome, end) = follow(site, found, here, replaced)?;
     Ok(Fetched {
         thread: id,
         head,
@@ -289,6 +300,8 @@ fn take(
         nodes,
         waiting_step: waiting_step(site, id)?,
         ended_there: has_ended,
+        end,
+        is_new_head: here != Some(head),
     })
 }
 
@@ -336,15 +349,20 @@ pub(crate) fn bring_end(
     Ok(())
 }
 
-/// Gives the thread here the head of the remote, if it is behind.
+/// Gives the thread here the head of the remote, if it is behind. Returns also how the thread has ended there, if it has.
 fn follow(
     site: &Site,
     found: &Found,
     here: Option<CasRef>,
     replaced: &[ReplacedStep],
-) -> Result<Outcome, EngineError> {
+) -> Result<(Outcome, Option<HowEnded>), EngineError> {
     let thread = found.listed.thread;
     let travelling = travelling(site, found, here)?;
+    let end = match travelling.status {
+        Status::Active => None,
+        Status::Completed => Some(HowEnded::Completed),
+        Status::Cancelled => Some(HowEnded::Cancelled),
+    };
     let sound = judged(contradiction(site, &travelling))?;
     if let Ok(Some(problem)) | Err(problem) = sound {
         let problem = format!("thread {thread} is not sound there: {problem}");
@@ -353,7 +371,7 @@ fn follow(
     let planned = plan(site, &travelling, replaced)?;
     let planned = planned.map_err(|divergence| diverged(site, found, divergence.here))?;
     let (outcome, _) = apply(site, &travelling, planned)?;
-    Ok(outcome)
+    Ok((outcome, end))
 }
 
 /// Returns the error for a thread that has diverged. If it was ended here and the remote does not know that, the error says that. A

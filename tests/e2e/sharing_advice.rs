@@ -1,0 +1,45 @@
+//! What commands say about shared threads when something has changed, and what they advise then.
+
+use crate::postgres::new_schema;
+use crate::sharing::{machines_in, shared, with_remote, with_server};
+use crate::world::{ONE_STEP, World};
+
+/// Calls a command, and returns what it says in text.
+#[track_caller]
+fn text_of(world: &World, args: &[&str]) -> String {
+    let text = [args, &["--format", "text"]].concat();
+    world.uwf(&text).exits(0).stdout
+}
+
+#[test]
+fn a_fetch_says_that_a_thread_has_ended_elsewhere() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        one.put(ONE_STEP);
+        let (killed, stepped) = (shared(&machines, "again"), shared(&machines, "again"));
+        let completed = shared(&machines, "one");
+        one.step(&stepped).exits(0);
+        for thread in [&killed, &stepped] {
+            one.uwf(&["thread", "kill", thread]).exits(0);
+        }
+        one.mock("roles:\n  writer: [{ output: { note: n } }]\n");
+        one.step(&completed).exits(0);
+        let only_the_end = text_of(other, &["fetch", &killed]);
+        let end = "it has ended there (cancelled)";
+        assert!(only_the_end.contains(end), "{only_the_end}");
+        assert!(!only_the_end.contains("moved forward"), "{only_the_end}");
+        let forward = "moved forward to this head; it has ended there";
+        let both = text_of(other, &["fetch", &stepped]);
+        assert!(both.contains(&format!("{forward} (cancelled)")), "{both}");
+        let both = text_of(other, &["fetch", &completed]);
+        assert!(both.contains(&format!("{forward} (completed)")), "{both}");
+        let again = text_of(other, &["fetch", &killed]);
+        assert!(again.contains("nothing new"), "{again}");
+        let stranger = World::new();
+        with_remote(&stranger, server, &schema);
+        let added = text_of(&stranger, &["fetch", &killed]);
+        assert!(added.contains(&format!("added; {end}")), "{added}");
+    });
+}
