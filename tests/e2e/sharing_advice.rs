@@ -1,6 +1,8 @@
 //! What commands say about shared threads when something has changed, and what they advise then.
 
+use crate::gates::at_work;
 use crate::postgres::new_schema;
+use crate::processes;
 use crate::sharing::{machines_in, shared, with_remote, with_server};
 use crate::world::{ONE_STEP, World};
 
@@ -41,5 +43,31 @@ fn a_fetch_says_that_a_thread_has_ended_elsewhere() {
         with_remote(&stranger, server, &schema);
         let added = text_of(&stranger, &["fetch", &killed]);
         assert!(added.contains(&format!("added; {end}")), "{added}");
+    });
+}
+
+#[test]
+fn a_release_says_how_this_machine_goes_on() {
+    with_server(|server| {
+        for has_thread in [true, false] {
+            let schema = new_schema();
+            let machines = machines_in(server, &schema);
+            let thread = shared(&machines, "again");
+            processes::kill(at_work(&machines[0], &["thread", "step", &thread]));
+            let stranger = World::new();
+            with_remote(&stranger, server, &schema);
+            let releasing = if has_thread { &machines[1] } else { &stranger };
+            let root = releasing.root().display().to_string();
+            let release = ["--root", &root, "remote", "release", "--yes", &thread];
+            let said = text_of(releasing, &release);
+            assert!(
+                said.contains("any machine that has the thread may go on"),
+                "{said}"
+            );
+            let step = format!("`uwf --root {root} thread step {thread}`");
+            assert!(said.contains(&step), "{said}");
+            let fetch = format!("`uwf --root {root} fetch {thread}`");
+            assert_eq!(said.contains(&fetch), !has_thread, "{said}");
+        }
     });
 }

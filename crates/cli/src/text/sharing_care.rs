@@ -415,12 +415,16 @@ pub(crate) struct ReleasedView {
     /// What people call that machine.
     #[serde(skip)]
     worker: Option<String>,
+    /// Whether the thread is here.
+    #[serde(skip)]
+    is_here: bool,
 }
 
 impl ReleasedView {
-    pub(crate) fn new(thread: ThreadId, ended: Option<Lease>) -> Self {
+    pub(crate) fn new(thread: ThreadId, ended: Option<Lease>, is_here: bool) -> Self {
         Self {
             thread,
+            is_here,
             released: ended.is_some(),
             worker: ended.as_ref().map(|lease| machine_of(&lease.owner)),
             machine: ended.map(|lease| lease.owner.name),
@@ -432,10 +436,17 @@ impl Show for ReleasedView {
     fn text(&self, _page: Page) -> String {
         let thread = self.thread;
         match &self.worker {
-            // That command is for any machine, and another one may have another root.
-            Some(worker) => format!(
-                "the lease of {worker} is ended; any machine may go on with `uwf thread step {thread}`"
-            ),
+            Some(worker) => {
+                let step = format!("`uwf thread step {thread}`");
+                let how = match self.is_here {
+                    true => format!("this one with {step}"),
+                    false => format!("this one with `uwf fetch {thread}` and then {step}"),
+                };
+                let how = hints::here(&how);
+                format!(
+                    "the lease of {worker} is ended; any machine that has the thread may go on, {how}"
+                )
+            }
             None => format!("nobody works on thread {thread}; there was nothing to end"),
         }
     }

@@ -10,6 +10,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::raw_node::RawNode;
 use uwf_remote::care::{Cared, Fault, Needing, References, Verified};
 use uwf_remote::{Lease, RemoteError, Standing};
+use uwf_storage::State;
 use uwf_util::time::format_duration;
 
 use super::{answer, configured, here_or_there, open};
@@ -176,7 +177,8 @@ pub(super) fn release(context: &Context, args: &ReleaseArgs) -> Result<Exit, Fai
         }
         answer(remote.end_lease(lease))?;
     }
-    print(&ReleasedView::new(thread, lease), context.format)?;
+    let is_here = matches!(State::new(&context.site().root).find(thread), Ok(Some(_)));
+    print(&ReleasedView::new(thread, lease, is_here), context.format)?;
     Ok(Exit::Done)
 }
 
