@@ -82,6 +82,28 @@ fn a_password_that_is_missing_is_asked_for_though_the_config_names_no_address() 
 }
 
 #[test]
+fn a_user_who_would_have_to_be_one_of_the_system_is_told_what_the_server_can_ask_for() {
+    let Some(server) = own_server() else {
+        return;
+    };
+    let admin = Admin::new(&server.url());
+    let rules = "local all all peer\nhost all all all trust\n";
+    std::fs::write(admin.row("SHOW hba_file"), rules).unwrap();
+    admin.run("SELECT pg_reload_conf()");
+    let world = World::new();
+    let add = || world.uwf(&["remote", "add", &server.socket_url()]);
+    wait_until("the rules count", || {
+        add().stderr.contains("Peer authentication failed")
+    });
+    let said = add()
+        .exits(1)
+        .says("`local <database> <user> scram-sha-256`")
+        .says("UWF_REMOTE_PASSWORD")
+        .says("`uwf remote add postgres://<user>@127.0.0.1/<database>`");
+    assert!(!said.stderr.contains("createuser"), "{}", said.stderr);
+}
+
+#[test]
 fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
     let world = World::new();
     for (url, said) in [

@@ -59,7 +59,7 @@ pub(crate) fn failure(problem: &tokio_postgres::Error, schema: &str) -> Failure 
     } else if *code == SqlState::INVALID_CATALOG_NAME {
         Failure::Final(RemoteError::NoDatabase(text))
     } else if of_class("28") {
-        Failure::Final(RemoteError::NotLetIn(entry(code, &text), text))
+        Failure::Final(RemoteError::NotLetIn(entry(problem, code, &text), text))
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
         let schema = schema.to_owned();
         Failure::Final(RemoteError::Denied(Right::Role { schema }, text))
@@ -75,7 +75,16 @@ pub(crate) fn failure(problem: &tokio_postgres::Error, schema: &str) -> Failure 
 
 /// Returns why the server refuses a user. The texts of a server are translated, but the name of its file is not. The words about
 /// encryption are, so a translated text counts as any other rule.
-fn entry(code: &SqlState, said: &str) -> Entry {
+fn entry(problem: &tokio_postgres::Error, code: &SqlState, said: &str) -> Entry {
+    // The server has chosen a rule for this user, and the user does not satisfy it.
+    let is_unsatisfied = || {
+        problem
+            .as_db_error()?
+            .routine()
+            .map(|it| it == "auth_failed")
+    };
+    let lower = said.to_lowercase();
+    let is_by_system = ["peer", "ident"].iter().any(|it| lower.contains(it));
     let is_by_port = !said.contains("[local]");
     let is_plain = ["no encryption", "SSL off"]
         .iter()
@@ -84,6 +93,7 @@ fn entry(code: &SqlState, said: &str) -> Entry {
         true => Entry::Password,
         false if said.contains("pg_hba.conf") && is_plain && is_by_port => Entry::Plain,
         false if said.contains("pg_hba.conf") => Entry::Rule,
+        false if is_by_system && is_unsatisfied() == Some(true) => Entry::Peer,
         false => Entry::User,
     }
 }

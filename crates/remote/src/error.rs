@@ -109,6 +109,8 @@ pub enum Entry {
     Password,
     /// There is no such user, or the user may not log in.
     User,
+    /// The server lets in only the user of the system with the same name.
+    Peer,
     /// The server has no rule that lets this user in from this machine.
     Rule,
     /// The server has no rule that lets this user in from this machine over a connection that is not encrypted.
