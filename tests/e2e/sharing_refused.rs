@@ -104,6 +104,17 @@ fn a_user_who_would_have_to_be_one_of_the_system_is_told_what_the_server_can_ask
 }
 
 #[test]
+fn a_socket_that_is_not_there_is_named() {
+    let world = World::new();
+    let folder = world.dir().display().to_string();
+    for (port, file) in [("&port=6543", ".s.PGSQL.6543"), ("", ".s.PGSQL.5432")] {
+        let url = format!("postgres:///d?host={folder}{port}&user=u");
+        let said = world.uwf(&["remote", "add", &url]).exits(5);
+        said.says(&format!("{folder}/{file}"));
+    }
+}
+
+#[test]
 fn an_address_that_cannot_be_used_is_not_put_into_the_config() {
     let world = World::new();
     for (url, said) in [

@@ -9,6 +9,9 @@ use url::Url;
 /// The longest name of a schema. PostgreSQL keeps 63 bytes of a name, and the names of the roles are longer by `_reader`.
 const LONGEST_SCHEMA: usize = 56;
 
+/// The port of a server whose address names none.
+const USUAL_PORT: u16 = 5432;
+
 /// Where a remote is. It holds no password.
 #[derive(Debug, Clone)]
 pub struct Address {
@@ -130,6 +133,23 @@ impl Address {
             tls,
             shown: shown(&url),
         })
+    }
+
+    /// Returns the files of the sockets of the server, in brackets; nothing if it has none.
+    pub(crate) fn sockets(&self) -> String {
+        let ports = self.config.get_ports();
+        // One port may be that of all hosts.
+        let port = |host: usize| ports.get(host).or(ports.first()).unwrap_or(&USUAL_PORT);
+        let hosts = self.config.get_hosts().iter().enumerate();
+        let files = hosts.filter_map(|(number, host)| match host {
+            Host::Unix(folder) => Some(folder.join(format!(".s.PGSQL.{}", port(number)))),
+            Host::Tcp(_) => None,
+        });
+        let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+        match files.is_empty() {
+            true => String::new(),
+            false => format!(" (socket {})", files.join(", ")),
+        }
     }
 }
 

@@ -20,10 +20,13 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Adds the address to the error for a server that cannot be reached. The client does not name it.
+    /// Adds the address to the error for a server that cannot be reached, and the files of its sockets. The client names neither.
     pub(crate) fn at(self, address: &Address) -> Self {
         let at = |error: RemoteError| match error {
-            RemoteError::Away(why) => RemoteError::Away(format!("{address}: {why}")),
+            RemoteError::Away(why) => {
+                let sockets = address.sockets();
+                RemoteError::Away(format!("{address}: {why}{sockets}"))
+            }
             other => other,
         };
         match self {
