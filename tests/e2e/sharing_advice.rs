@@ -1,5 +1,7 @@
 //! What commands say about shared threads when something has changed, and what they advise then.
 
+use serde_json::json;
+
 use crate::gates::at_work;
 use crate::postgres::new_schema;
 use crate::processes;
@@ -69,5 +71,24 @@ fn a_release_says_how_this_machine_goes_on() {
             let fetch = format!("`uwf --root {root} fetch {thread}`");
             assert_eq!(said.contains(&fetch), !has_thread, "{said}");
         }
+    });
+}
+
+#[test]
+fn who_removes_a_shared_thread_is_told_that_a_fetch_brings_it_again() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, _] = &machines;
+        let (thread, private) = (shared(&machines, "again"), one.start("again"));
+        let fetch = format!("`uwf fetch {thread}` brings it again if the remote has it");
+        for ended in [&thread, &private] {
+            one.uwf(&["thread", "kill", ended]).exits(0);
+        }
+        let said = text_of(one, &["thread", "rm", &thread]);
+        assert!(said.contains(&fetch), "{said}");
+        let said = text_of(one, &["thread", "rm", &private]);
+        assert!(!said.contains("uwf fetch"), "{said}");
+        one.uwf(&["fetch", &thread]).exits(0);
+        assert_eq!(one.show(&thread)["status"], json!("cancelled"));
     });
 }

@@ -16,6 +16,11 @@ pub(crate) fn or_fetch(hint: &str, thread: &Unfound<impl ToString>) -> String {
     }
 }
 
+/// Returns what brings a shared thread again that was removed here.
+pub(crate) fn again(thread: ThreadId) -> String {
+    format!("`uwf fetch {thread}` brings it again if the remote has it")
+}
+
 /// Returns the hint of a call that did not find the name of a thread. Names are not shared.
 pub(crate) fn with_remote_list(hint: &str, has_remote: bool) -> String {
     match has_remote {

@@ -3,7 +3,7 @@
 use uwf_cas_fs::Collect;
 use uwf_engine::{
     Children, EngineError, GcOptions, ListFilter, Prune, PruneOptions, Removable, Removed,
-    ThreadStatus, USUAL_GRACE_MS, UnkeptChanges, WaitingAnswer,
+    ThreadStatus, USUAL_GRACE_MS, UnkeptChanges, WaitingAnswer, has_remote, is_shared,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -61,6 +61,7 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
     each(context, &args.which, |id| {
         let waiting = uwf_engine::waiting_answer(context.site(), id);
         let finished = uwf_engine::waiting_step(context.site(), id);
+        let was_shared = is_shared(context.site(), id) && has_remote(&context.site().root);
         let removed = uwf_engine::remove(context.site(), id, which, changes)?;
         note_given_up(id, waiting);
         if let Ok(Some(step)) = finished {
@@ -71,7 +72,7 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
         Ok(match removed {
             Removed::Thread(removed) => {
                 let is_readable = context.site().store.get(removed.head).is_ok();
-                RemovedView::new(&removed, is_readable)
+                RemovedView::new(&removed, is_readable, was_shared)
             }
             Removed::Record(thread) => RemovedView::of_record(thread),
         })

@@ -102,11 +102,15 @@ pub(crate) struct RemovedView {
     /// Whether the head can be read, so that it can be forked.
     #[serde(skip)]
     is_readable: bool,
+    /// Whether the thread was shared with the remote of the config, which may still have it.
+    #[serde(skip)]
+    was_shared: bool,
 }
 
 impl RemovedView {
-    pub(crate) fn new(removed: &RemovedThread, is_readable: bool) -> Self {
+    pub(crate) fn new(removed: &RemovedThread, is_readable: bool, was_shared: bool) -> Self {
         Self {
+            was_shared,
             thread: removed.removed,
             removed: true,
             head: Some(removed.head),
@@ -121,6 +125,7 @@ impl RemovedView {
             removed: true,
             head: None,
             is_readable: false,
+            was_shared: false,
         }
     }
 }
@@ -133,15 +138,21 @@ impl Show for RemovedView {
                 self.thread
             );
         };
-        if !self.is_readable {
-            return format!("{} is removed", self.thread);
+        let fetch = self.was_shared.then(|| hints::sharing::again(self.thread));
+        let fork = self.is_readable.then(|| {
+            format!(
+                "until its nodes are collected, `uwf thread fork {head}` makes a thread of them again"
+            )
+        });
+        let ways: Vec<String> = fetch.into_iter().chain(fork).collect();
+        match &ways[..] {
+            [] => format!("{} is removed", self.thread),
+            ways => format!(
+                "{} is removed\n{}",
+                self.thread,
+                hints::here(&ways.join("; "))
+            ),
         }
-        let fork = format!("uwf thread fork {head}");
-        format!(
-            "{} is removed\nuntil its nodes are collected, `{}` makes a thread of them again",
-            self.thread,
-            hints::here(&fork)
-        )
     }
 }
 
