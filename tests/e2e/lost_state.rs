@@ -46,6 +46,34 @@ pub(crate) fn doctor(world: &World, check: &str) -> (String, String, String) {
 }
 
 #[test]
+fn the_folder_of_a_lost_thread_is_not_to_be_deleted() {
+    let (world, [stepped, ..]) = three_threads();
+    let head = world.show(&stepped)["head"].clone();
+    let pending = json!({ "step": head, "head": head, "atMs": 1 }).to_string();
+    fs::write(world.pending_file(&stepped), pending).unwrap();
+    fs::create_dir(file(&world, "runs/of-nobody")).unwrap();
+    let path = file(&world, "threads.yaml");
+    let good = fs::read_to_string(&path).unwrap();
+    let others = good.lines().filter(|line| !line.contains(&stepped));
+    fs::write(
+        &path,
+        others.map(|line| format!("{line}\n")).collect::<String>(),
+    )
+    .unwrap();
+    let (status, message, hint) = doctor(&world, "state");
+    assert_eq!(status, "error");
+    assert!(message.contains(&stepped), "{message}");
+    assert!(hint.contains("makes the thread active again"), "{hint}");
+    let (_, message, _) = doctor(&world, "leftovers");
+    assert!(
+        message.starts_with("1 unused") && message.contains("of-nobody"),
+        "{message}"
+    );
+    let (status, message, _) = doctor(&world, "pending");
+    assert_eq!(status, "ok", "{message}");
+}
+
+#[test]
 fn threads_that_a_file_of_the_state_has_lost_are_named_and_nothing_is_built_on_it() {
     let (world, [stepped, started, ended]) = three_threads();
     let path = file(&world, "threads.yaml");

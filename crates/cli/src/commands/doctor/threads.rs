@@ -8,7 +8,7 @@ use uwf_engine::{
 };
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{RunDir, State};
+use uwf_storage::{RunDir, State, StorageError};
 use uwf_util::text::counted;
 use uwf_util::time;
 
@@ -39,6 +39,10 @@ pub(super) fn look(site: &Site) -> Vec<Check> {
     let (half_removed, runs): (Vec<Run>, Vec<Run>) =
         run_dirs(site).into_iter().partition(is_removed);
     checks.extend(locks(site, &runs));
+    // What to do about the folder of a lost thread is said with the state.
+    let lost = lost(site);
+    let is_lost = |run: &Run| run.thread.is_some_and(|thread| lost.contains(&thread));
+    let runs: Vec<Run> = runs.into_iter().filter(|run| !is_lost(run)).collect();
     checks.extend(pending(&runs, &threads.threads));
     checks.extend(ends_not_told(site, &threads.threads));
     checks.extend(leftovers(site, &runs, &known));
@@ -51,6 +55,17 @@ fn removed(site: &Site, known: &BTreeSet<ThreadId>) -> BTreeSet<ThreadId> {
     let history = State::new(&site.root).history().unwrap_or_default();
     let removed = history.removed.into_iter().map(|one| one.removed);
     removed.filter(|thread| !known.contains(thread)).collect()
+}
+
+/// Returns the threads of which the files of the state do not tell, although they should.
+fn lost(site: &Site) -> BTreeSet<ThreadId> {
+    match State::new(&site.root).check() {
+        Err(StorageError::Vanished(vanished)) => {
+            let threads = vanished.threads.into_iter();
+            threads.map(|(thread, _)| thread).collect()
+        }
+        Ok(()) | Err(_) => BTreeSet::new(),
+    }
 }
 
 /// Reports the folder of a removed thread, which a call left that was interrupted.
