@@ -318,5 +318,6 @@ fn a_push_of_nothing_says_how_threads_are_named() {
     world
         .uwf(&["push"])
         .exits(2)
-        .says("tip: name threads, as in `uwf push @`");
+        .says("tip: name threads, as in `uwf push @`")
+        .says("`uwf push --all`");
 }

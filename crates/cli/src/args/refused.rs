@@ -13,8 +13,7 @@ const PROMPT_TIP: &str =
     "say what is to be done: `-p \"…\"`, `-p @task.md` for a file, or `-p -` for standard input";
 
 /// What to type if the threads that are to be shared are missing.
-const PUSH_TIP: &str =
-    "name threads, as in `uwf push @`: `@` is the newest one, and `uwf thread list` shows all";
+const PUSH_TIP: &str = "name threads, as in `uwf push @`: `@` is the newest one, and `uwf thread list` shows all; or `uwf push --all` sends what is new of all that are shared here";
 
 /// The labels of our own messages.
 const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
