@@ -92,3 +92,26 @@ fn who_removes_a_shared_thread_is_told_that_a_fetch_brings_it_again() {
         assert_eq!(one.show(&thread)["status"], json!("cancelled"));
     });
 }
+
+#[test]
+fn a_push_of_all_threads_counts_those_without_new_steps() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let threads = [(); 3].map(|()| shared(&machines, "again"));
+        let all = ["push", "--all"];
+        assert_eq!(text_of(one, &all).trim_end(), "nothing new in 3 threads");
+        other.step(&threads[1]).exits(0);
+        let news = text_of(one, &all);
+        assert!(news.contains("others have gone on"), "{news}");
+        assert!(news.contains(&threads[1]), "{news}");
+        assert!(news.contains("nothing new in 2 other threads"), "{news}");
+        assert!(!news.contains(&threads[0]), "{news}");
+        let whole = one.uwf(&all).exits(0).json();
+        assert_eq!(whole.as_array().map(Vec::len), Some(3), "{whole}");
+        let named = text_of(one, &["push", &threads[0]]);
+        assert!(named.contains("no new steps"), "{named}");
+        let labelled = text_of(one, &["push", "--all", "--label", "size=big"]);
+        assert!(labelled.contains(&threads[0]), "{labelled}");
+    });
+}

@@ -146,7 +146,8 @@ pub(crate) fn push_threads(context: &Context, args: &PushArgs) -> Result<Exit, F
     let threads = together((threads, exit), (Vec::new(), of_labels));
     let (pushed, exit) = together(names, threads);
     if !pushed.is_empty() {
-        print(&PushedView(pushed), context.format)?;
+        let are_all = args.all;
+        print(&PushedView { pushed, are_all }, context.format)?;
     }
     Ok(exit)
 }

@@ -291,7 +291,12 @@ fn tables<'a, T: 'a, N: 'a>(
 /// Threads and names that were pushed.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub(crate) struct PushedView(pub(crate) Vec<Shared<Pushed, PushedName>>);
+pub(crate) struct PushedView {
+    pub(crate) pushed: Vec<Shared<Pushed, PushedName>>,
+    /// Whether all threads were to be pushed that are shared here. Then those without news are only counted.
+    #[serde(skip)]
+    pub(crate) are_all: bool,
+}
 
 impl Show for PushedView {
     fn text(&self, _page: Page) -> String {
@@ -326,7 +331,31 @@ impl Show for PushedView {
             };
             row(&one.workflow, one.hash, one.nodes, said)
         };
-        tables(&self.0, "NODES SENT", thread, name)
+        let is_told = |one: &&Shared<Pushed, PushedName>| match one {
+            Shared::Thread(one) => !self.are_all || is_push_news(one),
+            Shared::Name(_) => true,
+        };
+        let told: Vec<_> = self.pushed.iter().filter(is_told).collect();
+        let tables = tables(told.iter().copied(), "NODES SENT", thread, name);
+        with_count(tables, told.len(), self.pushed.len() - told.len())
+    }
+}
+
+/// Tells whether a push has changed something about a thread, or a person has to do something about it.
+fn is_push_news(one: &Pushed) -> bool {
+    let has_changed = one.outcome != PushOutcome::Unchanged || one.nodes > 0;
+    has_changed || one.kept.is_some() || one.relabelled.is_some()
+}
+
+/// Returns the tables of what there is to tell, and how many other threads there are. `told` is how many rows the tables have.
+fn with_count(tables: String, told: usize, others: usize) -> String {
+    match (told, others) {
+        (_, 0) => tables,
+        (0, others) => format!("nothing new in {}", counted(others as u64, "thread")),
+        (_, others) => {
+            let others = counted(others as u64, "other thread");
+            format!("{tables}\n\nnothing new in {others}")
+        }
     }
 }
 
@@ -439,13 +468,6 @@ impl Show for FetchedView {
             row(&one.workflow, one.hash, one.nodes, &said)
         };
         let tables = tables(told.iter().copied(), "NODES", thread, name);
-        match (told.len(), self.fetched.len() - told.len()) {
-            (_, 0) => tables,
-            (0, others) => format!("nothing new in {}", counted(others as u64, "thread")),
-            (_, others) => {
-                let others = counted(others as u64, "other thread");
-                format!("{tables}\n\nnothing new in {others}")
-            }
-        }
+        with_count(tables, told.len(), self.fetched.len() - told.len())
     }
 }
