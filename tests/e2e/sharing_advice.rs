@@ -115,3 +115,18 @@ fn a_push_of_all_threads_counts_those_without_new_steps() {
         assert!(labelled.contains(&threads[0]), "{labelled}");
     });
 }
+
+#[test]
+fn a_pause_of_a_shared_thread_says_that_it_holds_here_only() {
+    with_server(|server| {
+        let machines = machines_in(server, &new_schema());
+        let [one, other] = &machines;
+        let (thread, private) = (shared(&machines, "again"), one.start("again"));
+        let here = "on this machine only";
+        let said = text_of(one, &["thread", "pause", &thread]);
+        assert!(said.contains(here), "{said}");
+        let said = text_of(one, &["thread", "pause", &private]);
+        assert!(!said.contains(here), "{said}");
+        other.step(&thread).exits(0);
+    });
+}

@@ -37,7 +37,7 @@ pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<Exit, Failure
     let message = args.message.clone().map(message_text).transpose()?;
     each(context, &args.which, |id| {
         let paused = uwf_engine::pause(context.site(), id, message.clone())?;
-        Ok(PausedView::from(paused))
+        Ok(PausedView::new(paused, is_shared(context.site(), id)))
     })
 }
 

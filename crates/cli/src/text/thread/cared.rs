@@ -24,11 +24,15 @@ pub(crate) struct PausedView {
     paused: Paused,
     changed: bool,
     running: bool,
+    /// Whether other machines share it.
+    #[serde(skip)]
+    is_shared: bool,
 }
 
-impl From<PausedThread> for PausedView {
-    fn from(paused: PausedThread) -> Self {
+impl PausedView {
+    pub(crate) fn new(paused: PausedThread, is_shared: bool) -> Self {
         Self {
+            is_shared,
             thread: paused.thread,
             paused: paused.paused,
             changed: paused.changed,
@@ -45,9 +49,14 @@ impl Show for PausedView {
         } else {
             ""
         };
+        let here = if self.is_shared {
+            ", on this machine only: others may go on with it"
+        } else {
+            ""
+        };
         let unpause = format!("uwf thread unpause {}", self.thread);
         format!(
-            "{} is paused{already}{running}\n`{}` lets it go on",
+            "{} is paused{already}{here}{running}\n`{}` lets it go on",
             self.thread,
             hints::here(&unpause)
         )
