@@ -25,6 +25,7 @@ fn the_kill_of_a_reader_is_refused_and_changes_nothing() {
                 "thread `{thread}` goes on, here and at the remote"
             ));
             said.says("the remote refuses this user")
+                .says("hint: this user may only read; ")
                 .says(&format!("GRANT {schema}_worker TO"))
                 .says(&format!("`uwf thread rm --force {thread}`"));
             assert_eq!(other.show(&thread), before);
@@ -117,7 +118,8 @@ fn the_other_commands_of_a_reader_are_refused_in_the_same_way() {
             let refused = other.uwf(command);
             assert_eq!(refused.code, 1, "{command:?}: {}", refused.stderr);
             let said = refused.says("the remote refuses this user");
-            said.says(&format!("GRANT {schema}_worker TO"));
+            said.says("hint: this user may only read; ")
+                .says(&format!("GRANT {schema}_worker TO"));
             assert_eq!(other.show(&thread), before, "{command:?}");
         }
         assert_eq!(runs(other), 0);

@@ -26,9 +26,11 @@ fn a_user_who_is_refused_is_told_what_helps_in_that_case() {
         let said = as_user("nobody");
         said.says("refuses this user").says("createuser");
         let said = as_user("guest");
-        said.says("refuses this user")
+        let said = said
+            .says("refuses this user")
             .says("uwf remote roles")
             .says(&format!("`GRANT {schema}_worker TO <user>`"));
+        assert!(!said.stderr.contains("may only read"), "{}", said.stderr);
         let url = address_of("guest");
         let add = ["remote", "add", &url, "--schema", &new_schema()];
         let said = world.uwf(&add).exits(1).says("refuses this user");

@@ -9,7 +9,7 @@ use tokio_postgres::config::{Config, Host};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
-use uwf_remote::RemoteError;
+use uwf_remote::{RemoteError, Right};
 
 use crate::address::{Address, Tls};
 use crate::failure::{Failure, failure};
@@ -80,6 +80,9 @@ impl Default for Limits {
 /// The settings of a session. The planner overestimates walks through nodes: with `jit`, the server would compile a statement for a
 /// second to save milliseconds.
 const SETTINGS: &str = "SET jit = off";
+/// Asks whether the user may read a table, and may add nothing to it.
+const ONLY_READS: &str =
+    "SELECT has_table_privilege($1, 'SELECT') AND NOT has_any_column_privilege($1, 'INSERT')";
 /// How often a call is repeated after a failure that may pass. With the pauses this takes some seconds, in which a server can be
 /// restarted.
 const RETRIES: u32 = 8;
@@ -180,7 +183,7 @@ impl Connection {
         loop {
             let (error, wait) = match call(self) {
                 Ok(answer) => return Ok(answer),
-                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Final(error)) => return Err(self.with_rights(error)),
                 Err(Failure::Again(error)) if tried == RETRIES => return Err(error),
                 Err(Failure::Silent(error)) if was_silent => return Err(error),
                 Err(Failure::Again(error)) => {
@@ -195,6 +198,26 @@ impl Connection {
             tracing::debug!(tag = "K7W2N5X9", tried, %error, "a call to the remote is made again");
             std::thread::sleep(wait);
         }
+    }
+
+    /// Adds to the error about a right that the user lacks whether the user may read all the same.
+    fn with_rights(&mut self, error: RemoteError) -> RemoteError {
+        match error {
+            RemoteError::Denied(Right::Role { schema, .. }, said) => {
+                let only_reads = self.only_reads();
+                RemoteError::Denied(Right::Role { schema, only_reads }, said)
+            }
+            other => other,
+        }
+    }
+
+    /// Tells whether the user may read threads, and add none. If the server does not say, it is false.
+    fn only_reads(&mut self) -> bool {
+        let table = format!("\"{}\".threads", self.address.schema);
+        let asked = self.once(ONLY_READS, &[(&table, Type::TEXT)], Kind::Usual);
+        let rows = asked.unwrap_or_default();
+        let row = rows.first().map(|row| row.try_get::<_, bool>(0));
+        matches!(row, Some(Ok(true)))
     }
 
     fn once(

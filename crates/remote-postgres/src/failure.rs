@@ -64,8 +64,11 @@ pub(crate) fn failure(problem: &tokio_postgres::Error, schema: &str) -> Failure 
     } else if of_class("28") {
         Failure::Final(RemoteError::NotLetIn(entry(problem, code, &text), text))
     } else if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-        let schema = schema.to_owned();
-        Failure::Final(RemoteError::Denied(Right::Role { schema }, text))
+        let right = Right::Role {
+            schema: schema.to_owned(),
+            only_reads: false,
+        };
+        Failure::Final(RemoteError::Denied(right, text))
     } else if [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME].contains(code) {
         Failure::Final(RemoteError::NotMade)
     } else if ["08", "53", "57", "58", "25"].into_iter().any(of_class) {

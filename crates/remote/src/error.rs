@@ -95,6 +95,8 @@ pub enum Right {
     Role {
         /// The name of the schema. The names of the roles begin with it.
         schema: String,
+        /// Whether the user may read all the same. If that is not known, it is false.
+        only_reads: bool,
     },
     /// To be the owner of the schema.
     Owner,

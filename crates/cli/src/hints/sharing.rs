@@ -175,7 +175,16 @@ fn of_name(name: &str, had: bool) -> String {
 /// Returns what gives a user a right.
 fn of_right(right: &Right) -> String {
     match right {
-        Right::Role { schema } => format!(
+        Right::Role {
+            schema,
+            only_reads: true,
+        } => format!(
+            "this user may only read; the owner of the schema says `GRANT {schema}_worker TO <user>` in psql to let it work; on a machine of the owner, `uwf remote roles` prints the SQL that makes this role"
+        ),
+        Right::Role {
+            schema,
+            only_reads: false,
+        } => format!(
             "the owner of the schema says `GRANT {schema}_worker TO <user>` in psql to let a user work, or `GRANT {schema}_reader` to let it read; on a machine of the owner, `uwf remote roles` prints the SQL that makes these roles, and `uwf remote migrate` adds what an older version of uwf did not allow"
         ),
         Right::Owner => {
