@@ -88,8 +88,14 @@ fn who_removes_a_shared_thread_is_told_that_a_fetch_brings_it_again() {
         assert!(said.contains(&fetch), "{said}");
         let said = text_of(one, &["thread", "rm", &private]);
         assert!(!said.contains("uwf fetch"), "{said}");
+        let refused = one.step(&thread);
+        assert_ne!(refused.code, 0);
+        refused.says(&fetch).says("`uwf thread fork ");
         one.uwf(&["fetch", &thread]).exits(0);
         assert_eq!(one.show(&thread)["status"], json!("cancelled"));
+        one.uwf(&["config", "unset", "remote"]).exits(0);
+        let refused = one.step(&private);
+        assert!(!refused.stderr.contains("fetch"), "{}", refused.stderr);
     });
 }
 

@@ -44,8 +44,8 @@ pub enum EngineError {
     #[error("thread `{}` does not exist", .0.what)]
     UnknownThread(Unfound<ThreadId>),
     /// The thread was removed.
-    #[error("thread `{}` was removed at {} UTC", .0.removed, uwf_util::time::format_utc(.0.removed_at))]
-    Removed(Box<RemovedThread>),
+    #[error("thread `{}` was removed at {} UTC", .0.what.removed, uwf_util::time::format_utc(.0.what.removed_at))]
+    Removed(Box<Unfound<RemovedThread>>),
     /// A thread is to be removed that has not ended.
     #[error(
         "thread `{thread}` has not ended: {}",

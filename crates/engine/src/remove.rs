@@ -154,7 +154,7 @@ pub fn remove(
         Err(EngineError::Removed(removed)) => {
             workspace::removal::refuse_to_lose(site, id, changes, &alone)?;
             State::new(&site.root).finish_removals()?;
-            *removed
+            removed.what
         }
         place => {
             let place = place?;

@@ -232,7 +232,7 @@ pub(crate) fn find(site: &Site, id: ThreadId) -> Result<Located, EngineError> {
         return Ok(place);
     }
     Err(match state.removed(id)? {
-        Some(removed) => EngineError::Removed(Box::new(removed)),
+        Some(removed) => EngineError::Removed(Box::new(Unfound::new(site, removed))),
         None => EngineError::UnknownThread(Unfound::new(site, id)),
     })
 }

@@ -182,10 +182,7 @@ fn of_thread(error: &EngineError) -> Option<String> {
         EngineError::Ended { thread, .. } => format!(
             "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
         ),
-        EngineError::Removed(removed) => format!(
-            "`uwf thread fork {}` makes a thread of its nodes, unless they were collected",
-            removed.head
-        ),
+        EngineError::Removed(removed) => super::sharing::of_removed(removed),
         EngineError::NotEnded { .. } => of_removal(error)?,
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {

@@ -3,6 +3,7 @@
 use uwf_engine::{SharingError, Unfound};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Distrust, Entry, RemoteError, Right};
+use uwf_storage::RemovedThread;
 use uwf_util::shell_words;
 
 /// Returns the hint of a call that did not find a thread here. The remote, if there is one, is not asked for it.
@@ -19,6 +20,17 @@ pub(crate) fn or_fetch(hint: &str, thread: &Unfound<impl ToString>) -> String {
 /// Returns what brings a shared thread again that was removed here.
 pub(crate) fn again(thread: ThreadId) -> String {
     format!("`uwf fetch {thread}` brings it again if the remote has it")
+}
+
+/// Returns what brings a thread again that was removed here. Whether it was shared is not known any more.
+pub(crate) fn of_removed(thread: &Unfound<RemovedThread>) -> String {
+    let RemovedThread { removed, head, .. } = &thread.what;
+    let fork =
+        format!("`uwf thread fork {head}` makes a thread of its nodes, unless they were collected");
+    match thread.has_remote {
+        true => format!("{}; {fork}", again(*removed)),
+        false => fork,
+    }
 }
 
 /// Returns the hint of a call that did not find the name of a thread. Names are not shared.
