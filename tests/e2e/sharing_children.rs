@@ -58,7 +58,7 @@ pub(crate) fn family_at_remote(world: &World, thread: &str) -> Vec<Value> {
     threads
 }
 
-fn statuses_at_remote(world: &World, thread: &str) -> Vec<String> {
+pub(crate) fn statuses_at_remote(world: &World, thread: &str) -> Vec<String> {
     let threads = family_at_remote(world, thread).into_iter();
     let status = |one: Value| one["status"].as_str().unwrap().to_owned();
     threads.map(status).collect()

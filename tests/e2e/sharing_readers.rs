@@ -4,8 +4,9 @@ use serde_json::json;
 
 use crate::gates::{at_work, gated_agent, open_gate, runs};
 use crate::postgres::{USER, new_schema};
+use crate::postgres_admin::Admin;
 use crate::sharing::{
-    MORE, agree, as_reader, at_remote, machine, machines_in, shared, with_server,
+    MORE, agree, as_reader, as_worker, at_remote, machine, machines_in, shared, with_server,
 };
 use crate::world::{AGAIN, World};
 
@@ -40,6 +41,34 @@ fn the_kill_of_a_reader_is_refused_and_changes_nothing() {
         for _ in 0..2 {
             other.uwf(&["thread", "kill", &thread]).exits(7);
         }
+    });
+}
+
+#[test]
+fn who_has_lost_all_rights_ends_no_thread_and_who_is_not_let_in_ends_it_here() {
+    with_server(|server| {
+        let schema = new_schema();
+        let machines = machines_in(server, &schema);
+        let [one, other] = &machines;
+        let thread = shared(&machines, "again");
+        let user = as_worker(other, server, &schema);
+        let admin = Admin::new(&server.url());
+        admin.run(&format!("REVOKE {schema}_worker FROM {user}"));
+        other
+            .uwf(&["thread", "kill", &thread])
+            .exits(1)
+            .says("goes on, here and at the remote");
+        one.step(&thread).exits(0);
+        admin.run(&format!("ALTER ROLE {user} NOLOGIN"));
+        other
+            .uwf(&["thread", "kill", &thread])
+            .exits(0)
+            .says("the other machines do not know it yet");
+        admin.run(&format!(
+            "ALTER ROLE {user} LOGIN; GRANT {schema}_worker TO {user}"
+        ));
+        other.uwf(&["push", &thread]).exits(0);
+        assert_eq!(at_remote(one, &thread)["status"], json!("ended"));
     });
 }
 

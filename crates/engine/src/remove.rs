@@ -378,12 +378,17 @@ fn remove_left(
     Ok(problems)
 }
 
-/// Removes what a removed thread has beside the state.
+/// Removes what a removed thread has beside the state. If a fetch or an import has brought the thread again meanwhile, it keeps its record
+/// and its folder.
 fn remove_folder(site: &Site, thread: ThreadId, run: &RunDir) -> Result<(), EngineError> {
     forget_snapshots(site, thread, run);
     workspace::removal::remove(site, thread)?;
-    // A fetch may have brought the thread again: then its record stays.
-    remove_left_record(site, thread)?;
+    let folder = site.root.shared_folder();
+    let _lock = folder.lock()?;
+    if State::new(&site.root).find(thread)?.is_some() {
+        return Ok(());
+    }
+    site.root.shared(thread).remove()?;
     Ok(run.remove()?)
 }
 

@@ -89,8 +89,11 @@ fn entry(problem: &tokio_postgres::Error, code: &SqlState, said: &str) -> Entry 
             .routine()
             .map(|it| it == "auth_failed")
     };
+    // In other languages it may read as "peer-auth…". A name of a user may have the first word in it, too.
     let lower = said.to_lowercase();
-    let is_by_system = ["peer", "ident"].iter().any(|it| lower.contains(it));
+    let is_by_system = ["peer auth", "peer-auth"]
+        .iter()
+        .any(|it| lower.contains(it));
     let is_by_port = !said.contains("[local]");
     let is_plain = ["no encryption", "SSL off"]
         .iter()

@@ -57,7 +57,7 @@ pub use run_dir::{
 pub use run_log::RunLog;
 pub use run_root::{MovedAside, RunRoot, ThreadPlace, WriteParts};
 pub use shared_folder::{LockedFolder, Search, SharedFolder};
-pub use shared_record::{Presumption, SharedRecord};
+pub use shared_record::SharedRecord;
 pub use sharing::SharedFile;
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedRecord {
-    /// The id of the remote where it is, as the remote tells it.
+    /// The id of the remote where it is, as the remote tells it, or of the first one that may have it.
     pub remote: String,
     /// What tells the leases of this root from those of all others. A later call has the same mark, so it takes over the lease of an
     /// earlier call that died. The lock of the thread keeps two living calls apart. A worker that takes the lease of the next thread
@@ -14,18 +14,18 @@ pub struct SharedRecord {
     pub mark: String,
     /// What else is possible, if it is only presumed that the remote shares the thread, because the remote could not be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub presumption: Option<Presumption>,
+    presumption: Option<Presumption>,
 }
 
 /// What is known of a thread that a remote may share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Presumption {
+struct Presumption {
     /// The ids of further remotes that may share it, and that were not asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub others: Vec<String>,
-    /// The id of the remote that shares it if none of them has it. That one took the place of a lost remote, which may have shared it.
+    others: Vec<String>,
+    /// The id of the remote that counts as the one that shares it, if none of those has it: it took the place of a lost remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub otherwise: Option<String>,
+    otherwise: Option<String>,
 }
 
 impl SharedRecord {
@@ -54,6 +54,12 @@ impl SharedRecord {
         })
     }
 
+    /// Returns the record with another mark.
+    #[must_use]
+    pub fn with_mark(self, mark: String) -> Self {
+        Self { mark, ..self }
+    }
+
     /// Tells whether it is only presumed that the remote shares the thread.
     #[must_use]
     pub fn is_presumed(&self) -> bool {
@@ -75,14 +81,14 @@ impl SharedRecord {
         if !self.is_presumed() {
             return Some(self.clone());
         }
-        let mut remotes = self.to_ask();
+        let (mut remotes, otherwise) = (self.to_ask(), self.otherwise());
         for other in others {
-            if !remotes.contains(other) {
+            if !remotes.contains(other) && otherwise.as_ref() != Some(other) {
                 remotes.push(other.clone());
             }
         }
         remotes.retain(|one| one != asked);
-        Self::presumed(remotes, self.otherwise(), self.mark.clone())
+        Self::presumed(remotes, otherwise, self.mark.clone())
     }
 
     /// Returns the record after the remote `new` has taken the place of the remote `lost`; `None` if that one does not share the thread.
@@ -93,6 +99,8 @@ impl SharedRecord {
             return None;
         }
         let mut remotes = self.to_ask();
+        // One that took the place of another lost remote may share it, too.
+        remotes.extend(self.otherwise());
         remotes.retain(|one| one != lost && one != new);
         Self::presumed(remotes, Some(new.to_owned()), self.mark.clone())
     }
@@ -141,6 +149,12 @@ mod tests {
             // The place of a lost remote is not asked: the thread is still to be sent there.
             (may(&["a"], Some("n")), "n", &[], may(&["a"], Some("n"))),
             (may(&["a"], Some("n")), "a", &[], certain("n")),
+            (
+                may(&["a"], Some("n")),
+                "x",
+                &["n", "a"],
+                may(&["a"], Some("n")),
+            ),
             (certain("a"), "a", &["b"], certain("a")),
         ] {
             let others: Vec<String> = others.iter().map(|&one| one.to_owned()).collect();
@@ -159,6 +173,8 @@ mod tests {
             (may(&["l", "a"], None), may(&["a"], Some("n"))),
             (may(&["a", "l", "n"], None), may(&["a"], Some("n"))),
             (may(&["a"], Some("l")), may(&["a"], Some("n"))),
+            (may(&["l"], Some("m")), may(&["m"], Some("n"))),
+            (may(&["l"], Some("n")), certain("n")),
         ] {
             let before = before.unwrap();
             assert_eq!(before.after_loss("l", "n"), after, "{before:?}");
@@ -166,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_a_certain_thread_has_two_texts() {
+    fn a_record_is_read_as_it_was_written_and_a_certain_one_has_two_texts() {
         let record = certain("a").unwrap();
         let text = serde_json::to_string(&record).unwrap();
         assert_eq!(text, r#"{"remote":"a","mark":"1"}"#);

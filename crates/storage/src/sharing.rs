@@ -52,7 +52,7 @@ impl SharedFile {
     /// See [`read`](Self::read).
     pub fn create(&self, record: &SharedRecord) -> Result<SharedRecord, StorageError> {
         self.folder.before_new_record()?;
-        let content = serde_json::to_vec(record).expect("it is texts");
+        let content = serde_json::to_vec(record).expect("it is text only");
         let draft = Draft::beside(&self.path, &content)?;
         draft.sync()?;
         // The other call may not have come so far, so the name is made durable in both cases.
@@ -71,7 +71,7 @@ impl SharedFile {
     /// [`StorageError::Io`].
     pub fn replace(&self, record: &SharedRecord) -> Result<(), StorageError> {
         self.folder.before_new_record()?;
-        let content = serde_json::to_vec(record).expect("it is texts");
+        let content = serde_json::to_vec(record).expect("it is text only");
         let durably = Durability::Durable;
         uwf_durable::replace(&self.path, &content, durably)?;
         self.folder.after_new_record()

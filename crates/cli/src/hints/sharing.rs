@@ -65,7 +65,7 @@ pub(crate) fn hint(error: &SharingError) -> Option<String> {
             ..
         } => of_other_remote(*thread, known, *presumed),
         SharingError::Unknown(thread) => format!(
-                "`uwf push {thread}` shares it, on a machine that has it; if the remote has lost it, call `uwf push --all` on each machine before one of them does a step"
+            "`uwf push {thread}` shares it, on a machine that has it; if the remote has lost it, call `uwf push --all` on each machine before one of them does a step"
         ),
         SharingError::OnlyRecord(thread) => of_record(*thread),
         SharingError::Busy { thread, .. } => format!(
@@ -218,7 +218,7 @@ fn of_entry(entry: Entry) -> Option<String> {
             "`createuser -h <host> --pwprompt <user>` makes the user, as a user of the server who may; `uwf remote add <url>` names another one"
         }
         Entry::Peer => {
-            "the server lets each user of this machine in only under the own name: who cares for the server puts a line such as `local <database> <user> scram-sha-256` before that rule in its `pg_hba.conf`, and the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; or `uwf remote add postgres://<user>@127.0.0.1/<database>` connects in another way, for which the server may ask for the password already"
+            "the server lets each user of this machine in only under its own name: who cares for the server puts a line such as `local <database> <user> scram-sha-256` before that rule in its `pg_hba.conf`, and the password is UWF_REMOTE_PASSWORD, in `.env` of the root or in the environment; or `uwf remote add postgres://<user>@127.0.0.1/<database>` connects in another way, for which the server may ask for the password already"
         }
         Entry::Rule => {
             "who cares for the server lets the user in by a line in its `pg_hba.conf`, for this machine and this database"

@@ -50,8 +50,7 @@ impl Taken {
     /// [gives it back](Self::give_back).
     pub fn bring(&self, runner: &Runner, remote: &mut dyn Remote) -> Result<bool, EngineError> {
         let (site, thread) = (&runner.site, self.thread());
-        let file = site.root.shared(thread);
-        if let Some(known) = file.read()?
+        if let Some(known) = site.root.shared(thread).read()?
             && !known.is_presumed()
         {
             check_remote(thread, &known, &self.shared.remote)?;

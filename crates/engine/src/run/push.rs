@@ -2,9 +2,9 @@
 
 mod label;
 mod lease;
+mod outcome;
 mod sharable;
 
-use serde::Serialize;
 use uwf_protocol::head_status::HeadStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Found, NewThread, Put, Remote, RemoteError};
@@ -28,49 +28,7 @@ use label::{bring_new_steps, relabel};
 use sharable::{check_sharable, refuse_hidden};
 
 pub use label::{NewLabel, Relabelled};
-
-/// What became of a thread that was pushed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum PushOutcome {
-    /// It is shared from now on.
-    Shared,
-    /// The remote has got its new steps.
-    Forwarded,
-    /// The remote had all its steps already.
-    Unchanged,
-    /// Other machines have gone on with it: the remote has more steps.
-    Behind,
-    /// A person has ended it here, and the remote knows that now.
-    Ended,
-}
-
-/// A thread that was pushed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Pushed {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Its head here.
-    pub head: CasRef,
-    /// What became of it.
-    pub outcome: PushOutcome,
-    /// How many nodes were sent.
-    pub nodes: usize,
-    /// The step that had waited here and is kept beside it, because others have gone on with it or ended it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kept: Option<CasRef>,
-    /// What became of its label, if it was shared before and another label was asked for.
-    #[serde(flatten)]
-    pub relabelled: Option<Relabelled>,
-}
-
-impl Pushed {
-    /// Tells whether a thread that was pushed with another one is worth a line for the user.
-    fn is_news(&self) -> bool {
-        self.outcome != PushOutcome::Unchanged || self.kept.is_some() || self.relabelled.is_some()
-    }
-}
+pub use outcome::{PushOutcome, Pushed};
 
 /// Sends a thread and all threads below it: new threads, new steps, and finished steps that wait here. `label` says which label
 /// each of them gets. Threads below that are only at the remote get it, too, so they are brought. `pushed` gets the threads that
@@ -286,6 +244,7 @@ fn push_one(
             true => HeadStatus::Suspended,
             false => status,
         },
+        must_wait,
         is_cancelled: located.is_cancelled(),
         notice: runner.notice,
         store,
@@ -328,6 +287,8 @@ struct Job<'a> {
     run: &'a RunDir,
     thread: &'a Thread,
     status: HeadStatus,
+    /// Whether it is to wait at the remote although a step can be done.
+    must_wait: bool,
     /// Whether a person has ended it here.
     is_cancelled: bool,
     /// Prints a message for the user at once.
@@ -376,28 +337,32 @@ impl Job<'_> {
         remote: &mut dyn Remote,
         label: NewLabel<'_>,
     ) -> Result<(PushOutcome, usize, Option<Found>), EngineError> {
+        let mut sent = 0;
         for _ in 0..nodes::TIMES {
-            let found = remote
-                .find(self.thread.id, self.thread.head)
-                .map_err(SharingError::from)?;
-            let sent = match &found {
+            let found = remote.find(self.thread.id, self.thread.head);
+            let found = found.map_err(SharingError::from)?;
+            let (outcome, nodes) = match &found {
                 None => self.share(remote, label)?,
-                Some(found) => Some(self.forward(remote, found)?),
+                Some(found) => {
+                    let (outcome, nodes) = self.forward(remote, found)?;
+                    (Some(outcome), nodes)
+                }
             };
-            if let Some((outcome, nodes)) = sent {
-                return Ok((outcome, nodes, found));
+            sent += nodes;
+            if let Some(outcome) = outcome {
+                return Ok((outcome, sent, found));
             }
         }
         Err(contended("other machines share the thread again and again"))
     }
 
-    /// Sends a new thread to the remote: the nodes first, then the thread. Returns `None` if another machine has shared it meanwhile, or an
+    /// Sends a new thread to the remote: the nodes first, then the thread. The outcome is `None` if another machine has shared it meanwhile, or an
     /// earlier try of this call whose answer was lost.
     fn share(
         &self,
         remote: &mut dyn Remote,
         label: NewLabel<'_>,
-    ) -> Result<Option<(PushOutcome, usize)>, EngineError> {
+    ) -> Result<(Option<PushOutcome>, usize), EngineError> {
         let head = self.thread.head;
         let new = NewThread {
             thread: self.thread.id,
@@ -413,9 +378,9 @@ impl Job<'_> {
         for _ in 0..nodes::TIMES {
             sent += nodes::send(self.site, remote, &needed)?;
             match self.put(remote, &new)? {
-                Put::Done => return Ok(Some((PushOutcome::Shared, sent))),
+                Put::Done => return Ok((Some(PushOutcome::Shared), sent)),
                 // Another machine has shared it at this head or another one. Its status and its label may be others, too.
-                Put::Already | Put::HeadIs(_) => return Ok(None),
+                Put::Already | Put::HeadIs(_) => return Ok((None, sent)),
                 Put::Lacking(_) => {}
                 Put::Clash(nodes) => return Err(SharingError::Clash(nodes).into()),
             }
@@ -444,7 +409,10 @@ impl Job<'_> {
             self.end_there(remote, &record)?;
             return Ok((PushOutcome::Ended, sent));
         }
-        if here == there && found.listed.status == self.status {
+        let has_status = found.listed.status == self.status
+            // Another machine that shares the family has put it in the line of ready threads already.
+            || (self.must_wait && found.listed.status == HeadStatus::Ready);
+        if here == there && has_status {
             let sent = nodes::send(self.site, remote, &named)?;
             self.tell(remote, found, &record)?;
             return Ok((PushOutcome::Unchanged, sent));

@@ -31,7 +31,7 @@ use crate::run::shared::renewer::Renewer;
 use crate::sharing::error::SharingError;
 use crate::sharing::family::there;
 use crate::sharing::fetch::replaced_by;
-use crate::sharing::records::record_of;
+use crate::sharing::records::{record_of, set_record};
 use crate::sharing::{
     check_remote, has_on_its_way, is_unused, merge_record, nodes, owner, was_head_here,
 };
@@ -360,7 +360,7 @@ fn take_lease(
                 looks += 1;
                 if let Some(left) = NextMark::take_left(root, |mark| mark == owner.mark)? {
                     record.mark = owner.mark;
-                    root.shared(thread).replace(&record)?;
+                    set_record(&runner.site, thread, &record)?;
                     left.remove()?;
                     continue;
                 }

@@ -150,7 +150,7 @@ pub enum SharingError {
         /// What the remote says.
         why: String,
     },
-    /// A person wants to end the thread, and the remote does not let this user end it. Nothing has changed here.
+    /// A person wants to end the thread, and the remote does not let this user end it. It has not ended here, either.
     #[error("thread `{thread}` goes on, here and at the remote: {error}")]
     EndDenied {
         /// The thread.

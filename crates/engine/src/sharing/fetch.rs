@@ -279,7 +279,8 @@ fn take(
     let found = &there.found;
     let (id, head) = (found.listed.thread, found.listed.head);
     let file = site.root.shared(id);
-    // Nobody removes the record before the thread is here. One that was here may have been removed since.
+    // Nobody removes the record before the thread is here. One that was here may have been removed since, so the record is looked for
+    // again.
     let folder = site.root.shared_folder();
     let _lock = folder.lock()?;
     if file.read()?.is_none() {

@@ -48,6 +48,7 @@ pub fn restore_records(
     };
     let answer = ask_for_all(site, remote)?;
     let locked = folder.lock()?;
+    let answer = answer.of_those_here(site)?;
     add_records(site, &answer, place, &others)?;
     Ok(locked.settle(&search, place)?)
 }
@@ -69,6 +70,16 @@ struct Answer {
     found: Vec<ThreadId>,
     /// The other threads, and where they are here.
     only_here: BTreeMap<ThreadId, Located>,
+}
+
+impl Answer {
+    /// Leaves out the threads that were removed here since the remote was asked.
+    fn of_those_here(mut self, site: &Site) -> Result<Self, EngineError> {
+        let here = State::new(&site.root).threads()?.places;
+        self.found.retain(|thread| here.contains_key(thread));
+        self.only_here.retain(|thread, _| here.contains_key(thread));
+        Ok(self)
+    }
 }
 
 /// Asks a remote which of the threads here it has.
@@ -174,7 +185,7 @@ fn renew_marks(site: &Site) -> Result<(), EngineError> {
         let file = site.root.shared(thread);
         if let Ok(Some(record)) = file.read() {
             let mark = new_mark(site)?;
-            file.replace(&SharedRecord { mark, ..record })?;
+            file.replace(&record.with_mark(mark))?;
         }
     }
     Ok(())
@@ -266,7 +277,10 @@ pub fn replace_remote(site: &Site, lost: &str, store: &str) -> Result<Replaced, 
     Ok(replaced)
 }
 
-/// Replaces the record of a thread that the remote of the record has.
+/// Replaces the record of a thread. The remote that the new record names has the thread.
+///
+/// # Errors
+/// When another remote shares it for certain.
 pub(crate) fn set_record(
     site: &Site,
     thread: ThreadId,
@@ -274,7 +288,13 @@ pub(crate) fn set_record(
 ) -> Result<(), EngineError> {
     let folder = site.root.shared_folder();
     let _lock = folder.lock()?;
-    Ok(site.root.shared(thread).replace(record)?)
+    let file = site.root.shared(thread);
+    if let Some(known) = file.read()?
+        && !known.is_presumed()
+    {
+        check_remote(thread, &known, &record.remote)?;
+    }
+    Ok(file.replace(record)?)
 }
 
 /// Lets the remote with this id share a thread that it has, if another one was only presumed to share it.
@@ -282,11 +302,18 @@ pub(crate) fn set_record(
 /// # Errors
 /// When another remote shares it for certain.
 pub(crate) fn claim(site: &Site, thread: ThreadId, store: &str) -> Result<(), EngineError> {
-    match site.root.shared(thread).read()? {
-        Some(record) if record.is_presumed() => {
-            set_record(site, thread, &new_record(site, store.to_owned())?)
+    let file = site.root.shared(thread);
+    // Most threads have a certain record, and need no lock.
+    let mut lock = None;
+    let folder = site.root.shared_folder();
+    loop {
+        match (file.read()?, &lock) {
+            (Some(record), None) if record.is_presumed() => lock = Some(folder.lock()?),
+            (Some(record), Some(_)) if record.is_presumed() => {
+                return Ok(file.replace(&new_record(site, store.to_owned())?)?);
+            }
+            (Some(record), _) => return check_remote(thread, &record, store),
+            (None, _) => return Ok(()),
         }
-        Some(record) => check_remote(thread, &record, store),
-        None => Ok(()),
     }
 }

@@ -139,7 +139,7 @@ fn refuse_living(site: &Site, lost: &str) -> Result<(), Failure> {
     let is_named = threads_of_remotes(site)?.contains_key(lost);
     if !is_named && are_unasked(site)? {
         warn(&format!(
-            "no record here names the remote with the id `{lost}`, because this root was restored or threads were imported: `uwf remote status` on another machine shows whether the id is right"
+            "no record here names a remote with the id `{lost}`, and no remote was asked yet which threads here it shares, so all active threads without a record may be shared by that one: `uwf remote status` on another machine shows whether the id is right"
         ));
     } else if !is_named {
         return Err(Failure::request(format!(

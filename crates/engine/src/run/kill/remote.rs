@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use uwf_protocol::head_status::HeadStatus;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_remote::{Remote, RemoteError};
-use uwf_storage::State;
+use uwf_storage::{SharedRecord, State};
 
 use crate::run::push::push_alone;
 use crate::run::shared::ended::take_end;
@@ -65,33 +65,43 @@ fn unreachable(error: &EngineError) -> Option<RemoteError> {
 }
 
 /// Fails if an active thread is at the remote, and that does not let this user end it: the thread would end only here, and could never be
-/// ended for the others. It has not ended here yet. A remote that cannot be asked refuses nothing.
+/// ended for the others. It has not ended here yet. A remote that cannot be asked, or does not let the user in, refuses nothing; and an
+/// agent that works here is always ended.
 pub(super) fn check_may_end(
     runner: &Runner,
     remote: &mut RemoteOf,
     id: ThreadId,
 ) -> Result<(), EngineError> {
-    let Ok(Some(remote)) = remote else {
+    let (Ok(Some(remote)), root) = (remote, &runner.site.root) else {
         return Ok(());
     };
-    let Some(record) = runner.site.root.shared(id).read()? else {
+    let Some(record) = root.shared(id).read()? else {
         return Ok(());
     };
-    let is_active = State::new(&runner.site.root).head(id)?.is_some();
-    let is_its = is_active
-        && remote
-            .hello()
-            .is_ok_and(|hello| hello.store == record.remote);
-    if !is_its || !matches!(there(remote.as_mut(), id, None), Ok(Some(_))) {
+    if State::new(root).head(id)?.is_none() || root.run(id).lease.is_held()? {
         return Ok(());
     }
-    match remote.end_lease(&no_lease(id, &record)) {
-        Err(error @ (RemoteError::Denied(..) | RemoteError::NotLetIn(..))) => {
+    match ask_to_end(remote.as_mut(), id, &record) {
+        Err(error @ RemoteError::Denied(..)) => {
             Err(SharingError::EndDenied { thread: id, error }.into())
         }
         // The kill itself tells other errors.
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Asks a remote to end a lease of a thread that nobody has. Nothing is asked of a remote that does not share the thread, or does not have
+/// it.
+fn ask_to_end(
+    remote: &mut dyn Remote,
+    id: ThreadId,
+    record: &SharedRecord,
+) -> Result<(), RemoteError> {
+    let is_its = remote.hello()?.store == record.remote;
+    if is_its && remote.find(id, CasRef::from_u64(0))?.is_some() {
+        remote.end_lease(&no_lease(id, record))?;
+    }
+    Ok(())
 }
 
 /// Ends a shared thread at the remote, too, and brings the steps that are only there. If that fails, the person is told what ends it

@@ -45,7 +45,8 @@ impl Job<'_> {
                 // Another machine has moved it there, and further perhaps.
                 Some(found) if found.had || found.listed.head == to => Ok(()),
                 // It has ended there, and has gone on here.
-                Some(_) | None => Err(self.diverged(from)),
+                Some(_) => Err(self.diverged(from)),
+                None => Err(SharingError::Unknown(self.thread.id).into()),
             },
         }
     }
